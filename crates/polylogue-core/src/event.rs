@@ -1,0 +1,328 @@
+//! What happened: the entries of a log.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Call, Failure, Message, Money, Name, Outcome, Part, Reason, Usage};
+
+/// One entry of a log.
+///
+/// Written as one flat JSON object: `{"seq":4,"at":"","time_ms":1763712000000,"type":"said","from":...}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its position in the log, counted from 0 without gaps.
+    pub seq: u64,
+    /// The chat it happened in.
+    #[serde(default, skip_serializing_if = "Path::is_root")]
+    pub at: Path,
+    /// When it was appended.
+    #[serde(rename = "time_ms")]
+    pub time: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Body {
+    /// A chat began. One event, so that an opening is never half written.
+    Opened(Opening),
+    /// A turn began.
+    Cued(Cue),
+    /// A model call was finished. Holds the reply, so that a finished call is never issued again.
+    Sampled(Sample),
+    /// The program around an agent told its model something, such as what was wrong with its last reply.
+    Prompted {
+        /// The agent that is told.
+        who: Name,
+        /// What it is told.
+        text: Arc<str>,
+    },
+    /// A tool call began.
+    Called {
+        /// The agent that calls.
+        who: Name,
+        /// The call.
+        call: Call,
+    },
+    /// A tool call was finished.
+    Returned {
+        /// The agent that called.
+        who: Name,
+        /// The call's `id`.
+        id: String,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// A turn ended with a message. A turn ends with exactly one of `Said`, `Passed` and `Left`.
+    Said(Message),
+    /// A turn ended without a message.
+    Passed {
+        /// Whose turn it was.
+        who: Name,
+    },
+    /// A turn ended with its agent leaving the room.
+    Left {
+        /// Who left.
+        who: Name,
+        /// Why.
+        why: String,
+    },
+    /// The policy placed a message without a turn.
+    Posted(Message),
+    /// A person is asked; the answer may come in another process, or another week.
+    Asked(Question),
+    /// A person answered the chat's open question of `to`.
+    Answered {
+        /// The participant that asked.
+        to: Name,
+        /// What was answered.
+        text: Arc<str>,
+    },
+    /// A turn failed. It stays open: running the chat again tries it again.
+    Failed {
+        /// Whose turn it was.
+        who: Name,
+        /// What went wrong.
+        error: Failure,
+    },
+    /// A chat ended.
+    Closed {
+        /// Why.
+        reason: Reason,
+        /// What came of it.
+        summary: Arc<str>,
+    },
+    /// A chat that was closed goes on, for instance under a higher limit.
+    Reopened,
+}
+
+/// How a chat begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// The members of the room, in order.
+    pub with: Vec<Name>,
+    /// What the chat is about; system texts may quote it.
+    pub task: Arc<str>,
+    /// What is said before the first turn. Empty when nothing is: the policy then begins.
+    pub messages: Vec<Message>,
+}
+
+/// Whose turn it is, and on what terms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cue {
+    /// Whose turn it is.
+    pub who: Name,
+    /// Told to this agent alone, as the last thing it reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Arc<str>>,
+    /// Who will see what it says.
+    #[serde(default, skip_serializing_if = "crate::Audience::is_all")]
+    pub to: crate::Audience,
+}
+
+impl Cue {
+    /// `who` speaks to the room.
+    #[must_use]
+    pub const fn to_all(who: Name) -> Self {
+        Self { who, prompt: None, to: crate::Audience::All }
+    }
+
+    /// `who` is asked something, and only the policy sees the answer.
+    #[must_use]
+    pub fn aside(who: Name, prompt: impl Into<Arc<str>>) -> Self {
+        Self { who, prompt: Some(prompt.into()), to: crate::Audience::aside() }
+    }
+}
+
+/// A finished model call: what was asked of whom, what came back and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The agent that asked.
+    pub who: Name,
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// Identifies the request that was answered.
+    pub request: Digest,
+    /// The reply.
+    pub parts: Vec<Part>,
+    /// Why the model stopped.
+    pub finish: Finish,
+    /// Tokens; what is unknown is left out.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Money; left out when a price or a token count is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Finish {
+    /// It was done, or met a stop word.
+    Stop,
+    /// It wants tools.
+    Calls,
+    /// It met the limit on tokens: the reply is cut off.
+    Length,
+    /// The provider filtered the reply.
+    Filter,
+    /// The provider did not say.
+    Unknown,
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The participant that asks in the person's name.
+    pub who: Name,
+    /// What is asked.
+    pub text: Arc<str>,
+}
+
+/// Identifies a request: the first 16 bytes of the BLAKE3 hash of its content, as 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest(pub(crate) [u8; 16]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        let number = u128::from_str_radix(&text, 16).ok().filter(|_| text.len() == 32);
+        number.map(|n| Self(n.to_be_bytes())).ok_or_else(|| format!("`{text}` is no digest of 32 hex digits"))
+    }
+}
+
+/// Milliseconds since 1970-01-01 00:00 UTC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
+
+/// The chat an event happened in: empty for the outermost, `/critic.2` for the second turn of its participant
+/// `critic` that is a chat itself, `/critic.2/judge.1` one deeper.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Path(Arc<str>);
+
+impl Path {
+    /// The outermost chat.
+    #[must_use]
+    pub fn root() -> Self {
+        Self("".into())
+    }
+
+    /// The chat that `who` runs in its `turn`-th turn here, counted from 1.
+    #[must_use]
+    pub fn child(&self, who: &Name, turn: u64) -> Self {
+        Self(format!("{}/{who}.{turn}", self.0).into())
+    }
+
+    /// Whether it is the outermost chat.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How deep it is nested: 0 for the outermost.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.0.matches('/').count()
+    }
+
+    /// The chats around it, nearest first, ending with the outermost.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
+        let mut rest: &str = &self.0;
+        std::iter::from_fn(move || {
+            rest = &rest[..rest.rfind('/')?];
+            Some(Self(rest.into()))
+        })
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Self::root()
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_flat_json_object() {
+        let event = Event {
+            seq: 4,
+            at: Path::root().child(&Name::new("critic").unwrap(), 2),
+            time: Timestamp(7),
+            body: Body::Said(Message::text(Name::user(), "hi")),
+        };
+        let json = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            json,
+            r#"{"seq":4,"at":"/critic.2","time_ms":7,"type":"said","from":"user","parts":[{"text":"hi"}]}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+    }
+
+    #[test]
+    fn paths_know_their_ancestors() {
+        let path = Path::root().child(&Name::new("a").unwrap(), 1).child(&Name::new("b").unwrap(), 2);
+        let around: Vec<_> = path.ancestors().map(|p| p.to_string()).collect();
+        assert_eq!(around, ["/a.1", ""]);
+        assert_eq!(path.depth(), 2);
+        assert_eq!(Path::root().ancestors().count(), 0);
+    }
+
+    #[test]
+    fn digests_are_32_hex_digits() {
+        let digest = Digest([0xab; 16]);
+        let json = serde_json::to_string(&digest).unwrap();
+        assert_eq!(json, format!("\"{}\"", "ab".repeat(16)));
+        assert_eq!(serde_json::from_str::<Digest>(&json).unwrap(), digest);
+        assert!(serde_json::from_str::<Digest>("\"+b\"").is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! What holds of every request, whatever the conversation (invariant 9).
+
+use std::collections::HashSet;
+
+use crate::{Call, Entry, Part, Request};
+
+impl Request<'_> {
+    /// What is wrong with the request, if anything: the reasons for which providers reject histories.
+    ///
+    /// A request has entries; the last is not the agent's own words; no entry is without content; nothing holds
+    /// thoughts; every call is answered right after the entry that makes it, in the order of the calls, and by
+    /// nothing else; ids are not used twice.
+    ///
+    /// # Errors
+    /// Names the first entry that breaks a rule, and the rule.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(last) = self.entries.last() else { return Err("the request has no entries".into()) };
+        let mut awaited: Vec<&Call> = Vec::new();
+        let mut ids = HashSet::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            check_entry(entry, &mut awaited, &mut ids).map_err(|flaw| format!("entry {index} {flaw}"))?;
+        }
+        if let Some(call) = awaited.first() {
+            return Err(format!("the call `{}` of `{}` is not answered", call.id, call.tool));
+        }
+        match last {
+            Entry::Assistant { .. } => Err("the last entry is the agent's own words".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_entry<'a>(
+    entry: &'a Entry,
+    awaited: &mut Vec<&'a Call>,
+    ids: &mut HashSet<&'a str>,
+) -> Result<(), String> {
+    if let Entry::Tool { id, tool, .. } = entry {
+        return match awaited.first() {
+            Some(call) if call.id == *id && call.tool == *tool => {
+                awaited.remove(0);
+                Ok(())
+            }
+            Some(call) => Err(format!("answers `{id}` where `{}` is awaited", call.id)),
+            None => Err(format!("answers `{id}`, which was not called")),
+        };
+    }
+    if let Some(call) = awaited.first() {
+        return Err(format!("stands before the answer to `{}`", call.id));
+    }
+    let own = matches!(entry, Entry::Assistant { .. });
+    let parts = entry.parts();
+    if parts.is_empty() {
+        return Err("has no content".into());
+    }
+    for part in parts {
+        match part {
+            Part::Call(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
+            Part::Call(call) if !ids.insert(&call.id) => return Err(format!("uses the id `{}` again", call.id)),
+            Part::Call(call) => awaited.push(call),
+            Part::Thought(_) => return Err("holds a thought".into()),
+            part if part.is_blank() => return Err("has an empty text".into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Watching a run while it happens.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::{Delta, Deltas, Event, Name, Path};
+
+/// What a watcher of a run is told.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Signal {
+    /// Something was appended to the log.
+    Event(Arc<Event>),
+    /// A piece of a reply arrived. Pieces are never stored; the whole reply follows as an event.
+    Delta {
+        /// The chat.
+        at: Path,
+        /// The agent whose model writes.
+        who: Name,
+        /// The piece.
+        piece: Piece,
+    },
+    /// The watcher was too slow: so many signals were dropped. Events can be read again from the store, from
+    /// `seq` on.
+    Missed {
+        /// How many signals were dropped.
+        signals: u64,
+        /// The first event that may be among them.
+        seq: u64,
+    },
+}
+
+/// A piece of a reply: an owned [`Delta`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Piece {
+    /// A piece of text.
+    Text(String),
+    /// A piece of reasoning.
+    Thought(String),
+    /// A piece of a tool call.
+    Call {
+        /// Which call of the reply, from 0.
+        index: usize,
+        /// The tool's name, with the call's first piece.
+        tool: Option<String>,
+        /// A piece of the arguments' JSON.
+        args: String,
+    },
+    /// The reply broke off and begins anew: forget the pieces so far.
+    Restart,
+}
+
+impl From<Delta<'_>> for Piece {
+    fn from(delta: Delta<'_>) -> Self {
+        match delta {
+            Delta::Text(text) => Self::Text(text.to_owned()),
+            Delta::Thought(text) => Self::Thought(text.to_owned()),
+            Delta::Call { index, tool, args } => {
+                Self::Call { index, tool: tool.map(str::to_owned), args: args.to_owned() }
+            }
+            Delta::Restart => Self::Restart,
+        }
+    }
+}
+
+/// A watcher's end. A slow watcher never slows the run: it loses signals, and is told so.
+#[derive(Debug)]
+pub struct Watch {
+    signals: broadcast::Receiver<Signal>,
+    next_seq: u64,
+}
+
+impl Watch {
+    /// The next signal; `None` when the log is dropped.
+    pub async fn next(&mut self) -> Option<Signal> {
+        match self.signals.recv().await {
+            Ok(signal) => {
+                if let Signal::Event(event) = &signal {
+                    self.next_seq = event.seq + 1;
+                }
+                Some(signal)
+            }
+            Err(RecvError::Lagged(signals)) => Some(Signal::Missed { signals, seq: self.next_seq }),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+/// The log's end.
+#[derive(Debug, Clone)]
+pub(crate) struct Live(broadcast::Sender<Signal>);
+
+impl Live {
+    /// How many signals a watcher may lag behind: a long reply in small pieces, at about 100 bytes each.
+    const CAPACITY: usize = 4096;
+
+    pub(crate) fn new() -> Self {
+        Self(broadcast::Sender::new(Self::CAPACITY))
+    }
+
+    pub(crate) fn watch(&self, next_seq: u64) -> Watch {
+        Watch { signals: self.0.subscribe(), next_seq }
+    }
+
+    pub(crate) fn event(&self, event: &Arc<Event>) {
+        if self.0.receiver_count() > 0 {
+            let _ = self.0.send(Signal::Event(Arc::clone(event)));
+        }
+    }
+
+    /// Passes on the pieces of the reply that `who` gets at `at`.
+    pub(crate) fn deltas<'a>(&'a self, at: &'a Path, who: &'a Name) -> LiveDeltas<'a> {
+        LiveDeltas { live: self, at, who }
+    }
+}
+
+pub(crate) struct LiveDeltas<'a> {
+    live: &'a Live,
+    at: &'a Path,
+    who: &'a Name,
+}
+
+impl Deltas for LiveDeltas<'_> {
+    fn push(&mut self, delta: Delta<'_>) {
+        if self.live.0.receiver_count() > 0 {
+            let piece = Piece::from(delta);
+            let _ = self.live.0.send(Signal::Delta { at: self.at.clone(), who: self.who.clone(), piece });
+        }
+    }
+}

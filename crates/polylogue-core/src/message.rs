@@ -1,0 +1,234 @@
+//! What is said, by whom, to whom.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Name;
+
+/// Something said: it has an author and an audience, never a role.
+///
+/// `user` and `assistant` are computed for the agent that reads (see [`View`](crate::View)): its own words are
+/// `assistant`, everybody else's are `user`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub from: Name,
+    /// Who gets to see it.
+    #[serde(default, skip_serializing_if = "Audience::is_all")]
+    pub to: Audience,
+    /// What is said, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// A text said to everybody in the room.
+    #[must_use]
+    pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
+        Self { from, to: Audience::All, parts: vec![Part::text(text)] }
+    }
+
+    /// The same message to another audience.
+    #[must_use]
+    pub fn to(self, to: Audience) -> Self {
+        Self { to, ..self }
+    }
+
+    /// All its text, pieces joined by a blank line; thoughts, media and data are no text.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'_, str> {
+        plain(&self.parts)
+    }
+}
+
+/// The text of `parts`, pieces joined by a blank line.
+#[must_use]
+pub fn plain(parts: &[Part]) -> Cow<'_, str> {
+    let mut texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        _ => None,
+    });
+    match (texts.next(), texts.next()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(only), None) => Cow::Borrowed(only),
+        (Some(first), Some(second)) => {
+            let mut all = format!("{first}\n\n{second}");
+            for text in texts {
+                all.push_str("\n\n");
+                all.push_str(text);
+            }
+            Cow::Owned(all)
+        }
+    }
+}
+
+/// Who gets to see a message. Its author always does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Everybody in the room.
+    #[default]
+    All,
+    /// The named participants. `Only([])` is *aside*: in the log, but seen by nobody else.
+    Only(Vec<Name>),
+}
+
+impl Audience {
+    /// An audience of nobody: what is said aside stays between the policy and the speaker.
+    #[must_use]
+    pub const fn aside() -> Self {
+        Self::Only(Vec::new())
+    }
+
+    /// Whether everybody sees it.
+    #[must_use]
+    pub const fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
+    /// Whether nobody but the author sees it.
+    #[must_use]
+    pub fn is_aside(&self) -> bool {
+        matches!(self, Self::Only(names) if names.is_empty())
+    }
+
+    /// Whether `name` is among those addressed.
+    #[must_use]
+    pub fn includes(&self, name: &Name) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(name),
+        }
+    }
+}
+
+/// A piece of a message, of a model's reply or of a tool's outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Words.
+    Text(Arc<str>),
+    /// A picture, sound or document.
+    Media(Media),
+    /// A value: structured output, or what a parser made of a text.
+    Data(Value),
+    /// Reasoning of a model: kept in the log, shown dimmed, never sent to anyone.
+    Thought(Arc<str>),
+    /// A model asks for a tool.
+    Call(Call),
+}
+
+impl Part {
+    /// A piece of text.
+    #[must_use]
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Whether it says nothing: a text or a thought of white space only.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
+            Self::Media(_) | Self::Data(_) | Self::Call(_) => false,
+        }
+    }
+}
+
+/// A picture, sound or document, by reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Media {
+    /// Its media type, such as `image/png`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it is: an `https:` or a `data:` URL.
+    pub url: Arc<str>,
+}
+
+/// A model's wish to run a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Pairs the call with its outcome; unique within the conversation of one agent.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments: an object, or the raw text when the model wrote something that is no JSON object.
+    pub args: Value,
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Whether it worked.
+    pub status: OutcomeStatus,
+    /// What the model is told.
+    pub parts: Vec<Part>,
+}
+
+impl Outcome {
+    /// A tool's result in words.
+    #[must_use]
+    pub fn done(text: impl Into<Arc<str>>) -> Self {
+        Self { status: OutcomeStatus::Done, parts: vec![Part::text(text)] }
+    }
+
+    /// A failure, in words that the model can act on.
+    #[must_use]
+    pub fn failed(text: impl Into<Arc<str>>) -> Self {
+        Self { status: OutcomeStatus::Failed, parts: vec![Part::text(text)] }
+    }
+
+    /// The outcome of a call that was in flight when the process stopped and is not safe to repeat.
+    #[must_use]
+    pub fn unknown() -> Self {
+        let text = "The outcome of this call is unknown: the program stopped while it ran. \
+                    Find out what happened before you call it again.";
+        Self { status: OutcomeStatus::Unknown, parts: vec![Part::text(text)] }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'_, str> {
+        plain(&self.parts)
+    }
+}
+
+/// Whether a tool call worked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeStatus {
+    /// It did what was asked.
+    Done,
+    /// It did not; the parts say why.
+    Failed,
+    /// Nobody knows: it was in flight when the process died.
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_leaves_out_thoughts_and_joins_pieces() {
+        let parts = [Part::text("a"), Part::Thought("hm".into()), Part::text("b"), Part::text("c")];
+        assert_eq!(plain(&parts), "a\n\nb\n\nc");
+        assert!(matches!(plain(&parts[..2]), Cow::Borrowed("a")));
+        assert_eq!(plain(&[]), "");
+    }
+
+    #[test]
+    fn a_message_to_all_is_written_without_its_audience() {
+        let message = Message::text(Name::user(), "hi");
+        let json = serde_json::to_string(&message).unwrap();
+        assert_eq!(json, r#"{"from":"user","parts":[{"text":"hi"}]}"#);
+        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
+        let aside = message.to(Audience::aside());
+        let json = serde_json::to_string(&aside).unwrap();
+        assert_eq!(json, r#"{"from":"user","to":{"only":[]},"parts":[{"text":"hi"}]}"#);
+        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), aside);
+    }
+}

@@ -1,0 +1,194 @@
+//! Why a run ended.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Money, Name};
+
+/// Why a chat was closed. Every way a chat can end has its own variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The policy came to its end: everybody had their turn.
+    Finished,
+    /// A message held the text, or was the text, that ends the chat.
+    Mentioned {
+        /// The text.
+        text: Arc<str>,
+        /// Who said it.
+        by: Name,
+    },
+    /// A message matched the regular expression that ends the chat.
+    Matched {
+        /// The expression.
+        pattern: String,
+        /// Whose message matched.
+        by: Name,
+    },
+    /// A condition of the caller's own held.
+    Condition {
+        /// What the caller calls it.
+        name: String,
+    },
+    /// The limit on turns.
+    Turns {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// The limit on messages.
+    Messages {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// The limit on the time between the first and the last event, waiting for people not counted.
+    Time {
+        /// How long is allowed, in milliseconds.
+        limit_ms: u64,
+    },
+    /// The limit on tokens read and written.
+    Tokens {
+        /// How many are allowed.
+        limit: u64,
+        /// How many were used.
+        used: u64,
+    },
+    /// The limit on money.
+    Cost {
+        /// How much is allowed.
+        limit: Money,
+        /// How much was spent.
+        spent: Money,
+    },
+    /// A budget was given, but a call's tokens or price are unknown, so that nobody can hold it.
+    Unpriced {
+        /// The model whose cost is unknown.
+        model: Arc<str>,
+    },
+    /// The limit on model calls of the whole run.
+    Calls {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// The limit on chats within chats.
+    Depth {
+        /// How deep is allowed.
+        limit: usize,
+    },
+    /// The conversation goes in circles.
+    Circling {
+        /// In what way.
+        pattern: Circle,
+        /// The messages or calls that show it, as `seq` of their events.
+        evidence: Vec<u64>,
+    },
+    /// Nobody is left who could speak.
+    Deserted {
+        /// Who left last, and why.
+        last: Option<(Name, String)>,
+    },
+    /// A participant left, and the chat does not go on without it.
+    Left {
+        /// Who.
+        who: Name,
+        /// Why.
+        why: String,
+    },
+    /// It was stopped for good from outside.
+    Stopped {
+        /// By whom or what.
+        by: String,
+    },
+    /// Several conditions held at once, and all were asked for.
+    All(Vec<Reason>),
+}
+
+/// A way of going in circles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Circle {
+    /// Speakers say nearly the same as before.
+    Repetition,
+    /// Speakers take leave of each other, again and again.
+    Farewells,
+    /// Speakers say nothing.
+    Silence,
+    /// The same tool is called with the same arguments, again and again.
+    Calls,
+}
+
+/// What kind of end it is: what a program that runs chats decides on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// The chat reached what it was for.
+    Done,
+    /// A limit on turns, time, calls or depth, or going in circles.
+    Limit,
+    /// A limit on tokens or money.
+    Budget,
+    /// Somebody stopped it or left.
+    Stopped,
+}
+
+impl Reason {
+    /// What kind of end it is. Several conditions at once are as bad as the worst of them.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match self {
+            Self::Finished | Self::Mentioned { .. } | Self::Matched { .. } | Self::Condition { .. } => {
+                Ending::Done
+            }
+            Self::Tokens { .. } | Self::Cost { .. } | Self::Unpriced { .. } => Ending::Budget,
+            Self::Left { .. } | Self::Stopped { .. } | Self::Deserted { .. } => Ending::Stopped,
+            Self::All(reasons) => {
+                let is = |ending| reasons.iter().any(|reason| reason.ending() == ending);
+                [Ending::Budget, Ending::Limit, Ending::Stopped].into_iter().find(|e| is(*e)).unwrap_or(Ending::Done)
+            }
+            _ => Ending::Limit,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished => f.write_str("everybody had their turn"),
+            Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
+            Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
+            Self::Condition { name } => write!(f, "the condition `{name}` held"),
+            Self::Turns { limit } => write!(f, "the limit of {limit} turns"),
+            Self::Messages { limit } => write!(f, "the limit of {limit} messages"),
+            Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
+            Self::Tokens { limit, used } => write!(f, "the limit of {limit} tokens ({used} used)"),
+            Self::Cost { limit, spent } => write!(f, "the budget of {limit} ({spent} spent)"),
+            Self::Unpriced { model } => {
+                write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
+            }
+            Self::Calls { limit } => write!(f, "the limit of {limit} model calls"),
+            Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
+            Self::Circling { pattern, .. } => write!(f, "going in circles: {pattern}"),
+            Self::Deserted { last: Some((who, why)) } => write!(f, "nobody is left; {who} left last: {why}"),
+            Self::Deserted { last: None } => f.write_str("there is nobody to speak"),
+            Self::Left { who, why } => write!(f, "{who} left: {why}"),
+            Self::Stopped { by } => write!(f, "stopped by {by}"),
+            Self::All(reasons) => {
+                let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+                f.write_str(&reasons.join(", and "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Circle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Repetition => "nearly the same messages again and again",
+            Self::Farewells => "nothing but farewells",
+            Self::Silence => "empty replies",
+            Self::Calls => "the same tool call again and again",
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Tools: what agents can do besides speaking.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Name, Outcome, Path, Transcript};
+
+/// Something an agent can call.
+///
+/// One tool value serves any number of conversations at once.
+pub trait Tool: Send + Sync + 'static {
+    /// What a model is told of it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs it with `args`, a JSON object.
+    ///
+    /// # Errors
+    /// What went wrong, in words a model can act on; it becomes a failed outcome, and the turn goes on.
+    fn call(
+        &self,
+        args: Value,
+        cx: &ToolCx<'_>,
+    ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+}
+
+/// What a model is told of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name: 1 to 64 ASCII letters, digits, `_` and `-`.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// The JSON Schema of its arguments, an object.
+    pub parameters: Value,
+    /// Whether a call that was in flight when the process died may simply be made again.
+    #[serde(default)]
+    pub repeatable: bool,
+}
+
+/// What a tool may know of the conversation it is called from.
+#[derive(Clone, Copy)]
+pub struct ToolCx<'a> {
+    /// The chat.
+    pub at: &'a Path,
+    /// The agent that calls.
+    pub who: &'a Name,
+    /// The chat's transcript as it was when the turn began.
+    pub transcript: &'a Transcript,
+}
+
+/// Why a tool failed, in words that the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl From<String> for ToolError {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for ToolError {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// Any tool. Cloning shares it.
+#[derive(Clone)]
+pub struct AnyTool(Arc<dyn ErasedTool>);
+
+trait ErasedTool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a ToolCx<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Outcome, ToolError>> + Send + 'a>>;
+}
+
+impl<T: Tool> ErasedTool for T {
+    fn spec(&self) -> &ToolSpec {
+        Tool::spec(self)
+    }
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a ToolCx<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Outcome, ToolError>> + Send + 'a>> {
+        Box::pin(Tool::call(self, args, cx))
+    }
+}
+
+impl AnyTool {
+    /// Wraps `tool`.
+    pub fn new(tool: impl Tool) -> Self {
+        Self(Arc::new(tool))
+    }
+}
+
+impl Tool for AnyTool {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.0.call(args, cx).await
+    }
+}
+
+impl fmt::Debug for AnyTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyTool").field(&self.0.spec().name).finish()
+    }
+}

@@ -1,0 +1,3 @@
+//! The transcript.
+/// stub
+pub struct Transcript;

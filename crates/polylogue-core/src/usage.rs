@@ -1,0 +1,189 @@
+//! What model calls consume: tokens and money.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sample;
+
+/// Tokens of one model call as the provider counted them. `None` is unknown, which is not 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read, those from a cache included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Tokens written, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// Those of `input` that came from the provider's prompt cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<u64>,
+    /// Those of `output` that were reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+impl Usage {
+    /// Whether the provider reported nothing at all.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Tokens read and written, if both are known.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        Some(self.input? + self.output?)
+    }
+}
+
+/// An amount of money in US dollars, exact to 10⁻¹² of a dollar: the price of one token at $0.000001 a million.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Money {
+    /// The amount in 10⁻¹² dollars.
+    pub picodollars: u64,
+}
+
+impl Money {
+    const PER_DOLLAR: f64 = 1e12;
+
+    /// An amount in dollars; what is negative or no number counts as 0.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    pub fn dollars(amount: f64) -> Self {
+        Self { picodollars: (amount * Self::PER_DOLLAR).round() as u64 }
+    }
+
+    /// The amount in dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for display; exact up to 9,000 dollars")]
+    pub fn as_dollars(self) -> f64 {
+        self.picodollars as f64 / Self::PER_DOLLAR
+    }
+}
+
+impl fmt::Display for Money {
+    /// Two digits after the point from a dollar on, four below.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dollars = self.as_dollars();
+        if dollars >= 1.0 { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.4}") }
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { picodollars: self.picodollars.saturating_add(other.picodollars) }
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Add::add)
+    }
+}
+
+/// What a price list says of one model: dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// For a million tokens read.
+    pub input: f64,
+    /// For a million tokens read from the prompt cache; as `input` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+    /// For a million tokens written.
+    pub output: f64,
+}
+
+impl Price {
+    /// What a local model costs.
+    pub const FREE: Self = Self { input: 0.0, cached: None, output: 0.0 };
+
+    /// The cost of a call, or `None` when its tokens are unknown. A free model costs nothing whatever it used.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> Option<Money> {
+        if *self == Self::FREE {
+            return Some(Money::default());
+        }
+        let (input, output) = (usage.input?, usage.output?);
+        let cached = usage.cached.unwrap_or(0).min(input);
+        Some(
+            per_token(self.input, input - cached)
+                + per_token(self.cached.unwrap_or(self.input), cached)
+                + per_token(self.output, output),
+        )
+    }
+}
+
+/// The cost of `tokens` at `dollars` a million. A dollar a million is 10⁶ picodollars a token, so this is exact.
+fn per_token(dollars: f64, tokens: u64) -> Money {
+    let per_token = Money::dollars(dollars / 1e6).picodollars;
+    Money { picodollars: per_token.saturating_mul(tokens) }
+}
+
+/// A sum over model calls. Unknown figures are counted, not guessed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Finished model calls.
+    pub calls: u64,
+    /// Tokens read, where known.
+    pub input: u64,
+    /// Tokens written, where known.
+    pub output: u64,
+    /// Calls whose tokens are unknown.
+    pub unmetered: u64,
+    /// Money, where known.
+    pub cost: Money,
+    /// Calls whose cost is unknown.
+    pub unpriced: u64,
+}
+
+impl Spent {
+    /// Adds one call.
+    pub fn add(&mut self, sample: &Sample) {
+        self.calls += 1;
+        self.input += sample.usage.input.unwrap_or(0);
+        self.output += sample.usage.output.unwrap_or(0);
+        self.unmetered += u64::from(sample.usage.total().is_none());
+        self.cost += sample.cost.unwrap_or_default();
+        self.unpriced += u64::from(sample.cost.is_none());
+    }
+
+    /// Tokens read and written, where known.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.input + self.output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_is_exact_and_unknown_usage_costs_an_unknown_amount() {
+        let price = Price { input: 0.15, cached: Some(0.075), output: 0.60 };
+        let usage = Usage { input: Some(1_000), cached: Some(400), output: Some(100), reasoning: None };
+        assert_eq!(price.of(&usage), Some(Money::dollars((600.0 * 0.15 + 400.0 * 0.075 + 100.0 * 0.6) / 1e6)));
+        assert_eq!(price.of(&Usage::default()), None);
+        assert_eq!(Price::FREE.of(&Usage::default()), Some(Money::default()));
+    }
+
+    #[test]
+    fn money_is_shown_with_the_digits_that_matter() {
+        assert_eq!(Money::dollars(12.345).to_string(), "$12.35");
+        assert_eq!(Money::dollars(0.00123).to_string(), "$0.0012");
+        assert_eq!(Money::dollars(-1.0), Money::default());
+    }
+}
