@@ -1,6 +1,6 @@
 //! Watching a run while it happens.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -91,23 +91,32 @@ impl Watch {
 
 /// The log's end.
 #[derive(Debug, Clone)]
-pub(crate) struct Live(broadcast::Sender<Signal>);
+pub(crate) struct Live(Arc<OnceLock<broadcast::Sender<Signal>>>);
 
 impl Live {
     /// How many signals a watcher may lag behind: a long reply in small pieces, at about 100 bytes each.
     const CAPACITY: usize = 4096;
 
+    /// The channel is made when the first watcher comes: it has room for all its signals from the start, and ten
+    /// thousand unwatched runs need none of it.
     pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(Self::CAPACITY))
+        Self(Arc::new(OnceLock::new()))
     }
 
     pub(crate) fn watch(&self, next_seq: u64) -> Watch {
-        Watch { signals: self.0.subscribe(), next_seq }
+        let sender = self.0.get_or_init(|| broadcast::Sender::new(Self::CAPACITY));
+        Watch { signals: sender.subscribe(), next_seq }
     }
 
     pub(crate) fn event(&self, event: &Arc<Event>) {
-        if self.0.receiver_count() > 0 {
-            let _ = self.0.send(Signal::Event(Arc::clone(event)));
+        self.send(|| Signal::Event(Arc::clone(event)));
+    }
+
+    /// Makes the signal only if somebody watches.
+    fn send(&self, signal: impl FnOnce() -> Signal) {
+        if let Some(sender) = self.0.get().filter(|sender| sender.receiver_count() > 0) {
+            // Fails only if the last watcher left just now.
+            let _ = sender.send(signal());
         }
     }
 
@@ -125,9 +134,6 @@ pub(crate) struct LiveDeltas<'a> {
 
 impl Deltas for LiveDeltas<'_> {
     fn push(&mut self, delta: Delta<'_>) {
-        if self.live.0.receiver_count() > 0 {
-            let piece = Piece::from(delta);
-            let _ = self.live.0.send(Signal::Delta { at: self.at.clone(), who: self.who.clone(), piece });
-        }
+        self.live.send(|| Signal::Delta { at: self.at.clone(), who: self.who.clone(), piece: delta.into() });
     }
 }
