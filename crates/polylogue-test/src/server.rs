@@ -1,0 +1,1 @@
+//! A chat-completions server that plays a script and misbehaves on demand.
