@@ -248,6 +248,12 @@ impl Path {
         self.0.is_empty()
     }
 
+    /// Whether it is somewhere within `outer`.
+    #[must_use]
+    pub fn is_within(&self, outer: &Self) -> bool {
+        self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// How deep it is nested: 0 for the outermost.
     #[must_use]
     pub fn depth(&self) -> usize {

@@ -56,7 +56,9 @@ fn check_entry<'a>(
     for part in parts {
         match part {
             Part::Call(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
-            Part::Call(call) if !ids.insert(&call.id) => return Err(format!("uses the id `{}` again", call.id)),
+            Part::Call(call) if !ids.insert(&call.id) => {
+                return Err(format!("uses the id `{}` again", call.id));
+            }
             Part::Call(call) => awaited.push(call),
             Part::Thought(_) => return Err("holds a thought".into()),
             part if part.is_blank() => return Err("has an empty text".into()),

@@ -128,6 +128,12 @@ impl Part {
         Self::Text(text.into())
     }
 
+    /// Whether it is reasoning.
+    #[must_use]
+    pub const fn is_thought(&self) -> bool {
+        matches!(self, Self::Thought(_))
+    }
+
     /// Whether it says nothing: a text or a thought of white space only.
     #[must_use]
     pub fn is_blank(&self) -> bool {

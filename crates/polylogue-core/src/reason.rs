@@ -145,7 +145,10 @@ impl Reason {
             Self::Left { .. } | Self::Stopped { .. } | Self::Deserted { .. } => Ending::Stopped,
             Self::All(reasons) => {
                 let is = |ending| reasons.iter().any(|reason| reason.ending() == ending);
-                [Ending::Budget, Ending::Limit, Ending::Stopped].into_iter().find(|e| is(*e)).unwrap_or(Ending::Done)
+                [Ending::Budget, Ending::Limit, Ending::Stopped]
+                    .into_iter()
+                    .find(|e| is(*e))
+                    .unwrap_or(Ending::Done)
             }
             _ => Ending::Limit,
         }

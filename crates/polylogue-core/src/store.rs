@@ -244,7 +244,9 @@ impl StoreError {
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Gap { .. } => Fault::Bug,
-            Self::BadId { .. } | Self::NotFound { .. } | Self::Exists { .. } | Self::Busy { .. } => Fault::Config,
+            Self::BadId { .. } | Self::NotFound { .. } | Self::Exists { .. } | Self::Busy { .. } => {
+                Fault::Config
+            }
             _ => Fault::System,
         }
     }
@@ -259,7 +261,9 @@ impl StoreError {
             Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
             Self::ReadOnly { .. } => "choose another place with `--store`".into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
-            Self::Damaged { intact, .. } if *intact > 0 => "`polylogue show` still shows what is intact".into(),
+            Self::Damaged { intact, .. } if *intact > 0 => {
+                "`polylogue show` still shows what is intact".into()
+            }
             _ => return None,
         })
     }

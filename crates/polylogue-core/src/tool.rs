@@ -21,11 +21,7 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// # Errors
     /// What went wrong, in words a model can act on; it becomes a failed outcome, and the turn goes on.
-    fn call(
-        &self,
-        args: Value,
-        cx: &ToolCx<'_>,
-    ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+    fn call(&self, args: Value, cx: &ToolCx<'_>) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
 }
 
 /// What a model is told of a tool.

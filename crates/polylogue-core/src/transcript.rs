@@ -1,3 +1,407 @@
-//! The transcript.
-/// stub
-pub struct Transcript;
+//! One chat, folded from its events: what policies, stops and agents read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{
+    Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Sample, Spent, Timestamp,
+};
+
+/// One chat as far as it went, folded from its events.
+///
+/// It is kept incrementally: an event costs what it adds. The events of a turn become part of it when the turn
+/// ends, so that agents whose turns run at the same time see the same transcript, and so that it does not depend
+/// on which of them was faster.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    at: Path,
+    opening: Option<Opening>,
+    events: Vec<Arc<Event>>,
+    lines: Vec<Line>,
+    latest: usize,
+    asides: u64,
+    ended: Vec<EndedTurn>,
+    turns: HashMap<Name, Turns>,
+    finished: u64,
+    last_speaker: Option<Name>,
+    cues: u64,
+    open: Vec<OpenTurn>,
+    left: Vec<(Name, String)>,
+    closed: Option<(Reason, Arc<str>)>,
+    spent: Spent,
+    span: Option<(Timestamp, Timestamp)>,
+    waited_ms: u64,
+}
+
+/// A message in a transcript.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The event it is from.
+    pub seq: u64,
+    /// Where it came from.
+    pub source: Source,
+    /// The message.
+    pub message: Message,
+}
+
+/// Where a message came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// It was said before the first turn.
+    Opening,
+    /// The policy placed it.
+    Posted,
+    /// It ended a turn.
+    Turn,
+}
+
+impl Line {
+    /// Whether only the policy reads it.
+    #[must_use]
+    pub fn is_aside(&self) -> bool {
+        self.source == Source::Turn && self.message.to.is_aside()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    begun: u64,
+    finished: u64,
+}
+
+/// A turn that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedTurn {
+    /// The event that ended it.
+    pub seq: u64,
+    /// Whose turn it was.
+    pub who: Name,
+    /// Whether only the policy heard it.
+    pub is_aside: bool,
+    /// Whether nothing was said.
+    pub is_silent: bool,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenTurn {
+    pub(crate) cue: Cue,
+    /// What happened in it so far.
+    pub(crate) events: Vec<Arc<Event>>,
+    pub(crate) asked: Option<(Question, Timestamp)>,
+}
+
+impl Transcript {
+    /// The transcript of a chat of which nothing happened yet.
+    #[must_use]
+    pub fn new(at: Path) -> Self {
+        Self { at, ..Self::default() }
+    }
+
+    /// The transcript of the chat `at`, from a log's events in their order. Events of chats around and beside it are
+    /// passed over; of those within it, only the cost counts.
+    ///
+    /// # Errors
+    /// Says which event cannot follow those before it.
+    pub fn of<'e>(at: &Path, events: impl IntoIterator<Item = &'e Arc<Event>>) -> Result<Self, String> {
+        let mut transcript = Self::new(at.clone());
+        for event in events {
+            if event.at == *at || event.at.is_within(at) {
+                transcript.apply(Arc::clone(event))?;
+            }
+        }
+        Ok(transcript)
+    }
+
+    /// The chat.
+    #[must_use]
+    pub const fn at(&self) -> &Path {
+        &self.at
+    }
+
+    /// Whether it has begun.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.opening.is_some()
+    }
+
+    /// The members of the room, in order, those who left included.
+    #[must_use]
+    pub fn members(&self) -> &[Name] {
+        self.opening.as_ref().map_or(&[], |opening| &opening.with)
+    }
+
+    /// The members who are still there, in order.
+    pub fn present(&self) -> impl Iterator<Item = &Name> {
+        self.members().iter().filter(|name| !self.left.iter().any(|(gone, _)| gone == *name))
+    }
+
+    /// Who left, and why, in order.
+    #[must_use]
+    pub fn left(&self) -> &[(Name, String)] {
+        &self.left
+    }
+
+    /// What the chat is about.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        self.opening.as_ref().map_or("", |opening| &opening.task)
+    }
+
+    /// Every message in order, those said aside included.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The messages of the room in order: all but those said aside.
+    pub fn room(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.iter().filter(|line| !line.is_aside())
+    }
+
+    /// How many messages the room has.
+    #[must_use]
+    pub const fn room_len(&self) -> u64 {
+        self.lines.len() as u64 - self.asides
+    }
+
+    /// The turns in the room that have ended, newest first.
+    pub fn recent_turns(&self) -> impl Iterator<Item = &EndedTurn> {
+        self.ended.iter().rev().filter(|turn| !turn.is_aside)
+    }
+
+    /// Whether `who` had a turn aside since the last turn in the room ended.
+    #[must_use]
+    pub fn moved_aside(&self, who: &Name) -> bool {
+        self.ended.iter().rev().take_while(|turn| turn.is_aside).any(|turn| turn.who == *who)
+    }
+
+    /// What the last step added to the room. The opening is no step, and neither is what is said aside.
+    ///
+    /// Conditions that look at messages look at these alone: they are asked after every step.
+    pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_aside())
+    }
+
+    /// The last message of the room.
+    #[must_use]
+    pub fn last(&self) -> Option<&Line> {
+        self.room().next_back()
+    }
+
+    /// The last message of `who`, aside or not.
+    #[must_use]
+    pub fn last_of(&self, who: &Name) -> Option<&Line> {
+        self.lines.iter().rev().find(|line| line.message.from == *who)
+    }
+
+    /// Who had the last turn in the room; before the first turn, the member who said the last opening message.
+    #[must_use]
+    pub const fn last_speaker(&self) -> Option<&Name> {
+        self.last_speaker.as_ref()
+    }
+
+    /// How many turns in the room are finished.
+    #[must_use]
+    pub const fn turns(&self) -> u64 {
+        self.finished
+    }
+
+    /// How many turns `who` has finished, aside or not.
+    #[must_use]
+    pub fn turns_of(&self, who: &Name) -> u64 {
+        self.turns.get(who).map_or(0, |turns| turns.finished)
+    }
+
+    /// What was spent, in chats within this one too.
+    #[must_use]
+    pub const fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// Milliseconds from the first to the last event, without the time that people were waited for.
+    #[must_use]
+    pub fn elapsed_ms(&self) -> u64 {
+        let (first, last) = self.span.unwrap_or_default();
+        last.0.saturating_sub(first.0).saturating_sub(self.waited_ms)
+    }
+
+    /// Why it was closed and what came of it, if it was.
+    #[must_use]
+    pub fn closed(&self) -> Option<(&Reason, &Arc<str>)> {
+        self.closed.as_ref().map(|(reason, summary)| (reason, summary))
+    }
+
+    /// The questions nobody has answered yet.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.open.iter().filter_map(|turn| turn.asked.as_ref()).map(|(question, _)| question)
+    }
+
+    /// Whose turn it is: several when their turns run at the same time.
+    pub fn cued(&self) -> impl Iterator<Item = &Name> {
+        self.open.iter().map(|turn| &turn.cue.who)
+    }
+
+    /// Every event of this chat. Those of one turn stand together, before the one that ended it.
+    #[must_use]
+    pub fn events(&self) -> &[Arc<Event>] {
+        &self.events
+    }
+
+    /// The tool calls of all finished turns, newest first, with the `seq` of their events and who made them.
+    pub fn calls(&self) -> impl Iterator<Item = (u64, &Name, &Call)> {
+        self.events.iter().rev().filter_map(|event| match &event.body {
+            Body::Called { who, call } => Some((event.seq, who, call)),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn open_turns(&self) -> &[OpenTurn] {
+        &self.open
+    }
+
+    /// Turns and posts begun so far, aside or not: what bounds a policy that never ends.
+    pub(crate) const fn steps(&self) -> u64 {
+        self.cues
+    }
+
+    /// How many turns of `who` have begun.
+    pub(crate) fn begun(&self, who: &Name) -> u64 {
+        self.turns.get(who).map_or(0, |turns| turns.begun)
+    }
+
+    /// Takes in the next event.
+    ///
+    /// # Errors
+    /// Says why the event cannot follow those before it.
+    pub(crate) fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
+        if event.at != self.at {
+            if let Body::Sampled(sample) = &event.body {
+                self.spent.add(sample);
+            }
+            return Ok(());
+        }
+        let result = match &event.body {
+            Body::Opened(opening) => self.opened(opening, &event),
+            Body::Cued(cue) => self.cued_turn(cue, &event),
+            Body::Posted(message) => self.posted(message, &event),
+            Body::Said(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
+            Body::Passed { who } => self.ended(who, &event, |_| {}),
+            Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
+            Body::Closed { reason, summary } => {
+                self.closed = Some((reason.clone(), Arc::clone(summary)));
+                self.events.push(Arc::clone(&event));
+                Ok(())
+            }
+            Body::Reopened => {
+                self.closed = None;
+                // What ended the chat is no news any more: it must not end it again at once.
+                self.latest = self.lines.len();
+                self.events.push(Arc::clone(&event));
+                Ok(())
+            }
+            _ => self.within_turn(&event),
+        };
+        let first = self.span.map_or(event.time, |(first, _)| first);
+        self.span = Some((first, event.time));
+        result.map_err(|flaw| format!("event {}: {flaw}", event.seq))
+    }
+
+    fn opened(&mut self, opening: &Opening, event: &Arc<Event>) -> Result<(), String> {
+        if self.opening.is_some() {
+            return Err("the chat is open already".into());
+        }
+        let line =
+            |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
+        self.lines = opening.messages.iter().map(line).collect();
+        self.latest = self.lines.len();
+        let author = opening.messages.last().map(|message| &message.from);
+        self.last_speaker = author.filter(|name| opening.with.contains(name)).cloned();
+        self.opening = Some(opening.clone());
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn cued_turn(&mut self, cue: &Cue, event: &Arc<Event>) -> Result<(), String> {
+        if self.open.iter().any(|turn| turn.cue.who == cue.who) {
+            return Err(format!("it is `{}`'s turn already", cue.who));
+        }
+        // The first cue of a step in the room begins what is latest.
+        if self.open.is_empty() && !cue.to.is_aside() {
+            self.latest = self.lines.len();
+        }
+        self.turns.entry(cue.who.clone()).or_default().begun += 1;
+        self.cues += 1;
+        self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn posted(&mut self, message: &Message, event: &Arc<Event>) -> Result<(), String> {
+        self.latest = self.lines.len();
+        self.cues += 1;
+        self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn said(&mut self, message: &Message, seq: u64) {
+        let line = Line { seq, source: Source::Turn, message: message.clone() };
+        self.asides += u64::from(line.is_aside());
+        self.lines.push(line);
+    }
+
+    fn ended(
+        &mut self,
+        who: &Name,
+        event: &Arc<Event>,
+        effect: impl FnOnce(&mut Self),
+    ) -> Result<(), String> {
+        let Some(index) = self.open.iter().position(|turn| turn.cue.who == *who) else {
+            return Err(format!("it is not `{who}`'s turn"));
+        };
+        let turn = self.open.remove(index);
+        let aside = turn.cue.to.is_aside();
+        let is_silent = match &event.body {
+            Body::Said(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
+            _ => true,
+        };
+        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
+        self.events.extend(turn.events);
+        self.events.push(Arc::clone(event));
+        self.turns.entry(who.clone()).or_default().finished += 1;
+        if !aside {
+            self.finished += 1;
+            self.last_speaker = Some(who.clone());
+        }
+        effect(self);
+        Ok(())
+    }
+
+    fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
+        let who = match &event.body {
+            Body::Sampled(Sample { who, .. })
+            | Body::Prompted { who, .. }
+            | Body::Called { who, .. }
+            | Body::Returned { who, .. }
+            | Body::Asked(Question { who, .. })
+            | Body::Answered { to: who, .. }
+            | Body::Failed { who, .. } => who,
+            _ => return Err("it cannot stand here".into()),
+        };
+        let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == *who) else {
+            return Err(format!("it is not `{who}`'s turn"));
+        };
+        match &event.body {
+            Body::Sampled(sample) => self.spent.add(sample),
+            Body::Asked(question) => turn.asked = Some((question.clone(), event.time)),
+            Body::Answered { .. } => {
+                let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
+                self.waited_ms += event.time.0.saturating_sub(asked.0);
+            }
+            _ => {}
+        }
+        turn.events.push(Arc::clone(event));
+        Ok(())
+    }
+}

@@ -175,7 +175,10 @@ mod tests {
     fn cost_is_exact_and_unknown_usage_costs_an_unknown_amount() {
         let price = Price { input: 0.15, cached: Some(0.075), output: 0.60 };
         let usage = Usage { input: Some(1_000), cached: Some(400), output: Some(100), reasoning: None };
-        assert_eq!(price.of(&usage), Some(Money::dollars((600.0 * 0.15 + 400.0 * 0.075 + 100.0 * 0.6) / 1e6)));
+        assert_eq!(
+            price.of(&usage),
+            Some(Money::dollars((600.0 * 0.15 + 400.0 * 0.075 + 100.0 * 0.6) / 1e6))
+        );
         assert_eq!(price.of(&Usage::default()), None);
         assert_eq!(Price::FREE.of(&Usage::default()), Some(Money::default()));
     }

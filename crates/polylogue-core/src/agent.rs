@@ -1,0 +1,103 @@
+//! Participants.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::{Name, Part, Result, Turn};
+
+/// A participant: a model, a person, a function, or a whole chat.
+///
+/// An agent is configuration and holds nothing of any conversation: one value serves ten thousand of them at once.
+///
+/// On its turn it reads the transcript and acts. When a run is resumed in the middle of a turn, `act` runs again from
+/// its beginning, and what [`Turn`] did before is not done again but returned from the log. So `act` has to do the
+/// same again when it is given the same: whatever else it needs to know - the time, chance, a file - it asks the turn
+/// for, or a tool.
+pub trait Agent: Send + Sync + 'static {
+    /// Its name, as messages are signed with it.
+    fn name(&self) -> &Name;
+
+    /// What it is good at, for whoever chooses the next speaker.
+    fn description(&self) -> &str {
+        ""
+    }
+
+    /// Has its turn.
+    ///
+    /// # Errors
+    /// The turn stays open: running the chat again tries it again.
+    fn act(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Act>> + Send;
+}
+
+/// What an agent does with its turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Says something, to whom its cue says.
+    Say(Vec<Part>),
+    /// Asks the person it stands for, and ends the run until there is an answer.
+    Ask(Arc<str>),
+    /// Waits for the answer to a question that was asked in a chat within its turn.
+    Wait,
+    /// Leaves the room, and says why.
+    Leave(String),
+    /// Has nothing to say.
+    Pass,
+}
+
+impl Act {
+    /// Says a text; a blank one is a pass.
+    #[must_use]
+    pub fn say(text: impl Into<Arc<str>>) -> Self {
+        let part = Part::text(text);
+        if part.is_blank() { Self::Pass } else { Self::Say(vec![part]) }
+    }
+}
+
+/// Any agent. Cloning shares it.
+#[derive(Clone)]
+pub struct AnyAgent(Arc<dyn ErasedAgent>);
+
+trait ErasedAgent: Send + Sync {
+    fn name(&self) -> &Name;
+    fn description(&self) -> &str;
+    fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
+}
+
+impl<A: Agent> ErasedAgent for A {
+    fn name(&self) -> &Name {
+        Agent::name(self)
+    }
+    fn description(&self) -> &str {
+        Agent::description(self)
+    }
+    fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>> {
+        Box::pin(Agent::act(self, turn))
+    }
+}
+
+impl AnyAgent {
+    /// Wraps `agent`.
+    pub fn new(agent: impl Agent) -> Self {
+        Self(Arc::new(agent))
+    }
+}
+
+impl Agent for AnyAgent {
+    fn name(&self) -> &Name {
+        self.0.name()
+    }
+    fn description(&self) -> &str {
+        self.0.description()
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        self.0.act(turn).await
+    }
+}
+
+impl fmt::Debug for AnyAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyAgent").field(self.0.name()).finish()
+    }
+}

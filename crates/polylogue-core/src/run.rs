@@ -1,0 +1,220 @@
+//! The loop: whose turn is open acts, else the policy names the next step; what comes of it is appended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::transcript::OpenTurn;
+use crate::turn::Trace;
+use crate::{
+    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Name, Question, Reason, Result, Status,
+    Step, Transcript, Turn, View,
+};
+
+/// A chat while it runs.
+pub(crate) struct Scope<'l> {
+    log: &'l Log,
+    transcript: Transcript,
+    views: HashMap<Name, View>,
+    /// Whether the turns that are open may have begun in an earlier run.
+    resumed: bool,
+    /// Model calls of this run, for the chat around this one.
+    pub(crate) sampled: Vec<Arc<Event>>,
+}
+
+impl<'l> Scope<'l> {
+    pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
+        Self { log, transcript, views: HashMap::new(), resumed: true, sampled: Vec::new() }
+    }
+
+    /// The loop.
+    pub(crate) async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
+        if !self.transcript.is_open() {
+            self.append([Body::Opened(chat.opening(task))]).await?;
+        }
+        self.check_fit(chat)?;
+        loop {
+            if let Some((reason, summary)) = self.transcript.closed() {
+                return Ok(Status::Closed { reason: reason.clone(), summary: Arc::clone(summary) });
+            }
+            if self.transcript.cued().next().is_some() {
+                if let Some(waiting) = self.act(chat).await? {
+                    return Ok(waiting);
+                }
+            } else {
+                self.log.check_halt()?;
+                self.resumed = false;
+                let bodies = self.step(chat)?;
+                self.append(bodies).await?;
+            }
+        }
+    }
+
+    /// What the policy wants, as events.
+    fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
+        let step = match chat.policy().next(&self.transcript) {
+            close @ Step::Close { .. } => close,
+            _ if self.transcript.turns() >= chat.cap() => {
+                Step::close(Reason::Turns { limit: chat.cap() }, &self.transcript)
+            }
+            step => step,
+        };
+        // Policies may add asides to turns, some to each, but not without end.
+        if self.transcript.steps() > 64 + chat.cap().saturating_mul(16) {
+            return Err(Error::Bug(format!("the policy of `{}` goes on and on aside", chat.name())));
+        }
+        match step {
+            Step::Cue(cue) => self.cues(chat, vec![cue]),
+            Step::Together(cues) => self.cues(chat, cues),
+            Step::Post(message) => Ok(vec![Body::Posted(message)]),
+            Step::Close { reason, summary } => Ok(vec![Body::Closed { reason, summary }]),
+        }
+    }
+
+    fn cues(&self, chat: &Chat, cues: Vec<Cue>) -> Result<Vec<Body>> {
+        let wrong = |what: String| Err(Error::Config(format!("the policy of `{}` {what}", chat.name())));
+        if cues.is_empty() {
+            return wrong("gives a turn to nobody".into());
+        }
+        for (index, cue) in cues.iter().enumerate() {
+            if chat.agent(&cue.who).is_none() {
+                return wrong(format!("gives a turn to `{}`, who is no participant", cue.who));
+            }
+            if cues.iter().take(index).any(|other| other.who == cue.who) {
+                return wrong(format!("gives two turns at once to `{}`", cue.who));
+            }
+        }
+        Ok(cues.into_iter().map(Body::Cued).collect())
+    }
+
+    /// Lets everybody act whose turn it is. What they say enters the log in the order of their cues: as far as they
+    /// are done, and no further than the first who is not.
+    async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
+        let mut views = std::mem::take(&mut self.views);
+        let resumed = std::mem::take(&mut self.resumed);
+        let turns = self.transcript.open_turns().iter().map(|open| {
+            let view = views.remove(&open.cue.who);
+            take_turn(chat, open, Turn::new(self.log, &self.transcript, open, view, resumed))
+        });
+        let done = join_all(turns).await;
+        self.views = views;
+        let mut end = StepEnd::default();
+        for Done { cue, act, trace } in done {
+            end.add(&cue, act, trace.failed_within);
+            self.views.extend(trace.view.map(|view| (cue.who, view)));
+            self.sampled.extend(trace.within.iter().cloned());
+            self.take_in(trace.appended.into_iter().chain(trace.within))?;
+        }
+        if !end.bodies.is_empty() {
+            self.append(end.bodies).await?;
+        }
+        match end.error {
+            Some(error) => Err(error),
+            None if end.waiting => Ok(Some(Status::Waiting(self.log.questions().await?))),
+            None => Ok(None),
+        }
+    }
+
+    async fn append(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
+        let events = self.log.append(self.transcript.at(), bodies).await?;
+        self.take_in(events)
+    }
+
+    fn take_in(&mut self, events: impl IntoIterator<Item = Arc<Event>>) -> Result<()> {
+        for event in events {
+            if matches!(event.body, Body::Sampled(_)) && event.at == *self.transcript.at() {
+                self.sampled.push(Arc::clone(&event));
+            }
+            self.transcript.apply(event).map_err(|flaw| self.log.invalid(&flaw))?;
+        }
+        Ok(())
+    }
+
+    /// Closes the outermost chat because a limit of the whole run was met somewhere within.
+    pub(crate) async fn close_at_limit(&mut self, reason: Reason) -> Result<Status> {
+        let Step::Close { reason, summary } = Step::close(reason, &self.transcript) else {
+            return Err(Error::Bug("a closing step closes".into()));
+        };
+        self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
+        Ok(Status::Closed { reason, summary })
+    }
+
+    /// Whether the log is one of this chat.
+    fn check_fit(&self, chat: &Chat) -> Result<()> {
+        let missing = self.transcript.members().iter().find(|name| chat.agent(name).is_none());
+        match missing {
+            None => Ok(()),
+            Some(name) => {
+                Err(Error::Config(format!("the log is not of `{}`: it knows no `{name}`", chat.name())))
+            }
+        }
+    }
+}
+
+struct Done {
+    cue: Cue,
+    act: Result<Act>,
+    trace: Trace,
+}
+
+async fn take_turn(chat: &Chat, open: &OpenTurn, mut turn: Turn<'_>) -> Done {
+    let cue = open.cue.clone();
+    let act = match chat.agent(&cue.who) {
+        // Nothing can happen before the answer comes.
+        _ if open.asked.is_some() => Ok(Act::Wait),
+        Some(agent) => agent.act(&mut turn).await,
+        None => Err(Error::Config(format!(
+            "it is the turn of `{}`, who is no participant of `{}`",
+            cue.who,
+            chat.name()
+        ))),
+    };
+    Done { cue, act, trace: turn.into_trace() }
+}
+
+/// What the acts of one step come to.
+#[derive(Default)]
+struct StepEnd {
+    bodies: Vec<Body>,
+    waiting: bool,
+    error: Option<Error>,
+}
+
+impl StepEnd {
+    fn add(&mut self, cue: &Cue, act: Result<Act>, failed_within: bool) {
+        let held = self.waiting || self.error.is_some();
+        match act {
+            Ok(act @ (Act::Ask(_) | Act::Wait)) => {
+                self.waiting = true;
+                self.bodies.extend(body_of(act, cue));
+            }
+            // It acts again when the chat is resumed, and comes to the same: what it did is in the log.
+            Ok(_) if held => {}
+            Ok(act) => self.bodies.extend(body_of(act, cue)),
+            Err(error) => {
+                if !failed_within && is_failure(&error) {
+                    self.bodies.push(Body::Failed { who: cue.who.clone(), error: Failure::from(&error) });
+                }
+                self.error.get_or_insert(error);
+            }
+        }
+    }
+}
+
+/// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.
+const fn is_failure(error: &Error) -> bool {
+    !matches!(error, Error::Halted | Error::Limit(_) | Error::Store(_))
+}
+
+fn body_of(act: Act, cue: &Cue) -> Option<Body> {
+    let who = cue.who.clone();
+    Some(match act {
+        Act::Say(parts) if parts.is_empty() => Body::Passed { who },
+        Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts }),
+        Act::Ask(text) => Body::Asked(Question { who, text }),
+        Act::Leave(why) => Body::Left { who, why },
+        Act::Pass => Body::Passed { who },
+        Act::Wait => return None,
+    })
+}

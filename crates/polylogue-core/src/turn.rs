@@ -1,0 +1,353 @@
+//! One turn of one agent: what it may read, and what it can do besides speaking.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::run::Scope;
+use crate::transcript::OpenTurn;
+use crate::{
+    AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Log, Model, Name, Origin, Outcome, Params,
+    Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec, Transcript, View,
+};
+
+/// One turn of one agent.
+///
+/// Whatever a turn does is an event. When a run is resumed in the middle of a turn, the same calls return what they
+/// returned before, as long as the log knows it: a finished model call is never made again.
+pub struct Turn<'a> {
+    log: &'a Log,
+    transcript: &'a Transcript,
+    cue: &'a Cue,
+    view: Option<View>,
+    /// Events of this turn from before a resumption that are not returned yet.
+    past: VecDeque<Arc<Event>>,
+    /// Events of this turn so far: first those that were returned, then those that were appended.
+    journal: Vec<Arc<Event>>,
+    returned: usize,
+    /// Whether the turn may have begun in an earlier run.
+    resumed: bool,
+    /// Model calls of chats within this turn.
+    within: Vec<Arc<Event>>,
+    failed_within: bool,
+}
+
+/// What a turn leaves behind.
+pub(crate) struct Trace {
+    pub(crate) view: Option<View>,
+    /// The events it appended.
+    pub(crate) appended: Vec<Arc<Event>>,
+    /// Model calls of chats within it.
+    pub(crate) within: Vec<Arc<Event>>,
+    /// Whether what went wrong went wrong in a chat within it, and is told there.
+    pub(crate) failed_within: bool,
+}
+
+/// What a model is asked, besides the conversation itself.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The model.
+    pub model: &'a AnyModel,
+    /// The system text.
+    pub system: Option<&'a str>,
+    /// The tools it may call.
+    pub tools: &'a [ToolSpec],
+    /// Temperature and the like.
+    pub params: &'a Params,
+    /// How the agent sees the room.
+    pub lens: &'a Lens,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(
+        log: &'a Log,
+        transcript: &'a Transcript,
+        open: &'a OpenTurn,
+        view: Option<View>,
+        resumed: bool,
+    ) -> Self {
+        // A failure was told when it happened; the turn is tried again as if it had not been.
+        let past =
+            open.events.iter().filter(|event| !matches!(event.body, Body::Failed { .. })).cloned().collect();
+        let (journal, within) = (Vec::new(), Vec::new());
+        Self {
+            log,
+            transcript,
+            cue: &open.cue,
+            view,
+            past,
+            journal,
+            returned: 0,
+            resumed,
+            within,
+            failed_within: false,
+        }
+    }
+
+    pub(crate) fn into_trace(mut self) -> Trace {
+        let appended = self.journal.split_off(self.returned);
+        Trace { view: self.view, appended, within: self.within, failed_within: self.failed_within }
+    }
+
+    /// The agent's own name.
+    #[must_use]
+    pub const fn me(&self) -> &'a Name {
+        &self.cue.who
+    }
+
+    /// Why it has a turn: what it is told, and who will hear it.
+    #[must_use]
+    pub const fn cue(&self) -> &'a Cue {
+        self.cue
+    }
+
+    /// The chat as it was when the turn began.
+    #[must_use]
+    pub const fn transcript(&self) -> &'a Transcript {
+        self.transcript
+    }
+
+    /// Asks a model how to go on. The reply is in the log when this returns, and what it says is part of the agent's
+    /// view from then on.
+    ///
+    /// # Errors
+    /// When the model gives no reply, a limit of the run is met, the run is stopped, or the log cannot be written.
+    pub async fn sample(&mut self, ask: Ask<'_>) -> Result<Reply> {
+        if let Some(event) = self.past.pop_front() {
+            let Body::Sampled(sample) = &event.body else {
+                return Err(self.diverged(&event, "asks a model"));
+            };
+            let reply = Reply { parts: sample.parts.clone(), finish: sample.finish, usage: sample.usage };
+            self.give_back(event);
+            return Ok(reply);
+        }
+        let nth = self.log.admit(self.me()).await?;
+        let log = self.log;
+        let (me, at) = (self.me(), self.transcript.at());
+        let view = self.view(ask.lens);
+        let request = Request {
+            origin: Origin { at, who: me, nth },
+            system: ask.system,
+            entries: view.entries(),
+            tools: ask.tools,
+            params: ask.params,
+            wire: view.wire(),
+        };
+        let mut deltas = log.live().deltas(at, me);
+        let mut reply = log.unless_halted(ask.model.complete(&request, &mut deltas)).await??;
+        make_calls_legal(&mut reply.parts, view);
+        let sample = Sample {
+            who: me.clone(),
+            model: ask.model.name().into(),
+            request: view.digest(ask.model.name(), ask.system, ask.tools, ask.params),
+            parts: reply.parts.clone(),
+            finish: reply.finish,
+            usage: reply.usage,
+            cost: ask.model.cost(&reply.usage),
+        };
+        self.record([Body::Sampled(sample)]).await?;
+        Ok(reply)
+    }
+
+    /// Tells the agent's own model something, such as what was wrong with its last reply. It is in the log, so no
+    /// prompt is hidden.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn prompt(&mut self, text: impl Into<Arc<str>>) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Prompted { .. }) {
+                return Err(self.diverged(&event, "prompts its model"));
+            }
+            self.give_back(event);
+            return Ok(());
+        }
+        self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
+    }
+
+    /// Makes tool calls, all at the same time, and returns their outcomes in the order of the calls. Whatever a tool
+    /// does - fail, panic, not exist - there is an outcome.
+    ///
+    /// A call that was in flight when the process died is made again if its tool is declared repeatable; else its
+    /// outcome is unknown, and the agent is told so.
+    ///
+    /// # Errors
+    /// When the run is stopped or the log cannot be written.
+    pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
+        let mut begun = vec![false; calls.len()];
+        self.replay_calls(calls, &mut begun, &mut outcomes);
+        let log = self.log;
+        let cx = ToolCx { at: self.transcript.at(), who: self.me(), transcript: self.transcript };
+        let mut running = FuturesUnordered::new();
+        let mut fresh = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            if outcomes.get(index).is_some_and(Option::is_some) {
+                continue;
+            }
+            let was_begun = begun.get(index).copied().unwrap_or(false);
+            if !was_begun {
+                fresh.push(Body::Called { who: cx.who.clone(), call: call.clone() });
+            }
+            let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
+            let unknown = was_begun && !tool.is_some_and(|tool| tool.spec().repeatable);
+            running.push(async move {
+                let outcome =
+                    if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };
+                (index, outcome)
+            });
+        }
+        if !fresh.is_empty() {
+            self.record(fresh).await?;
+        }
+        while let Some((index, outcome)) = log.unless_halted(running.next()).await? {
+            let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
+            self.record([Body::Returned { who: cx.who.clone(), id, outcome: outcome.clone() }]).await?;
+            if let Some(slot) = outcomes.get_mut(index) {
+                *slot = Some(outcome);
+            }
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    fn replay_calls(&mut self, calls: &[Call], begun: &mut [bool], outcomes: &mut [Option<Outcome>]) {
+        while let Some(event) = self.past.front() {
+            let id = match &event.body {
+                Body::Called { call, .. } => &call.id,
+                Body::Returned { id, .. } => id,
+                _ => return,
+            };
+            let Some(index) = calls.iter().position(|call| call.id == *id) else { return };
+            match (&event.body, begun.get_mut(index), outcomes.get_mut(index)) {
+                (Body::Returned { outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
+                (_, Some(begun), _) => *begun = true,
+                _ => {}
+            }
+            if let Some(event) = self.past.pop_front() {
+                self.give_back(event);
+            }
+        }
+    }
+
+    /// The answer to the question this turn asked, if it asked one before and there is an answer.
+    pub fn answer(&mut self) -> Option<Arc<str>> {
+        let [asked, answered] = [self.past.front()?, self.past.get(1)?];
+        let (Body::Asked(_), Body::Answered { text, .. }) = (&asked.body, &answered.body) else {
+            return None;
+        };
+        let text = Arc::clone(text);
+        for event in self.past.drain(..2).collect::<Vec<_>>() {
+            self.give_back(event);
+        }
+        Some(text)
+    }
+
+    /// Runs a whole chat within this turn. Its events stand at a path of their own.
+    ///
+    /// # Errors
+    /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
+    pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
+        let at = self.transcript.at().child(self.me(), self.transcript.begun(self.me()));
+        if at.depth() > self.log.depth() {
+            return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
+        }
+        let transcript = if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
+        let mut scope = Scope::new(self.log, transcript);
+        let result = scope.run(chat, task).await;
+        self.within.append(&mut scope.sampled);
+        self.failed_within = result.is_err();
+        result
+    }
+
+    /// The agent's view, up to here.
+    fn view(&mut self, lens: &Lens) -> &View {
+        let stale = self.view.as_ref().is_none_or(|view| view.lens() != lens);
+        let mut view = match self.view.take() {
+            Some(view) if !stale => view,
+            _ => View::new(self.cue.who.clone(), lens.clone()),
+        };
+        view.catch_up(self.transcript);
+        if stale {
+            self.journal.iter().for_each(|event| view.see_own(event));
+        }
+        self.view.insert(view)
+    }
+
+    async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
+        for event in self.log.append(self.transcript.at(), bodies).await? {
+            self.enter(event);
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, event: Arc<Event>) {
+        self.returned += 1;
+        self.enter(event);
+    }
+
+    fn enter(&mut self, event: Arc<Event>) {
+        if let Some(view) = &mut self.view {
+            view.catch_up(self.transcript);
+            view.see_own(&event);
+        }
+        self.journal.push(event);
+    }
+
+    fn diverged(&self, event: &Event, does: &str) -> Error {
+        let me = self.me();
+        Error::Config(format!(
+            "`{me}` {does} where it did something else before (event {}); has it changed since?",
+            event.seq
+        ))
+    }
+}
+
+async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: &ToolCx<'_>) -> Outcome {
+    let Some(tool) = tool else {
+        let names: Vec<_> = tools.iter().map(|tool| format!("`{}`", tool.spec().name)).collect();
+        let known = if names.is_empty() {
+            "There are no tools.".into()
+        } else {
+            format!("There is {}.", names.join(", "))
+        };
+        return Outcome::failed(format!("There is no tool `{}`. {known}", call.tool));
+    };
+    if !call.args.is_object() {
+        return Outcome::failed(format!(
+            "The arguments of `{}` must be a JSON object; got: {}",
+            call.tool, call.args
+        ));
+    }
+    match AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind().await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::failed(error.0),
+        Err(_) => {
+            Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
+        }
+    }
+}
+
+/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal.
+fn make_calls_legal(parts: &mut [Part], view: &View) {
+    let mut taken: Vec<String> = Vec::new();
+    for part in parts {
+        let Part::Call(call) = part else { continue };
+        call.tool = legal_tool_name(&call.tool);
+        let free = |id: &str| !id.is_empty() && !view.has_id(id) && !taken.iter().any(|taken| taken == id);
+        if !free(&call.id) {
+            let fresh = (2..).map(|n: u64| format!("{}~{n}", call.id)).find(|id| free(id));
+            call.id = fresh.unwrap_or_default();
+        }
+        taken.push(call.id.clone());
+    }
+}
+
+/// At most 64 ASCII letters, digits, `_` and `-`: what OpenAI, Anthropic and Gemini accept.
+fn legal_tool_name(name: &str) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let name: String = name.chars().map(legal).take(64).collect();
+    if name.is_empty() { "unnamed".into() } else { name }
+}
