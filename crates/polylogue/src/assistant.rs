@@ -1,0 +1,160 @@
+//! An agent that speaks by a language model.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, Params, Part,
+    Reply, Result, Tool, ToolSpec, Turn,
+};
+
+/// An agent that speaks by a language model: a system text, tools, and how it sees the room.
+///
+/// On its turn it asks the model; as long as the model calls tools, it runs them and asks again; what the model then
+/// says is what the agent says.
+///
+/// # A model with a system text
+/// ```
+/// # fn example(model: polylogue_core::AnyModel) -> Result<(), polylogue_core::NameError> {
+/// use polylogue::Assistant;
+/// let poet = Assistant::new("Poet", model)?.system("You answer in rhymes. The task: {{task}}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Assistant {
+    name: Name,
+    description: String,
+    model: AnyModel,
+    system: Option<Arc<str>>,
+    tools: Vec<AnyTool>,
+    specs: Vec<ToolSpec>,
+    params: Params,
+    lens: Lens,
+    max_rounds: u32,
+}
+
+/// Told to the model when it has called tools [`max_rounds`](Assistant::max_rounds) times in one turn.
+const NO_MORE_TOOLS: &str =
+    "You have used all tool calls of this turn. Answer now with what you know, without calling a tool.";
+
+impl Assistant {
+    /// How often a model may call tools in one turn, unless it is told otherwise.
+    pub const DEFAULT_MAX_ROUNDS: u32 = 16;
+
+    /// An agent `name` that speaks by `model`.
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn new(name: &str, model: AnyModel) -> Result<Self, NameError> {
+        Ok(Self {
+            name: Name::new(name)?,
+            description: String::new(),
+            model,
+            system: None,
+            tools: Vec::new(),
+            specs: Vec::new(),
+            params: Params::default(),
+            lens: Lens::default(),
+            max_rounds: Self::DEFAULT_MAX_ROUNDS,
+        })
+    }
+
+    /// Sets the system text. `{{task}}` in it stands for the task of the chat the agent is in; nothing else in it means
+    /// anything.
+    #[must_use]
+    pub fn system(self, text: impl Into<Arc<str>>) -> Self {
+        Self { system: Some(text.into()), ..self }
+    }
+
+    /// Sets what it is good at, for whoever chooses the next speaker.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        Self { description: text.into(), ..self }
+    }
+
+    /// Adds a tool. One of the same name is replaced.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        let tool = AnyTool::new(tool);
+        self.tools.retain(|other| other.spec().name != tool.spec().name);
+        self.tools.push(tool);
+        self.specs = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+        self
+    }
+
+    /// Sets temperature and the like.
+    #[must_use]
+    pub fn params(self, params: Params) -> Self {
+        Self { params, ..self }
+    }
+
+    /// Sets how it sees the room.
+    #[must_use]
+    pub fn lens(self, lens: Lens) -> Self {
+        Self { lens, ..self }
+    }
+
+    /// Sets how often the model may call tools in one turn, at least 1. After that it is told to answer; if it calls a
+    /// tool again, the calls are refused and what it said besides is what the agent says.
+    #[must_use]
+    pub fn max_rounds(self, rounds: u32) -> Self {
+        Self { max_rounds: rounds.max(1), ..self }
+    }
+
+    /// The system text as the model gets it in a chat about `task`.
+    #[must_use]
+    pub fn system_for(&self, task: &str) -> Option<Arc<str>> {
+        let text = self.system.as_ref()?;
+        Some(if text.contains(TASK) { text.replace(TASK, task).into() } else { Arc::clone(text) })
+    }
+
+    async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
+        let Self { model, specs: tools, params, lens, .. } = self;
+        turn.sample(Ask { model, system, tools, params, lens }).await
+    }
+}
+
+/// Stands for the task in system texts and openings.
+pub(crate) const TASK: &str = "{{task}}";
+
+impl Agent for Assistant {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let system = self.system_for(turn.transcript().task());
+        for round in 0..=self.max_rounds {
+            let reply = self.ask(turn, system.as_deref()).await?;
+            let calls = calls(&reply);
+            if calls.is_empty() || round == self.max_rounds {
+                return Ok(speak(reply));
+            }
+            let outcomes: Vec<Outcome> = turn.call(&self.tools, &calls).await?;
+            debug_assert_eq!(outcomes.len(), calls.len(), "every call is answered");
+            if round + 1 == self.max_rounds {
+                turn.prompt(NO_MORE_TOOLS).await?;
+            }
+        }
+        Err(Error::Bug("the last round always returns".into()))
+    }
+}
+
+fn calls(reply: &Reply) -> Vec<Call> {
+    let call = |part: &Part| match part {
+        Part::Call(call) => Some(call.clone()),
+        _ => None,
+    };
+    reply.parts.iter().filter_map(call).collect()
+}
+
+/// What an agent says of a reply: neither thoughts nor calls.
+fn speak(reply: Reply) -> Act {
+    let said = |part: &Part| !matches!(part, Part::Thought(_) | Part::Call(_)) && !part.is_blank();
+    let parts: Vec<Part> = reply.parts.into_iter().filter(said).collect();
+    if parts.is_empty() { Act::Pass } else { Act::Say(parts) }
+}

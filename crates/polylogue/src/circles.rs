@@ -1,0 +1,199 @@
+//! Noticing that a conversation goes in circles.
+//!
+//! Conversations of models that never end are the most frequent complaint about systems of this kind: agents agree
+//! with each other for ever, take leave of each other again and again, answer nothing, or call the same tool with
+//! the same arguments. Each is found by looking at a bounded number of the last messages or calls, so a step costs
+//! the same however long the chat is.
+
+use std::collections::HashSet;
+
+use polylogue_core::{Circle, Line, Reason, Source, Transcript};
+
+use crate::stop::{Condition, Stop};
+
+/// How soon a chat is held to go in circles. Each of the four kinds is switched off by 0.
+///
+/// ```
+/// use polylogue::circles::Circles;
+/// let patient = Circles { repetition: 5, ..Circles::default() };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Circles {
+    /// So many times in a row has everybody who speaks said nearly what they said in their turn before.
+    pub repetition: usize,
+    /// How alike two messages are that are nearly the same: the share of word triples they have in common, 0 to 1.
+    pub similarity: f64,
+    /// So many messages in a row were farewells or thanks and little else.
+    pub farewells: usize,
+    /// So many turns in a row were empty.
+    pub silence: usize,
+    /// So many times in a row has the same agent called the same tool with the same arguments.
+    pub calls: usize,
+}
+
+impl Default for Circles {
+    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 4 equal calls. Four farewells are two of each side, and CAMEL's
+    /// generation of conversations uses four as well.
+    fn default() -> Self {
+        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 4 }
+    }
+}
+
+impl From<Circles> for Stop {
+    fn from(circles: Circles) -> Self {
+        Self::new(circles)
+    }
+}
+
+impl Condition for Circles {
+    fn now(&self, transcript: &Transcript) -> Option<Reason> {
+        let found =
+            |pattern, evidence: Option<Vec<u64>>| Some(Reason::Circling { pattern, evidence: evidence? });
+        found(Circle::Silence, self.silent(transcript))
+            .or_else(|| found(Circle::Calls, self.calling(transcript)))
+            .or_else(|| found(Circle::Farewells, self.leaving(transcript)))
+            .or_else(|| found(Circle::Repetition, self.repeating(transcript)))
+    }
+}
+
+impl Circles {
+    fn silent(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        run_of(self.silence, transcript.recent_turns(), |turn| turn.is_silent)
+            .map(|turns| seqs(&turns, |t| t.seq))
+    }
+
+    fn calling(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        let (_, first_who, first) = transcript.calls().next()?;
+        let same = |(_, who, call): &(u64, _, &polylogue_core::Call)| {
+            *who == first_who && call.tool == first.tool && call.args == first.args
+        };
+        run_of(self.calls, transcript.calls(), same).map(|calls| seqs(&calls, |(seq, _, _)| *seq))
+    }
+
+    fn leaving(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        let farewell = |line: &&Line| is_farewell(&line.message.plain());
+        run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
+    }
+
+    /// Compares each of the last messages with the one its author said before.
+    fn repeating(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        if self.repetition == 0 {
+            return None;
+        }
+        let speakers = transcript.members().len().max(1);
+        let wanted = self.repetition * speakers.min(MAX_SPEAKERS);
+        let recent: Vec<&Line> = spoken(transcript).take(wanted + speakers.min(MAX_SPEAKERS)).collect();
+        let alike = |(index, line): (usize, &&Line)| {
+            let before =
+                recent.iter().skip(index + 1).find(|other| other.message.from == line.message.from)?;
+            is_alike(&line.message.plain(), &before.message.plain(), self.similarity).then_some(line.seq)
+        };
+        let evidence: Vec<u64> = recent.iter().enumerate().take(wanted).map_while(alike).collect();
+        (evidence.len() == wanted).then(|| evidence.into_iter().rev().collect())
+    }
+}
+
+/// In rooms with more speakers than this, only the last so many messages are compared.
+const MAX_SPEAKERS: usize = 8;
+
+fn spoken(transcript: &Transcript) -> impl Iterator<Item = &Line> {
+    transcript.room().rev().take_while(|line| line.source == Source::Turn)
+}
+
+/// The first `length` of `items`, oldest first, if all of them satisfy `holds`.
+fn run_of<T>(length: usize, items: impl Iterator<Item = T>, holds: impl Fn(&T) -> bool) -> Option<Vec<T>> {
+    let mut run: Vec<T> = items.take(length).take_while(holds).collect();
+    run.reverse();
+    (length > 0 && run.len() == length).then_some(run)
+}
+
+fn seqs<T>(items: &[T], seq: impl Fn(&T) -> u64) -> Vec<u64> {
+    items.iter().map(seq).collect()
+}
+
+/// Words, lower case, without punctuation.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Whether two texts have at least `similarity` of their word triples in common (Jaccard index of 3-shingles, as used
+/// for finding near-duplicate documents: Broder 1997). Numbers count as words: a count that goes on is no circle.
+fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
+    let (a, b) = (words(a), words(b));
+    if a == b {
+        return true;
+    }
+    if a.len() < 3 || b.len() < 3 {
+        return false;
+    }
+    let (a, b): (HashSet<&[String]>, HashSet<&[String]>) = (a.windows(3).collect(), b.windows(3).collect());
+    let common = a.intersection(&b).count();
+    let either = a.len() + b.len() - common;
+    #[expect(clippy::cast_precision_loss, reason = "far fewer words than 2^52")]
+    let share = common as f64 / either as f64;
+    share >= similarity
+}
+
+/// Phrases of leave-taking and thanks. CAMEL's list, and the farewells seen in reported loops.
+const FAREWELLS: &[&str] = &[
+    "goodbye",
+    "good bye",
+    "bye",
+    "farewell",
+    "see you",
+    "take care",
+    "have a great day",
+    "have a nice day",
+    "have a good day",
+    "have a wonderful day",
+    "thank you",
+    "thanks",
+    "you're welcome",
+    "you are welcome",
+    "my pleasure",
+    "glad i could help",
+    "happy to help",
+    "all the best",
+    "until next time",
+    "best wishes",
+];
+
+/// A message that takes leave or thanks, and says little else.
+fn is_farewell(text: &str) -> bool {
+    /// Longer messages say something besides.
+    const MAX_WORDS: usize = 40;
+    let words = words(text);
+    if words.is_empty() || words.len() > MAX_WORDS {
+        return false;
+    }
+    let text = format!(" {} ", words.join(" "));
+    FAREWELLS.iter().any(|phrase| text.contains(&format!(" {phrase} ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_alike_when_only_case_and_punctuation_differ() {
+        assert!(is_alike("Great, I agree!", "great I AGREE", 0.9));
+        assert!(!is_alike("3", "4", 0.9));
+        assert!(!is_alike("", "x", 0.9));
+    }
+
+    #[test]
+    fn counting_on_is_not_alike() {
+        assert!(!is_alike("The next number is 14", "The next number is 15", 0.9));
+    }
+
+    #[test]
+    fn a_farewell_is_short() {
+        assert!(is_farewell("Thank you, and goodbye!"));
+        assert!(!is_farewell("Buy the stock; the bytes are thankful"));
+        let long = format!("Thanks! {}", "Now implement the parser with care. ".repeat(10));
+        assert!(!is_farewell(&long));
+    }
+}
