@@ -1,1 +1,61 @@
-fn main() {}
+//! Chores of the repository. `cargo xtask` lists them.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
+
+mod checks;
+mod finding;
+#[cfg(test)]
+mod fixture;
+mod manifest;
+mod repo;
+mod source;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use repo::Repo;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+chores:
+  tidy    checks what neither rustc nor clippy checks: layers, lengths, printing, neutrality, links";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => tidy(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        other => {
+            eprintln!("error: there is no chore `{}`\n\n{USAGE}", other.join(" "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let report = match Repo::open(root) {
+        Ok(repo) => checks::tidy(&repo),
+        Err(error) => {
+            eprintln!("error: the repository cannot be read: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    for finding in &report.findings {
+        println!("{finding}");
+    }
+    println!("{}", report.functions);
+    match report.findings.len() {
+        0 => {
+            println!("tidy: {} files, nothing to find fault with", report.files);
+            ExitCode::SUCCESS
+        }
+        flaws => {
+            println!("tidy: {} files, {flaws} to put right", report.files);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What `cargo xtask tidy` checks, one check a file.
+
+mod layers;
+mod lengths;
+mod links;
+mod manifests;
+mod neutral;
+mod one_command;
+mod printing;
+mod teams;
+
+use crate::finding::Finding;
+use crate::repo::Repo;
+
+/// What the checks found.
+pub(crate) struct Report {
+    /// In the order of files and lines.
+    pub(crate) findings: Vec<Finding>,
+    /// How long functions are.
+    pub(crate) functions: lengths::Functions,
+    /// How many files the repository has.
+    pub(crate) files: usize,
+}
+
+/// Runs every check.
+pub(crate) fn tidy(repo: &Repo) -> Report {
+    let mut findings = repo.unread.clone();
+    for check in [
+        layers::check,
+        manifests::check,
+        lengths::check,
+        printing::check,
+        neutral::check,
+        teams::check,
+        links::check,
+        one_command::check,
+    ] {
+        findings.extend(check(repo));
+    }
+    findings.sort();
+    Report { findings, functions: lengths::functions(repo), files: repo.files.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{brief, repo};
+
+    #[test]
+    fn the_flaws_of_all_checks_are_told_at_once_in_order() {
+        let repo = repo(&[
+            ("README.md", "[gone](gone.md)"),
+            ("a/Cargo.toml", "[package]\nname = \"xtask\"\n"),
+            ("b/src/lib.rs", "fn f() { println!(); }"),
+        ]);
+        let found = super::tidy(&repo).findings;
+        let files: Vec<_> = found.iter().map(|f| f.file.as_str()).collect();
+        assert!(files.is_sorted() && files.len() >= 5, "{:?}", brief(&found));
+    }
+}
