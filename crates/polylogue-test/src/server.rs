@@ -1,1 +1,215 @@
 //! A chat-completions server that plays a script and misbehaves on demand.
+//!
+//! It speaks HTTP/1.1 over real sockets, by hand, so that it can split, delay, cut short and lie at any byte. Every
+//! request is checked as the strictest servers would ([`validate`]): one that breaks a rule gets a 400 and is listed
+//! in [`Server::violations`]. A test begins with one line and ends with another:
+//!
+//! ```
+//! use polylogue_test::server::{Answer, Playbook, Quirk, Server};
+//!
+//! # async fn test() {
+//! let server = Server::start(Playbook::list([
+//!     Answer::status(429).retry_after_secs(0),
+//!     Answer::text("It is sunny.").with(Quirk::UsageWithFinish).with(Quirk::SplitEvery(1)),
+//! ]))
+//! .await;
+//! // ... a client of `server.base_url()` ...
+//! # if false {
+//! assert_eq!(server.violations(), [""; 0]);
+//! assert_eq!(server.unused(), 0);
+//! # }
+//! # }
+//! ```
+//!
+//! A server runs on a thread of its own: neither a test that blocks nor one whose time is paused disturbs it. Its
+//! own pauses are real time.
+
+mod answer;
+mod behaviour;
+mod chunks;
+mod completion;
+mod http;
+mod parameters;
+mod playbook;
+mod quirk;
+mod received;
+mod record;
+mod refusal;
+mod response;
+mod script;
+mod serve;
+mod sse;
+mod unique;
+mod validate;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+pub use answer::Answer;
+pub use behaviour::{Behaviour, rendered};
+pub use playbook::Playbook;
+pub use quirk::{Entry, Field, Quirk};
+pub use received::Received;
+pub use validate::{History, validate, validate_as};
+
+use record::Record;
+use serve::Shared;
+
+/// A running server. Dropping it closes its port and all its connections.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listed: usize,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a server on a free port of the loopback interface.
+    ///
+    /// # Panics
+    /// When the machine has no port or thread left, as nothing a test can do would help; [`Server::bind`] returns
+    /// the error instead.
+    #[expect(clippy::panic, clippy::unused_async, reason = "for tests: an error would only be unwrapped")]
+    pub async fn start(behaviour: impl Into<Behaviour>) -> Self {
+        match Self::bind((Ipv4Addr::LOCALHOST, 0).into(), behaviour) {
+            Ok(server) => server,
+            Err(error) => panic!("the scripted server cannot start: {error}"),
+        }
+    }
+
+    /// Starts a server on this address. Needs no async runtime.
+    ///
+    /// # Errors
+    /// When the address is taken, or the machine has no thread left.
+    pub fn bind(address: SocketAddr, behaviour: impl Into<Behaviour>) -> io::Result<Self> {
+        let behaviour = behaviour.into();
+        let listed = match &behaviour.play {
+            behaviour::Play::Book(book) => book.listed(),
+            behaviour::Play::Raw(_) => 0,
+        };
+        let shared = Arc::new(Shared { behaviour, record: Record::default() });
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = mpsc::channel();
+        let sharing = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("scripted-server".into())
+            .spawn(move || run(listener, sharing, stopped, &ready))?;
+        is_ready.recv().map_err(io::Error::other)??;
+        Ok(Self { address, shared, listed, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where clients find it: `http://127.0.0.1:PORT/v1`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// All requests, in the order they came, whatever their path.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Arc<Received>> {
+        self.shared.record.requests()
+    }
+
+    /// How many requests for completions came.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shared.record.asked.load(Ordering::SeqCst)
+    }
+
+    /// What was wrong with requests, as `request 3: messages[2] has an empty text`; empty when all were well formed
+    /// and the script had an answer for each.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
+        self.shared.record.violations()
+    }
+
+    /// How many replies were sent in full: all bytes written, and the connection not reset by the client.
+    #[must_use]
+    pub fn replies(&self) -> usize {
+        self.shared.record.replies()
+    }
+
+    /// The bodies of requests that got a complete reply more than once: calls that were paid for twice.
+    ///
+    /// A reply counts when all its bytes were written and the client did not reset the connection, as the system
+    /// does for a process that is killed with bytes unread. A client that is killed after it has read the reply, but
+    /// before it has stored it, is the one case that counts although asking again is right.
+    #[must_use]
+    pub fn duplicates(&self) -> Vec<Value> {
+        self.shared.record.duplicates()
+    }
+
+    /// How many answers of a [`Playbook::list`] were not asked for.
+    #[must_use]
+    pub fn unused(&self) -> usize {
+        self.listed.saturating_sub(self.count())
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.record.connections.now()
+    }
+
+    /// How many requests were being answered at one time, at most.
+    #[must_use]
+    pub fn most_at_once(&self) -> usize {
+        self.shared.record.in_flight.most()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Its receiver is gone when the thread is, which is what is wanted.
+        let _ = self.stop.take().map(|stop| stop.send(()));
+        // A panic of the thread has been printed by then.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The server's thread.
+fn run(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    stopped: oneshot::Receiver<()>,
+    ready: &mpsc::Sender<io::Result<()>>,
+) {
+    let started = (|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        listener.set_nonblocking(true)?;
+        let listener = {
+            let _guard = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        io::Result::Ok((runtime, listener))
+    })();
+    let (runtime, listener) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        tokio::spawn(serve::accept(listener, shared));
+        let _ = ready.send(Ok(()));
+        // Ends with a message, or with the server that would have sent it. The tasks end with the runtime.
+        let _ = stopped.await;
+    });
+}

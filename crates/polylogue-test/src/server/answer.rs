@@ -1,0 +1,213 @@
+//! What the server answers.
+
+use std::time::{Duration, SystemTime};
+
+use polylogue_core::Usage;
+use serde_json::Value;
+
+use super::Quirk;
+
+/// What the server answers to one request.
+///
+/// ```
+/// use polylogue_test::server::{Answer, Quirk};
+/// use serde_json::json;
+///
+/// let plain = Answer::text("It is sunny.").usage(12, 4);
+/// let tool = Answer::text("I look.").think("where?").call("weather", json!({"city": "Oslo"}));
+/// let busy = Answer::status(429).retry_after_secs(2);
+/// let torn = Answer::text("It is").with(Quirk::Reset);
+/// # let _ = (plain, tool, busy, torn);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    pub(super) text: String,
+    pub(super) thought: String,
+    pub(super) calls: Vec<ScriptedCall>,
+    pub(super) usage: Option<Usage>,
+    pub(super) finish: Option<String>,
+    pub(super) pieces: Option<usize>,
+    pub(super) refusal: Option<Refusal>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) quirks: Vec<Quirk>,
+    /// What the request broke: goes into the server's violations.
+    pub(super) violation: Option<String>,
+}
+
+/// A tool call in an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ScriptedCall {
+    /// Made from the request when it is `None`.
+    pub(super) id: Option<String>,
+    pub(super) tool: String,
+    /// The arguments' JSON, or whatever text stands in its place.
+    pub(super) args: String,
+}
+
+/// An answer that is no reply.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) message: Option<String>,
+    pub(super) code: Option<String>,
+}
+
+impl Answer {
+    /// A reply of one text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A reply without text that calls one tool; [`call`](Self::call) adds more.
+    #[must_use]
+    pub fn tool(tool: impl Into<String>, args: Value) -> Self {
+        Self::default().call(tool, args)
+    }
+
+    /// An error status with the body that OpenAI sends with it.
+    #[must_use]
+    pub fn status(status: u16) -> Self {
+        let refusal = Refusal { status, message: None, code: None };
+        Self { refusal: Some(refusal), ..Self::default() }
+    }
+
+    /// An error status with an OpenAI error body that says `message`.
+    #[must_use]
+    pub fn error(status: u16, message: impl Into<String>) -> Self {
+        let refusal = Refusal { status, message: Some(message.into()), code: None };
+        Self { refusal: Some(refusal), ..Self::default() }
+    }
+
+    /// 429 because the account has no money left: waiting does not help.
+    #[must_use]
+    pub fn quota() -> Self {
+        let message = "You exceeded your current quota, please check your plan and billing details.";
+        let refusal =
+            Refusal { status: 429, message: Some(message.into()), code: Some("insufficient_quota".into()) };
+        Self { refusal: Some(refusal), ..Self::default() }
+    }
+
+    /// 400 to a request that should not have come; it is listed in [`Server::violations`](super::Server::violations).
+    #[must_use]
+    pub fn unexpected(what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self { violation: Some(what.clone()), ..Self::error(400, what) }
+    }
+
+    /// The reply begins with this reasoning.
+    #[must_use]
+    pub fn think(self, thought: impl Into<String>) -> Self {
+        Self { thought: thought.into(), ..self }
+    }
+
+    /// The reply calls a tool. The call's id is made from the request, so that the same request gets the same id and
+    /// no other request does.
+    #[must_use]
+    pub fn call(self, tool: impl Into<String>, args: Value) -> Self {
+        self.push(None, tool.into(), args.to_string())
+    }
+
+    /// The reply calls several tools at once.
+    #[must_use]
+    pub fn calls<T: Into<String>>(self, calls: impl IntoIterator<Item = (T, Value)>) -> Self {
+        calls.into_iter().fold(self, |answer, (tool, args)| answer.call(tool, args))
+    }
+
+    /// The reply calls a tool under an id of the caller's choice.
+    #[must_use]
+    pub fn call_as(self, id: impl Into<String>, tool: impl Into<String>, args: Value) -> Self {
+        self.push(Some(id.into()), tool.into(), args.to_string())
+    }
+
+    /// The reply calls a tool with arguments that need not be JSON.
+    #[must_use]
+    pub fn call_raw(self, tool: impl Into<String>, args: impl Into<String>) -> Self {
+        self.push(None, tool.into(), args.into())
+    }
+
+    fn push(mut self, id: Option<String>, tool: String, args: String) -> Self {
+        self.calls.push(ScriptedCall { id, tool, args });
+        self
+    }
+
+    /// Tokens read and written. Left out, the server counts a token for every four bytes of the request's and of the
+    /// reply's text.
+    #[must_use]
+    pub fn usage(mut self, input: u64, output: u64) -> Self {
+        let usage = self.usage.get_or_insert_default();
+        (usage.input, usage.output) = (Some(input), Some(output));
+        self
+    }
+
+    /// Of the tokens read, those from the prompt cache; of those written, those of reasoning.
+    #[must_use]
+    pub fn usage_details(mut self, cached: u64, reasoning: u64) -> Self {
+        let usage = self.usage.get_or_insert_default();
+        (usage.cached, usage.reasoning) = (Some(cached), Some(reasoning));
+        self
+    }
+
+    /// The finish reason, instead of `stop` or `tool_calls`.
+    #[must_use]
+    pub fn finish(self, reason: impl Into<String>) -> Self {
+        Self { finish: Some(reason.into()), ..self }
+    }
+
+    /// Streams the text in `pieces` pieces of nearly equal length, or one a character when it has fewer characters.
+    /// Left out, the text is streamed word by word.
+    #[must_use]
+    pub fn pieces(self, pieces: usize) -> Self {
+        Self { pieces: Some(pieces.max(1)), ..self }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds `Retry-After` in seconds.
+    #[must_use]
+    pub fn retry_after_secs(self, secs: u64) -> Self {
+        self.header("retry-after", secs.to_string())
+    }
+
+    /// Adds `Retry-After` as a date: the whole second at or before `delay` from now.
+    #[must_use]
+    pub fn retry_after_date(self, delay: Duration) -> Self {
+        self.header("retry-after", httpdate::fmt_http_date(SystemTime::now() + delay))
+    }
+
+    /// Adds a deviation. Several can be combined.
+    #[must_use]
+    pub fn with(mut self, quirk: Quirk) -> Self {
+        self.quirks.push(quirk);
+        self
+    }
+
+    pub(super) fn has(&self, quirk: &Quirk) -> bool {
+        self.quirks.contains(quirk)
+    }
+
+    /// Whether a client that reads all of it has a complete reply.
+    pub(super) fn is_whole(&self) -> bool {
+        self.refusal.is_none() && !self.quirks.iter().any(Quirk::spoils)
+    }
+
+    /// The finish reason that is sent.
+    pub(super) fn finish_reason(&self) -> &str {
+        match &self.finish {
+            Some(reason) => reason,
+            None if self.calls.is_empty() || self.has(&Quirk::CallsEndWithStop) => "stop",
+            None => "tool_calls",
+        }
+    }
+}
+
+impl From<&str> for Answer {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}

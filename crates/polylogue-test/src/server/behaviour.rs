@@ -1,0 +1,146 @@
+//! What kind of server it is, whatever it answers.
+
+use std::time::Duration;
+
+use super::{Answer, History, Playbook, Quirk, Received};
+
+/// A server: what it answers, how fast, and what it refuses.
+///
+/// ```
+/// use std::time::Duration;
+/// use polylogue_test::server::{Behaviour, History, Playbook, Quirk};
+///
+/// let slow = Behaviour::from(Playbook::echo()).latency(Duration::from_millis(50));
+/// let old = Behaviour::from("I can only talk.").text_only().history(History::Loose).with(Quirk::NoUsage);
+/// # let _ = (slow, old);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Behaviour {
+    pub(super) play: Play,
+    pub(super) latency: Duration,
+    pub(super) models: Vec<String>,
+    pub(super) history: History,
+    pub(super) text_only: bool,
+    pub(super) key: Option<String>,
+    pub(super) quirks: Vec<Quirk>,
+    pub(super) records: bool,
+}
+
+/// How answers come about.
+#[derive(Debug, Clone)]
+pub(super) enum Play {
+    /// Requests are read, checked and answered by the playbook.
+    Book(Playbook),
+    /// Every request gets these bytes.
+    Raw(Vec<u8>),
+}
+
+impl Behaviour {
+    /// Sends `response_bytes`, a whole HTTP response with a `Content-Length` or chunks, to every request, and looks
+    /// at nothing of the request but where it ends. Nothing is recorded but the count: the cheapest server there can
+    /// be, for benchmarks. [`rendered`] makes the bytes of an answer.
+    #[must_use]
+    pub fn raw(response_bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(Play::Raw(response_bytes.into()))
+    }
+
+    fn new(play: Play) -> Self {
+        Self {
+            play,
+            latency: Duration::ZERO,
+            models: vec!["scripted".into()],
+            history: History::Strict,
+            text_only: false,
+            key: None,
+            quirks: Vec::new(),
+            records: true,
+        }
+    }
+
+    /// The time between the last byte of a request and the first of its response.
+    #[must_use]
+    pub fn latency(self, latency: Duration) -> Self {
+        Self { latency, ..self }
+    }
+
+    /// What `/v1/models` lists; any model is answered all the same.
+    #[must_use]
+    pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
+        Self { models: models.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// How strictly requests are judged; [`History::Strict`] if nothing is said.
+    #[must_use]
+    pub fn history(self, history: History) -> Self {
+        Self { history, ..self }
+    }
+
+    /// Refuses `tools` and `response_format` with 400, as small servers do. That is no violation: a client may try.
+    #[must_use]
+    pub fn text_only(self) -> Self {
+        Self { text_only: true, ..self }
+    }
+
+    /// Answers 401 to requests without this key.
+    #[must_use]
+    pub fn key(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    /// Adds a deviation to every answer.
+    #[must_use]
+    pub fn with(mut self, quirk: Quirk) -> Self {
+        self.quirks.push(quirk);
+        self
+    }
+
+    /// Keeps no requests: [`Server::requests`](super::Server::requests) stays empty. For long runs, whose requests
+    /// together would take too much memory.
+    #[must_use]
+    pub fn forgetful(self) -> Self {
+        Self { records: false, ..self }
+    }
+
+    /// The refusal of a server that asks for a key.
+    pub(super) fn check_key(&self, received: &Received) -> Option<Answer> {
+        let key = self.key.as_ref()?;
+        match received.header("authorization") {
+            Some(given) if given.strip_prefix("Bearer ") == Some(key.as_str()) => None,
+            Some(_) => Some(Answer::status(401)),
+            None => Some(Answer::error(401, "You didn't provide an API key.")),
+        }
+    }
+
+    /// The refusal of a server that can only do text.
+    pub(super) fn check_abilities(&self, received: &Received) -> Option<Answer> {
+        let asked = ["tools", "response_format"].into_iter().find(|field| received.body.get(field).is_some());
+        let field = asked.filter(|_| self.text_only)?;
+        Some(Answer::error(
+            400,
+            format!("Unsupported parameter: '{field}' is not supported with this model."),
+        ))
+    }
+}
+
+impl<P: Into<Playbook>> From<P> for Behaviour {
+    fn from(playbook: P) -> Self {
+        Self::new(Play::Book(playbook.into()))
+    }
+}
+
+/// The bytes of the response to a request for `model` that is streamed or not: for [`Behaviour::raw`].
+///
+/// ```
+/// use polylogue_test::server::{Answer, Behaviour, rendered};
+///
+/// let reply = Answer::text("x".repeat(2000)).pieces(2000).usage(10, 2000);
+/// let cheap = Behaviour::raw(rendered(&reply, "gpt-4o", true));
+/// # let _ = cheap;
+/// ```
+#[must_use]
+pub fn rendered(answer: &Answer, model: &str, streamed: bool) -> Vec<u8> {
+    let body = serde_json::json!({
+        "model": model, "stream": streamed, "stream_options": {"include_usage": true}
+    });
+    super::response::bytes(answer, &Received::of_body(body))
+}

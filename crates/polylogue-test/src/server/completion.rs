@@ -1,0 +1,162 @@
+//! A reply as OpenAI's server would write it: the body that is not streamed, and what both forms share.
+
+use polylogue_core::Usage;
+use serde_json::{Map, Value, json};
+
+use super::answer::ScriptedCall;
+use super::quirk::Field;
+use super::{Answer, Quirk, Received};
+
+/// When every reply was made: a fixed second, so that the same request gets the same bytes.
+pub(super) const CREATED: u64 = 1_700_000_000;
+
+/// An answer to a request, worked out as far as both forms need it.
+pub(super) struct Completion<'a> {
+    pub(super) answer: &'a Answer,
+    pub(super) received: &'a Received,
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) thought: &'a str,
+    pub(super) usage: Usage,
+}
+
+impl<'a> Completion<'a> {
+    pub(super) fn new(answer: &'a Answer, received: &'a Received) -> Self {
+        let id = format!("chatcmpl-{:016x}", received.fingerprint());
+        let tagged = answer.has(&Quirk::ThinkTags) && !answer.thought.is_empty();
+        let (text, thought) = if tagged {
+            (format!("<think>\n{}\n</think>\n\n{}", answer.thought, answer.text), "")
+        } else {
+            (answer.text.clone(), answer.thought.as_str())
+        };
+        let usage = answer.usage.unwrap_or_else(|| estimate(answer, received));
+        Self { answer, received, id, text, thought, usage }
+    }
+
+    pub(super) fn has(&self, quirk: &Quirk) -> bool {
+        self.answer.has(quirk)
+    }
+
+    pub(super) fn lacks(&self, field: Field) -> bool {
+        self.answer.has(&Quirk::Missing(field))
+    }
+
+    /// The field that reasoning is written to.
+    pub(super) fn thought_field(&self) -> &'static str {
+        if self.has(&Quirk::ReasoningField) { "reasoning" } else { "reasoning_content" }
+    }
+
+    /// Content as it stands in a message or delta.
+    pub(super) fn content(&self, text: &str) -> Value {
+        if self.has(&Quirk::ContentParts) {
+            json!([{"type": "text", "text": text}])
+        } else {
+            Value::String(text.to_owned())
+        }
+    }
+
+    /// The id of the `nth` call, unless the answer has none.
+    pub(super) fn call_id(&self, nth: usize, call: &ScriptedCall) -> Option<String> {
+        if self.has(&Quirk::NoCallId) {
+            return None;
+        }
+        if self.has(&Quirk::EmptyCallId) {
+            return Some(String::new());
+        }
+        let nth = if self.has(&Quirk::SameCallId) { 0 } else { nth };
+        Some(call.id.clone().unwrap_or_else(|| format!("call_{:016x}_{nth}", self.received.fingerprint())))
+    }
+
+    /// The body of a reply that is not streamed.
+    pub(super) fn body(&self) -> Value {
+        let mut choice = Map::new();
+        self.put(&mut choice, Field::Index, "index", json!(0));
+        choice.insert("message".into(), Value::Object(self.message()));
+        self.put(&mut choice, Field::FinishReason, "finish_reason", json!(self.answer.finish_reason()));
+        let choices = if self.has(&Quirk::EmptyChoices) { json!([]) } else { json!([choice]) };
+        let mut body = Map::new();
+        self.put(&mut body, Field::Id, "id", json!(self.id));
+        self.put(&mut body, Field::Object, "object", json!("chat.completion"));
+        self.put(&mut body, Field::Created, "created", json!(CREATED));
+        self.put(&mut body, Field::Model, "model", json!(self.received.model()));
+        body.insert("choices".into(), choices);
+        if !self.has(&Quirk::NoUsage) {
+            body.insert("usage".into(), usage_json(&self.usage));
+        }
+        Value::Object(body)
+    }
+
+    fn message(&self) -> Map<String, Value> {
+        let mut message = Map::new();
+        self.put(&mut message, Field::Role, "role", json!("assistant"));
+        let silent = self.text.is_empty() && !self.answer.calls.is_empty();
+        message.insert("content".into(), if silent { Value::Null } else { self.content(&self.text) });
+        if !self.thought.is_empty() {
+            message.insert(self.thought_field().into(), json!(self.thought));
+        }
+        if !self.answer.calls.is_empty() {
+            let calls = self.answer.calls.iter().enumerate();
+            message.insert("tool_calls".into(), calls.map(|(nth, call)| self.call(nth, call)).collect());
+        }
+        if self.has(&Quirk::NullFields) {
+            for field in ["reasoning_content", "tool_calls", "function_call", "refusal", "audio"] {
+                message.entry(field).or_insert(Value::Null);
+            }
+        }
+        message
+    }
+
+    fn call(&self, nth: usize, call: &ScriptedCall) -> Value {
+        let mut fields = Map::new();
+        if let Some(id) = self.call_id(nth, call) {
+            fields.insert("id".into(), json!(id));
+        }
+        self.put(&mut fields, Field::CallType, "type", json!("function"));
+        let args = if self.has(&Quirk::ArgumentObject) { object(&call.args) } else { json!(call.args) };
+        fields.insert("function".into(), json!({"name": call.tool, "arguments": args}));
+        Value::Object(fields)
+    }
+
+    /// Puts a field, unless it is to be missing.
+    pub(super) fn put(&self, map: &mut Map<String, Value>, field: Field, name: &str, value: Value) {
+        if !self.lacks(field) {
+            map.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// Arguments as an object, or as they are when they are none.
+pub(super) fn object(args: &str) -> Value {
+    serde_json::from_str(args).unwrap_or_else(|_| json!(args))
+}
+
+/// A token for every four bytes: OpenAI's rule of thumb for English.
+fn estimate(answer: &Answer, received: &Received) -> Usage {
+    let calls: usize = answer.calls.iter().map(|call| call.tool.len() + call.args.len()).sum();
+    let tokens = |bytes: usize| Some(bytes.div_ceil(4) as u64);
+    Usage {
+        input: tokens(received.bytes.len()),
+        output: tokens(answer.text.len() + answer.thought.len() + calls),
+        ..Usage::default()
+    }
+}
+
+/// Usage as OpenAI writes it; details only where they are known.
+pub(super) fn usage_json(usage: &Usage) -> Value {
+    let mut json = Map::new();
+    for (name, count) in [("prompt_tokens", usage.input), ("completion_tokens", usage.output)] {
+        if let Some(count) = count {
+            json.insert(name.into(), count.into());
+        }
+    }
+    if let (Some(input), Some(output)) = (usage.input, usage.output) {
+        json.insert("total_tokens".into(), input.saturating_add(output).into());
+    }
+    if let Some(cached) = usage.cached {
+        json.insert("prompt_tokens_details".into(), json!({"cached_tokens": cached}));
+    }
+    if let Some(reasoning) = usage.reasoning {
+        json.insert("completion_tokens_details".into(), json!({"reasoning_tokens": reasoning}));
+    }
+    Value::Object(json)
+}

@@ -1,0 +1,130 @@
+//! What is asked of the fields of a request that are not its messages.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+/// Checks everything but the messages. Unknown fields are left alone: servers have fields of their own.
+pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
+    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
+    if model.is_empty() {
+        return Err("`model` is missing".into());
+    }
+    check_numbers(body)?;
+    check_stop(body.get("stop"))?;
+    check_stream(body)?;
+    check_format(body.get("response_format"))?;
+    check_tools(body)
+}
+
+/// Whether OpenAI takes it as the name of a tool or a schema.
+pub(super) fn is_legal_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// Ranges from OpenAI's reference; `top_k` is not in it, but in vLLM's and llama.cpp's.
+fn check_numbers(body: &Map<String, Value>) -> Result<(), String> {
+    for (name, low, high) in [
+        ("temperature", 0.0, 2.0),
+        ("top_p", 0.0, 1.0),
+        ("frequency_penalty", -2.0, 2.0),
+        ("presence_penalty", -2.0, 2.0),
+    ] {
+        let in_range = |value: &Value| value.as_f64().is_some_and(|value| (low..=high).contains(&value));
+        if body.get(name).is_some_and(|value| !in_range(value)) {
+            return Err(format!("`{name}` is no number from {low} to {high}"));
+        }
+    }
+    for name in ["max_tokens", "max_completion_tokens", "n"] {
+        if body.get(name).is_some_and(|value| value.as_u64().is_none_or(|value| value == 0)) {
+            return Err(format!("`{name}` is no whole number from 1"));
+        }
+    }
+    for name in ["seed", "top_k"] {
+        if body.get(name).is_some_and(|value| !value.is_i64() && !value.is_u64()) {
+            return Err(format!("`{name}` is no whole number"));
+        }
+    }
+    match body.contains_key("max_tokens") && body.contains_key("max_completion_tokens") {
+        true => Err("`max_tokens` and `max_completion_tokens` exclude each other".into()),
+        false => Ok(()),
+    }
+}
+
+fn check_stop(stop: Option<&Value>) -> Result<(), String> {
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    match stop {
+        None => Ok(()),
+        Some(Value::Array(texts)) if (1..=4).contains(&texts.len()) && texts.iter().all(is_text) => Ok(()),
+        Some(text) if is_text(text) => Ok(()),
+        Some(_) => Err("`stop` is neither a text nor a list of 1 to 4 texts".into()),
+    }
+}
+
+fn check_stream(body: &Map<String, Value>) -> Result<(), String> {
+    let stream = body.get("stream");
+    if stream.is_some_and(|stream| !stream.is_boolean()) {
+        return Err("`stream` is neither `true` nor `false`".into());
+    }
+    if body.contains_key("stream_options") && stream != Some(&Value::Bool(true)) {
+        return Err("`stream_options` is only allowed when `stream` is `true`".into());
+    }
+    Ok(())
+}
+
+fn check_format(format: Option<&Value>) -> Result<(), String> {
+    let Some(format) = format else { return Ok(()) };
+    match format.get("type").and_then(Value::as_str) {
+        Some("text" | "json_object") => Ok(()),
+        Some("json_schema") => {
+            let schema = format.get("json_schema").ok_or("`response_format` has no `json_schema`")?;
+            let name = schema.get("name").and_then(Value::as_str).unwrap_or_default();
+            if !is_legal_name(name) {
+                return Err(format!("the schema's name `{name}` is illegal"));
+            }
+            match schema.get("schema") {
+                Some(Value::Object(_)) => Ok(()),
+                _ => Err("the schema is no object".into()),
+            }
+        }
+        _ => Err("`response_format` has an unknown type".into()),
+    }
+}
+
+fn check_tools(body: &Map<String, Value>) -> Result<(), String> {
+    let Some(tools) = body.get("tools") else {
+        return match body.contains_key("tool_choice") || body.contains_key("parallel_tool_calls") {
+            true => Err("`tool_choice` and `parallel_tool_calls` are only allowed with `tools`".into()),
+            false => Ok(()),
+        };
+    };
+    let tools = tools.as_array().filter(|tools| !tools.is_empty());
+    let mut names = HashSet::new();
+    for (index, tool) in tools.ok_or("`tools` is no list of tools, or an empty one")?.iter().enumerate() {
+        check_tool(tool, &mut names).map_err(|flaw| format!("tools[{index}] {flaw}"))?;
+    }
+    Ok(())
+}
+
+fn check_tool<'a>(tool: &'a Value, names: &mut HashSet<&'a str>) -> Result<(), String> {
+    if tool.get("type").and_then(Value::as_str) != Some("function") {
+        return Err("is not of type `function`".into());
+    }
+    let function = tool.get("function").ok_or("has no `function`")?;
+    let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
+    if !is_legal_name(name) {
+        return Err(format!("has the illegal name `{name}`"));
+    }
+    if !names.insert(name) {
+        return Err(format!("has the name `{name}` again"));
+    }
+    if function.get("description").is_some_and(|text| !text.is_string()) {
+        return Err("has a description that is no text".into());
+    }
+    match function.get("parameters") {
+        None => Ok(()),
+        Some(Value::Object(schema)) if schema.get("type").is_none_or(|kind| kind == "object") => Ok(()),
+        Some(_) => Err("has parameters that are no schema of an object".into()),
+    }
+}

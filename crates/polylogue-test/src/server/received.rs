@@ -1,0 +1,121 @@
+//! A request as the server got it.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use serde_json::Value;
+
+/// A request as the server got it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Received {
+    /// Which request of the server it is, whatever its path, counted from 0.
+    pub nth: usize,
+    /// The HTTP method, such as `POST`.
+    pub method: String,
+    /// The path, such as `/v1/chat/completions`.
+    pub path: String,
+    /// Names in lower case, and values, in the order they were sent.
+    pub headers: Vec<(String, String)>,
+    /// The body as JSON; `Null` when it is none.
+    pub body: Value,
+    /// The body byte for byte.
+    pub bytes: Vec<u8>,
+    /// When its last byte was read.
+    pub at: Instant,
+}
+
+impl Received {
+    /// A request that nobody sent, with this body.
+    pub(super) fn of_body(body: Value) -> Self {
+        Self {
+            nth: 0,
+            method: "POST".into(),
+            path: "/v1/chat/completions".into(),
+            headers: Vec::new(),
+            bytes: body.to_string().into_bytes(),
+            body,
+            at: Instant::now(),
+        }
+    }
+
+    /// The value of the first header of this name, in whatever case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The messages; none when the body has no such list.
+    #[must_use]
+    pub fn messages(&self) -> &[Value] {
+        self.field("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// The text of the first message, if it is a system message.
+    #[must_use]
+    pub fn system(&self) -> Option<Cow<'_, str>> {
+        let first = self.messages().first()?;
+        matches!(role(first), "system" | "developer").then(|| text(first))
+    }
+
+    /// The text of the last message; empty when there is none.
+    #[must_use]
+    pub fn last_text(&self) -> Cow<'_, str> {
+        self.messages().last().map_or(Cow::Borrowed(""), text)
+    }
+
+    /// How many of the messages are the assistant's: which model call of its conversation this is, counted from 0.
+    ///
+    /// An answer chosen by this number is the same for the same request, whenever and in whatever process it is
+    /// asked again.
+    #[must_use]
+    pub fn turn(&self) -> usize {
+        self.messages().iter().filter(|message| role(message) == "assistant").count()
+    }
+
+    /// Whether a streamed reply is asked for.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.field("stream") == Some(&Value::Bool(true))
+    }
+
+    /// The model that is asked for; empty when none is named.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.field("model").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether a streamed reply is to end with a chunk that tells the usage.
+    pub(super) fn wants_usage(&self) -> bool {
+        let options = self.field("stream_options");
+        options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true))
+    }
+
+    /// Identifies the body: FNV-1a, 64 bits. The same for the same bytes on every machine.
+    pub(super) fn fingerprint(&self) -> u64 {
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0100_0000_01b3;
+        self.bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
+    }
+
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.body.get(name)
+    }
+}
+
+/// The role of a message; empty when it has none.
+pub(super) fn role(message: &Value) -> &str {
+    message.get("role").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The text of a message, whether its content is a string or a list of parts.
+fn text(message: &Value) -> Cow<'_, str> {
+    match message.get("content") {
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        Some(Value::Array(parts)) => {
+            Cow::Owned(parts.iter().filter_map(|part| part.get("text")?.as_str()).collect())
+        }
+        _ => Cow::Borrowed(""),
+    }
+}
