@@ -1,4 +1,27 @@
-//! The kernel of Polylogue.
+//! The kernel of Polylogue: conversations of more than two.
+//!
+//! A conversation is a [`Log`] of [`Event`]s. An [`Agent`], on its turn, reads the transcript and acts. A [`Policy`] reads
+//! the transcript and names the next step. A [`Chat`] is agents and a policy, and is itself an agent. Agents speak by a
+//! [`Model`] and act by a [`Tool`]. What is said is a [`Message`], with an author and an audience. These eight are all
+//! there is; every pattern - two agents, a group, a sequence, a chat within a chat - is made of them.
+//!
+//! # The log is the program counter
+//!
+//! Agents and policies hold no state. Everything that is not a pure function of the log - what a model replied, what a
+//! tool returned, what a person answered - is appended to it before anything else happens. So persisting is appending,
+//! resuming is running again, replaying is reading, and forking is copying a prefix: a log can be cut after any event,
+//! and a fresh process that runs it comes to the same end without making a finished model call again.
+//!
+//! # No message has a role
+//!
+//! `user` and `assistant` are computed for the agent that reads, by its [`View`]: its own words are `assistant`, everybody
+//! else's are `user`. A view is derived from the log and never stored; it only ever grows at its end, so that prompt
+//! caches keep hitting and a step costs what is new.
+//!
+//! # The kernel does no IO
+//!
+//! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in the
+//! crates around it. Read the rooms in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
 
 mod agent;
 mod chat;

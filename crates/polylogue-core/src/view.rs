@@ -418,3 +418,7 @@ impl Line {
         self.message.from == *who || self.message.to.includes(who)
     }
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

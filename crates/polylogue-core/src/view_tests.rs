@@ -1,0 +1,230 @@
+//! Whatever happens in a chat, a view is a legal request, grows only at its end, and keeps within its window.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::{Audience, Cue, Finish, Opening, Origin, Path, Request, Sample, Timestamp, Usage};
+
+const NAMES: [&str; 3] = ["A", "B", "C"];
+
+fn name(index: usize) -> Name {
+    Name::new(NAMES[index % 3]).unwrap()
+}
+
+/// A step of a random chat.
+#[derive(Debug, Clone)]
+struct Move {
+    who: usize,
+    to: Audience,
+    prompt: Option<String>,
+    samples: Vec<Reply>,
+    end: End,
+}
+
+#[derive(Debug, Clone)]
+struct Reply {
+    text: String,
+    thought: bool,
+    calls: usize,
+    answered: usize,
+    prompted: bool,
+}
+
+#[derive(Debug, Clone)]
+enum End {
+    Say(String),
+    Pass,
+    Leave,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), Just("  ".into()), "[a-zé ]{1,12}", Just("{{task}} {\"a\": 1}".into())]
+}
+
+fn audience() -> impl Strategy<Value = Audience> {
+    prop_oneof![
+        3 => Just(Audience::All),
+        1 => Just(Audience::aside()),
+        1 => (0..3usize).prop_map(|who| Audience::Only(vec![name(who)])),
+    ]
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    (text(), any::<bool>(), 0..3usize, 0..3usize, any::<bool>()).prop_map(
+        |(text, thought, calls, answered, prompted)| Reply { text, thought, calls, answered, prompted },
+    )
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let end = prop_oneof![5 => text().prop_map(End::Say), 1 => Just(End::Pass), 1 => Just(End::Leave)];
+    let one =
+        (0..3usize, audience(), proptest::option::of(text()), proptest::collection::vec(reply(), 0..4), end)
+            .prop_map(|(who, to, prompt, samples, end)| Move { who, to, prompt, samples, end });
+    proptest::collection::vec(one, 0..20)
+}
+
+/// The events of a chat that goes through `moves`.
+fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move]) -> Vec<Event> {
+    let mut bodies = vec![Body::Opened(Opening {
+        with: (0..members).map(name).collect(),
+        task: "t".into(),
+        messages: opening
+            .iter()
+            .map(|(who, to, text)| Message::text(name(*who), &**text).to(to.clone()))
+            .collect(),
+    })];
+    let mut ids = 0;
+    for step in moves {
+        let who = name(step.who);
+        let prompt = step.prompt.as_deref().map(Into::into);
+        bodies.push(Body::Cued(Cue { who: who.clone(), prompt, to: step.to.clone() }));
+        for reply in &step.samples {
+            bodies.extend(sampled(&who, reply, &mut ids));
+        }
+        bodies.push(match &step.end {
+            End::Say(text) => Body::Said(Message::text(who, &**text).to(step.to.clone())),
+            End::Pass => Body::Passed { who },
+            End::Leave => Body::Left { who, why: "tired".into() },
+        });
+    }
+    let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), body };
+    (0..).zip(bodies).map(event).collect()
+}
+
+fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
+    let mut parts = vec![Part::text(&*reply.text)];
+    if reply.thought {
+        parts.insert(0, Part::Thought("hm".into()));
+    }
+    let calls: Vec<Call> = (0..reply.calls)
+        .map(|_| {
+            *ids += 1;
+            Call { id: format!("c{ids}"), tool: "t".into(), args: json!({}) }
+        })
+        .collect();
+    parts.extend(calls.iter().cloned().map(Part::Call));
+    let (model, request) = ("m".into(), Digest([0; 16]));
+    let (finish, usage, cost) = (Finish::Stop, Usage::default(), None);
+    let mut bodies =
+        vec![Body::Sampled(Sample { who: who.clone(), model, request, parts, finish, usage, cost })];
+    for call in calls.iter().take(reply.answered) {
+        bodies.push(Body::Called { who: who.clone(), call: call.clone() });
+    }
+    // Answers come in any order.
+    for call in calls.iter().take(reply.answered).rev() {
+        bodies.push(Body::Returned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
+    }
+    if reply.prompted {
+        bodies.push(Body::Prompted { who: who.clone(), text: "again".into() });
+    }
+    bodies
+}
+
+fn check(view: &View) -> Result<(), String> {
+    let (at, params) = (Path::root(), Params::default());
+    let origin = Origin { at: &at, who: &view.me, nth: 0 };
+    let entries = view.entries();
+    Request { origin, system: None, entries, tools: &[], params: &params, wire: view.wire() }.check()
+}
+
+/// Whether a model could be asked right after `body`.
+fn is_asked_after(body: &Body, me: &Name) -> bool {
+    match body {
+        Body::Cued(cue) => cue.who == *me,
+        Body::Prompted { who, .. } => who == me,
+        _ => false,
+    }
+}
+
+fn opening() -> impl Strategy<Value = Vec<(usize, Audience, String)>> {
+    proptest::collection::vec((0..3usize, audience(), text()), 0..3)
+}
+
+proptest! {
+    #[test]
+    fn every_view_is_a_legal_request_when_its_agent_is_asked(
+        opening in opening(), members in 1..=3usize, moves in moves(), window in 1..12usize, tokens in any::<bool>(),
+    ) {
+        let events = events(&opening, members, &moves);
+        let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
+        for window in [Window::All, window] {
+            for me in 0..3 {
+                let mut view = View::new(name(me), Lens { window, ..Lens::default() });
+                for event in &events {
+                    view.see(event);
+                    if is_asked_after(&event.body, &name(me)) {
+                        prop_assert_eq!(check(&view), Ok(()), "{:#?}", view.entries());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_window_a_view_only_grows_at_its_end(
+        opening in opening(), members in 1..=3usize, moves in moves(),
+    ) {
+        let events = events(&opening, members, &moves);
+        for me in 0..3 {
+            let mut view = View::new(name(me), Lens::default());
+            let mut asked: Vec<Entry> = Vec::new();
+            for event in &events {
+                view.see(event);
+                if is_asked_after(&event.body, &name(me)) {
+                    prop_assert!(view.entries().starts_with(&asked), "{:#?}", (asked, view.entries()));
+                    asked = view.entries().to_vec();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_is_kept_save_for_the_opening_and_the_last_exchange(
+        opening in opening(), moves in moves(), limit in 2..12usize,
+    ) {
+        let events = events(&opening, 2, &moves);
+        let mut view = View::new(name(0), Lens { window: Window::Messages(limit), ..Lens::default() });
+        for event in &events {
+            view.see(event);
+            let longest_exchange = 1 + 2;
+            prop_assert!(view.entries().len() <= limit.max(view.pinned + 1 + longest_exchange), "{:#?}", view.entries());
+        }
+    }
+}
+
+#[test]
+fn names_are_shown_when_more_than_two_are_in_the_room_and_to_outsiders() {
+    let say = |who: usize, text: &str| Move {
+        who,
+        to: Audience::All,
+        prompt: None,
+        samples: Vec::new(),
+        end: End::Say(text.into()),
+    };
+    let seen = |members: usize, me: usize, lens: Lens| {
+        let mut view = View::new(name(me), lens);
+        events(&[], members, &[say(1, "hi")]).iter().for_each(|event| view.see(event));
+        view.entries().first().map(|entry| crate::plain(entry.parts()).into_owned()).unwrap()
+    };
+    assert_eq!(seen(2, 0, Lens::default()), "hi");
+    assert_eq!(seen(3, 0, Lens::default()), "B: hi");
+    assert_eq!(seen(2, 2, Lens::default()), "B: hi");
+    assert_eq!(seen(3, 0, Lens { names: ShowNames::Never, ..Lens::default() }), "hi");
+    assert_eq!(seen(2, 0, Lens { names: ShowNames::Always, ..Lens::default() }), "B: hi");
+    let prefix = [(name(1), "A draft:".to_owned())].into();
+    assert_eq!(seen(3, 0, Lens { prefix, ..Lens::default() }), "A draft:\n\nhi");
+}
+
+#[test]
+fn private_messages_are_seen_by_those_they_are_for() {
+    let to = Audience::Only(vec![name(1)]);
+    let step = Move { who: 0, to, prompt: None, samples: Vec::new(), end: End::Say("psst".into()) };
+    let events = events(&[], 3, &[step]);
+    let seen = |me: usize| {
+        let mut view = View::new(name(me), Lens::default());
+        events.iter().for_each(|event| view.see(event));
+        format!("{:?}", view.entries()).contains("psst")
+    };
+    assert_eq!([seen(0), seen(1), seen(2)], [true, true, false]);
+}
