@@ -1,0 +1,151 @@
+//! The lines of a cassette.
+
+use std::borrow::Cow;
+
+use polylogue_core::{
+    Delta, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Piece, Reply, ToolSpec,
+};
+use serde::{Deserialize, Serialize};
+
+/// The first line.
+pub(super) struct Header;
+
+impl Header {
+    /// The key of the version of the format.
+    pub(super) const KEY: &str = "polylogue_cassette";
+    /// The version that is written, and the last that is known.
+    pub(super) const KNOWN: u64 = 1;
+}
+
+impl Serialize for Header {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(Self::KEY, Self::KNOWN)])
+    }
+}
+
+/// A finished model call. Borrowed when it is written, owned when it was read.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(default, skip_serializing_if = "at_root")]
+    pub(super) at: Cow<'a, Path>,
+    pub(super) who: Cow<'a, Name>,
+    pub(super) nth: u64,
+    pub(super) model: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) system: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) tools: Cow<'a, [ToolSpec]>,
+    #[serde(default)]
+    pub(super) params: Cow<'a, Params>,
+    /// How many of the first entries are those of the line before of this agent in this chat. Views grow at their
+    /// end, so that a recording grows with the conversation and not with its square.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) kept: usize,
+    /// The entries after those.
+    pub(super) entries: Cow<'a, [Entry]>,
+    /// The pieces in which the reply came.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) pieces: Cow<'a, [Heard]>,
+    pub(super) result: Answer<'a>,
+    /// What the call cost, by the price list of the day; left out when that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cost: Option<Money>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::ptr_arg, reason = "serde passes a reference")]
+fn at_root(path: &Cow<'_, Path>) -> bool {
+    path.is_root()
+}
+
+/// What came of a call.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer<'a> {
+    Reply(Cow<'a, Reply>),
+    Error(RecordedError),
+}
+
+/// A [`Piece`], as it is written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Heard {
+    Text(String),
+    Thought(String),
+    Call {
+        index: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        args: String,
+    },
+    Restart,
+}
+
+impl Heard {
+    /// `None` for a kind of piece that this format has no word for.
+    pub(super) fn of(delta: Delta<'_>) -> Option<Self> {
+        Some(match Piece::from(delta) {
+            Piece::Text(text) => Self::Text(text),
+            Piece::Thought(text) => Self::Thought(text),
+            Piece::Call { index, tool, args } => Self::Call { index, tool, args },
+            Piece::Restart => Self::Restart,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn delta(&self) -> Delta<'_> {
+        match self {
+            Self::Text(text) => Delta::Text(text),
+            Self::Thought(text) => Delta::Thought(text),
+            Self::Call { index, tool, args } => Delta::Call { index: *index, tool: tool.as_deref(), args },
+            Self::Restart => Delta::Restart,
+        }
+    }
+}
+
+/// A [`ModelError`], as it is written.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RecordedError {
+    kind: Cow<'static, str>,
+    model: String,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+const KINDS: [(ModelErrorKind, &str); 7] = [
+    (ModelErrorKind::Config, "config"),
+    (ModelErrorKind::Connection, "connection"),
+    (ModelErrorKind::Timeout, "timeout"),
+    (ModelErrorKind::Refused, "refused"),
+    (ModelErrorKind::Protocol, "protocol"),
+    (ModelErrorKind::Script, "script"),
+    (ModelErrorKind::Bug, "bug"),
+];
+
+impl From<&ModelError> for RecordedError {
+    fn from(error: &ModelError) -> Self {
+        let ModelError { kind, model, message, status, body, hint } = error.clone();
+        let kind = KINDS.iter().find(|known| known.0 == kind).map_or("other", |known| known.1);
+        Self { kind: kind.into(), model, message, status, body, hint }
+    }
+}
+
+impl From<&RecordedError> for ModelError {
+    fn from(error: &RecordedError) -> Self {
+        // A kind without a word of its own is, like most, the provider's fault.
+        let kind =
+            KINDS.iter().find(|known| known.1 == error.kind).map_or(ModelErrorKind::Refused, |known| known.0);
+        let RecordedError { kind: _, model, message, status, body, hint } = error;
+        let (model, message) = (model.clone(), message.clone());
+        Self { kind, model, message, status: *status, body: body.clone(), hint: hint.clone() }
+    }
+}

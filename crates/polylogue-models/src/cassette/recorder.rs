@@ -1,0 +1,268 @@
+//! Writes model calls to a cassette.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polylogue_core::{
+    AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Path, Reply, Request,
+    Usage,
+};
+
+use super::error::CassetteError;
+use super::line::{Answer, Header, Heard, Line};
+use super::read::{Contents, read};
+
+/// A cassette that is being recorded. Cloning shares it; any number of models and conversations may record to it.
+#[derive(Clone)]
+pub struct Cassette(Arc<Shared>);
+
+struct Shared {
+    place: PathBuf,
+    tape: Mutex<Tape>,
+}
+
+impl Cassette {
+    /// Begins a cassette in the new file `place`.
+    ///
+    /// # Errors
+    /// [`CassetteError::Exists`] when there is such a file, [`CassetteError::Io`].
+    pub fn create(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
+        let place = place.as_ref();
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(place);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CassetteError::Exists { place: place.display().to_string() },
+            _ => CassetteError::io(place, "written", &error),
+        })?;
+        Self::record_to(place, file)
+    }
+
+    /// Goes on with the cassette in the file `place`, or begins it when there is none. A last line that was cut off
+    /// is removed.
+    ///
+    /// # Errors
+    /// [`CassetteError::Busy`] when another program records to it, [`CassetteError::NoCassette`],
+    /// [`CassetteError::Newer`], [`CassetteError::Damaged`], [`CassetteError::Io`].
+    pub fn append(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
+        let place = place.as_ref();
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place);
+        Self::record_to(place, opened.map_err(|error| CassetteError::io(place, "written", &error))?)
+    }
+
+    fn record_to(place: &FilePath, file: File) -> Result<Self, CassetteError> {
+        let unwritable = |error: io::Error| CassetteError::io(place, "written", &error);
+        // Two programs that record to one file would tear each other's lines. Where files cannot be locked, it is up
+        // to the user.
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(CassetteError::Busy { place: place.display().to_string() });
+            }
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
+                return Err(unwritable(error));
+            }
+            _ => {}
+        }
+        let mut bytes = Vec::new();
+        (&file).read_to_end(&mut bytes).map_err(|error| CassetteError::io(place, "read", &error))?;
+        let mut tape = Tape { file, end: 0, last: HashMap::new() };
+        if bytes.is_empty() {
+            tape.append(&Header).map_err(unwritable)?;
+        } else {
+            tape.wind(read(&bytes, place)?).map_err(unwritable)?;
+        }
+        Ok(Self(Arc::new(Shared { place: place.to_owned(), tape: Mutex::new(tape) })))
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn place(&self) -> &FilePath {
+        &self.0.place
+    }
+
+    fn record(&self, request: &Request<'_>, heard: &Recorded<'_>) -> Result<(), CassetteError> {
+        // No call is left half recorded by a panic elsewhere, so a poisoned lock is as good as any.
+        let mut tape = self.0.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.record(request, heard).map_err(|error| CassetteError::io(&self.0.place, "written", &error))
+    }
+}
+
+impl fmt::Debug for Cassette {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cassette").field(&self.0.place).finish()
+    }
+}
+
+/// What came of a call.
+struct Recorded<'a> {
+    model: &'a str,
+    pieces: &'a [Heard],
+    result: &'a Result<Reply, ModelError>,
+    cost: Option<Money>,
+}
+
+/// The file, and where its writing stands.
+struct Tape {
+    file: File,
+    /// Its length up to the end of the last whole line.
+    end: u64,
+    /// The entries of the last call of each agent in each chat.
+    last: HashMap<(Path, Name), Vec<Entry>>,
+}
+
+impl Tape {
+    /// Goes to the end of `contents`.
+    fn wind(&mut self, contents: Contents) -> io::Result<()> {
+        self.end = u64::try_from(contents.intact).map_err(io::Error::other)?;
+        self.cut()?;
+        if !contents.ended {
+            self.file.write_all(b"\n")?;
+            self.end += 1;
+        }
+        for line in contents.lines {
+            let entries = self.last.entry((line.at.into_owned(), line.who.into_owned())).or_default();
+            entries.truncate(line.kept);
+            entries.extend(line.entries.into_owned());
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, request: &Request<'_>, heard: &Recorded<'_>) -> io::Result<()> {
+        let key = (request.origin.at.clone(), request.origin.who.clone());
+        let mut last = self.last.remove(&key).unwrap_or_default();
+        let kept = last.iter().zip(request.entries).take_while(|(before, now)| before == now).count();
+        let new = request.entries.get(kept..).unwrap_or_default();
+        let written = self.append(&line(request, heard, kept, new));
+        if written.is_ok() {
+            last.truncate(kept);
+            last.extend_from_slice(new);
+        }
+        self.last.insert(key, last);
+        written
+    }
+
+    /// Writes a line, all of it or nothing.
+    fn append(&mut self, line: &impl serde::Serialize) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        // No buffer lies between this and the system: when it returns, the end of the process cannot lose the line.
+        let written = self.file.write_all(&bytes);
+        match written {
+            Ok(()) => self.end += bytes.len() as u64,
+            // Best effort: where even this fails, a reader takes what is left for a line that was cut off.
+            Err(_) => drop(self.cut()),
+        }
+        written
+    }
+
+    /// Removes what stands after the last whole line.
+    fn cut(&mut self) -> io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.file.seek(SeekFrom::Start(self.end)).map(drop)
+    }
+}
+
+fn line<'a>(request: &Request<'a>, heard: &Recorded<'a>, kept: usize, new: &'a [Entry]) -> Line<'a> {
+    Line {
+        at: Cow::Borrowed(request.origin.at),
+        who: Cow::Borrowed(request.origin.who),
+        nth: request.origin.nth,
+        model: Cow::Borrowed(heard.model),
+        system: request.system.map(Cow::Borrowed),
+        tools: Cow::Borrowed(request.tools),
+        params: Cow::Borrowed(request.params),
+        kept,
+        entries: Cow::Borrowed(new),
+        pieces: Cow::Borrowed(heard.pieces),
+        result: match heard.result {
+            Ok(reply) => Answer::Reply(Cow::Borrowed(reply)),
+            Err(error) => Answer::Error(error.into()),
+        },
+        cost: heard.cost,
+    }
+}
+
+/// A model whose calls are recorded. In all else it is the model it wraps.
+///
+/// A call is recorded when it is finished, with a reply or an error; a call that is given up is not.
+#[derive(Debug, Clone)]
+pub struct Recorder<M = AnyModel> {
+    model: M,
+    cassette: Cassette,
+}
+
+impl<M: Model> Recorder<M> {
+    /// Records the calls of `model` to `cassette`.
+    #[must_use]
+    pub fn new(model: M, cassette: &Cassette) -> Self {
+        Self { model, cassette: cassette.clone() }
+    }
+
+    fn lost(&self, error: &CassetteError) -> ModelError {
+        let message = format!("the call was answered, but could not be recorded: {error}");
+        let hint = "make room for the recording and resume, or run without recording";
+        ModelError::new(ModelErrorKind::Config, self.model.name(), message).hint(hint)
+    }
+}
+
+impl<M: Model> Model for Recorder<M> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    /// # Errors
+    /// Those of the model it wraps, and when the call cannot be recorded: a recording with holes would be of no use.
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let mut ear = Ear { deltas, pieces: Vec::new() };
+        let result = self.model.complete(request, &mut ear).await;
+        let cost = result.as_ref().ok().and_then(|reply| self.model.cost(&reply.usage));
+        let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
+        self.cassette.record(request, &recorded).map_err(|error| self.lost(&error))?;
+        result
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.model.cost(usage)
+    }
+}
+
+/// Passes pieces on and keeps them.
+struct Ear<'a> {
+    deltas: &'a mut dyn Deltas,
+    pieces: Vec<Heard>,
+}
+
+impl Deltas for Ear<'_> {
+    fn push(&mut self, delta: Delta<'_>) {
+        self.pieces.extend(Heard::of(delta));
+        self.deltas.push(delta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Origin, Params, Wire};
+
+    use super::*;
+    use crate::{Script, ScriptStep};
+
+    #[tokio::test]
+    async fn a_call_that_cannot_be_recorded_fails_and_says_that_it_was_answered() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("c.jsonl");
+        drop(Cassette::create(&place).unwrap());
+        let tape = Tape { file: File::open(&place).unwrap(), end: 25, last: HashMap::new() };
+        let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
+        let (at, who) = (&Path::root(), &Name::new("A").unwrap());
+        let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
+        let (origin, entries) = (Origin { at, who, nth: 0 }, &[Entry::user("go")]);
+        let (params, wire) = (&Params::default(), &Wire::default());
+        let request = Request { origin, system: None, entries, tools: &[], params, wire };
+        let error = model.complete(&request, &mut ()).await.unwrap_err();
+        assert!(error.message.starts_with("the call was answered, but could not be recorded: "), "{error}");
+        assert_eq!(std::fs::read(&place).unwrap().len(), 25, "the header alone");
+    }
+}

@@ -1,0 +1,218 @@
+//! Replays the model calls of a cassette.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polylogue_core::{
+    Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply, Request, Usage,
+};
+
+use super::difference::{Asked, first_difference};
+use super::error::CassetteError;
+use super::line::{Answer, Line};
+use super::read::read;
+
+/// The calls of a cassette, to be replayed. Cloning shares them.
+///
+/// A recording is replayed once: where the same request was made several times, for instance because the first
+/// failed, the answers come in the order of the recording, and the last of them from then on.
+#[derive(Clone)]
+pub struct Recording(Arc<Calls>);
+
+struct Calls {
+    place: PathBuf,
+    lines: Vec<Line<'static>>,
+    /// For each line, the line before of the same agent in the same chat.
+    before: Vec<Option<usize>>,
+    by_origin: HashMap<(Path, Name, u64), Vec<usize>>,
+    played: Mutex<BTreeSet<usize>>,
+}
+
+impl Recording {
+    /// Reads the cassette in the file `place`. A last line that was cut off is left out.
+    ///
+    /// # Errors
+    /// [`CassetteError::Io`], [`CassetteError::NoCassette`], [`CassetteError::Newer`], [`CassetteError::Damaged`].
+    pub fn open(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
+        let place = place.as_ref();
+        let bytes = std::fs::read(place).map_err(|error| CassetteError::io(place, "read", &error))?;
+        Calls::new(place, read(&bytes, place)?.lines).map(|calls| Self(Arc::new(calls)))
+    }
+
+    /// The model that was recorded under the name `name`, such as `openai:gpt-4o`. Calls of a model that was not
+    /// recorded fail.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Replayer {
+        Replayer { name: name.into(), calls: Arc::clone(&self.0) }
+    }
+
+    /// The names of the models that were recorded.
+    #[must_use]
+    pub fn models(&self) -> BTreeSet<&str> {
+        self.0.lines.iter().map(|line| &*line.model).collect()
+    }
+
+    /// How many calls were recorded.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.0.lines.len()
+    }
+
+    /// The calls that were not replayed so far, in words, in the order of the recording.
+    #[must_use]
+    pub fn unplayed(&self) -> Vec<String> {
+        let played = self.0.played();
+        let lines = self.0.lines.iter().enumerate().filter(|(index, _)| !played.contains(index));
+        lines.map(|(_, line)| call_in_words(&line.at, &line.who, line.nth)).collect()
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recording").field(&self.0.place).finish()
+    }
+}
+
+impl Calls {
+    fn new(place: &FilePath, lines: Vec<Line<'static>>) -> Result<Self, CassetteError> {
+        let mut last: HashMap<(&Path, &Name), (usize, usize)> = HashMap::new();
+        let mut before = Vec::with_capacity(lines.len());
+        let mut by_origin: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, line) in lines.iter().enumerate() {
+            let (previous, entries) = last.get(&(&*line.at, &*line.who)).copied().unzip();
+            if line.kept > entries.unwrap_or(0) {
+                let why =
+                    format!("it builds on {} entries of an earlier line, which there are not", line.kept);
+                // The header is line 1.
+                return Err(CassetteError::Damaged {
+                    place: place.display().to_string(),
+                    line: index + 2,
+                    why,
+                });
+            }
+            before.push(previous);
+            last.insert((&line.at, &line.who), (index, line.kept + line.entries.len()));
+            let origin = (Path::clone(&line.at), Name::clone(&line.who), line.nth);
+            by_origin.entry(origin).or_default().push(index);
+        }
+        Ok(Self { place: place.to_owned(), before, by_origin, played: Mutex::default(), lines })
+    }
+
+    fn played(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
+        self.played.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All entries of the request of line `index`: its own, and those it keeps of the lines before.
+    fn entries(&self, index: usize) -> Vec<&Entry> {
+        let mut backwards = Vec::new();
+        let mut at = Some(index);
+        let mut wanted = usize::MAX;
+        while let Some(line) = at.and_then(|index| self.lines.get(index)) {
+            let own = wanted.saturating_sub(line.kept).min(line.entries.len());
+            backwards.extend(line.entries.iter().take(own).rev());
+            wanted = wanted.min(line.kept);
+            at = at.filter(|_| wanted > 0).and_then(|index| self.before.get(index).copied().flatten());
+        }
+        backwards.reverse();
+        backwards
+    }
+
+    /// What was asked in line `index`.
+    fn asked(&self, index: usize) -> Option<Asked<'_>> {
+        let line = self.lines.get(index)?;
+        Some(Asked {
+            model: &line.model,
+            system: line.system.as_deref(),
+            tools: &line.tools,
+            params: &line.params,
+            entries: self.entries(index),
+        })
+    }
+
+    /// The line that answers what `now` asks; the error says why there is none.
+    fn find(&self, origin: Origin<'_>, now: &Asked<'_>) -> Result<&Line<'static>, String> {
+        let key = (origin.at.clone(), origin.who.clone(), origin.nth);
+        let candidates = self.by_origin.get(&key).map_or(&[][..], Vec::as_slice);
+        let mut difference = None;
+        let mut equal = Vec::new();
+        for index in candidates {
+            match self.asked(*index).and_then(|recorded| first_difference(&recorded, now)) {
+                None => equal.push(*index),
+                found => difference = difference.or(found),
+            }
+        }
+        let call = || call_in_words(origin.at, origin.who, origin.nth);
+        let found = self.next_of(&equal).and_then(|index| self.lines.get(index));
+        found.ok_or_else(|| match difference {
+            Some(difference) => format!("{} is not the recorded one: {difference}", call()),
+            None => format!("{} was not recorded", call()),
+        })
+    }
+
+    /// The first of `equal` that was not played yet, or else the last.
+    fn next_of(&self, equal: &[usize]) -> Option<usize> {
+        let mut played = self.played();
+        let next = equal.iter().find(|index| !played.contains(index)).or(equal.last()).copied();
+        played.extend(next);
+        next
+    }
+}
+
+/// Such as "call 2 of `critic` in `/review.1`".
+fn call_in_words(at: &Path, who: &Name, nth: u64) -> String {
+    let call = format!("call {} of `{who}`", nth.saturating_add(1));
+    if at.is_root() { call } else { format!("{call} in `{at}`") }
+}
+
+/// A model that replays what was recorded of the model of its name.
+///
+/// The chat, the agent and the number of the call choose the recorded call, so that it does not matter in which
+/// order agents that speak at the same time ask. The reply comes in the pieces in which it came, but at once, and
+/// costs what it cost.
+#[derive(Clone)]
+pub struct Replayer {
+    name: Arc<str>,
+    calls: Arc<Calls>,
+}
+
+impl Replayer {
+    fn error(&self, message: String) -> ModelError {
+        let hint = format!("record it anew; replayed was `{}`", self.calls.place.display());
+        ModelError::new(ModelErrorKind::Script, &*self.name, message).hint(hint)
+    }
+}
+
+impl Model for Replayer {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// # Errors
+    /// With [`ModelErrorKind::Script`] when the call was not recorded, or was another one: names the first
+    /// difference. With the recorded error, if the call failed.
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let now = Asked::of(request, &self.name);
+        let line = self.calls.find(request.origin, &now).map_err(|message| self.error(message))?;
+        for piece in &*line.pieces {
+            deltas.push(piece.delta());
+        }
+        match &line.result {
+            Answer::Reply(reply) => Ok(Reply::clone(reply)),
+            Answer::Error(error) => Err(error.into()),
+        }
+    }
+
+    /// What a recorded call of this model that used `usage` cost.
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        let used = |line: &&Line<'_>| matches!(&line.result, Answer::Reply(reply) if reply.usage == *usage);
+        self.calls.lines.iter().filter(|line| line.model == *self.name).find(used)?.cost
+    }
+}
+
+impl fmt::Debug for Replayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Replayer").field(&self.name).finish()
+    }
+}

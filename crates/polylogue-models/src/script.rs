@@ -1,0 +1,204 @@
+//! Models that reply by script: for demonstrations without a network, and for tests.
+
+pub(crate) mod excerpt;
+mod form;
+mod model;
+mod pieces;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polylogue_core::{Finish, Name, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use model::{Scripted, Unconsumed};
+
+/// What agents reply, in order: the nth step of an agent is its reply to its nth model call.
+///
+/// A script is data. It is written as a list of mappings of one key, the agent; a step that only says something is
+/// a plain text:
+///
+/// ```
+/// use polylogue_models::Script;
+/// let script: Script = serde_json::from_str(r#"[
+///     {"Trader": "Instruction: read the notes"},
+///     {"Programmer": {"calls": [{"tool": "get_history", "args": {"limit": 2}}]}},
+///     {"Programmer": {"say": "Solution: done. Next request.", "delay_ms": 400, "pace": 30}}
+/// ]"#)?;
+/// assert_eq!(script.steps().len(), 3);
+/// let model = script.model("demo");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Script {
+    steps: Vec<ScriptStep>,
+}
+
+impl Script {
+    /// A script of `steps`.
+    #[must_use]
+    pub fn new(steps: impl IntoIterator<Item = ScriptStep>) -> Self {
+        steps.into_iter().collect()
+    }
+
+    /// The steps of all agents, in the order in which they were written.
+    #[must_use]
+    pub fn steps(&self) -> &[ScriptStep] {
+        &self.steps
+    }
+
+    /// Whether there are no steps.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Gives every step without a pace of its own the pace of `words_per_second`; 0 is at once.
+    #[must_use]
+    pub fn paced(mut self, words_per_second: f64) -> Self {
+        for step in &mut self.steps {
+            step.pace.get_or_insert(words_per_second);
+        }
+        self
+    }
+
+    /// A model named `script:NAME` that replies by this script.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Scripted {
+        Scripted::new(self, name)
+    }
+
+    /// The steps that are left over when each agent has finished as many model calls as `finished` says; agents that
+    /// are not in it have finished none. A call that fails is not finished, so a last step that fails is left over.
+    #[must_use]
+    pub fn unconsumed(&self, finished: &BTreeMap<Name, u64>) -> Vec<&ScriptStep> {
+        let mut seen: BTreeMap<&Name, u64> = BTreeMap::new();
+        let left_over = self.steps.iter().filter(|step| {
+            let nth = seen.entry(&step.who).or_default();
+            *nth += 1;
+            *nth > finished.get(&step.who).copied().unwrap_or(0)
+        });
+        left_over.collect()
+    }
+}
+
+impl FromIterator<ScriptStep> for Script {
+    fn from_iter<I: IntoIterator<Item = ScriptStep>>(steps: I) -> Self {
+        Self { steps: steps.into_iter().collect() }
+    }
+}
+
+impl Extend<ScriptStep> for Script {
+    fn extend<I: IntoIterator<Item = ScriptStep>>(&mut self, steps: I) {
+        self.steps.extend(steps);
+    }
+}
+
+/// The reply to one model call of one agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptStep {
+    /// The agent.
+    pub who: Name,
+    /// The text of the reply.
+    pub say: Option<Arc<str>>,
+    /// Reasoning before the text.
+    pub think: Option<Arc<str>>,
+    /// The tools it calls, after the text.
+    pub calls: Vec<ScriptCall>,
+    /// Milliseconds before the first piece of the reply.
+    pub delay_ms: u64,
+    /// Words per second at which thoughts and text are streamed; 0 is at once. `None` leaves it to
+    /// [`Script::paced`], and is at once without it.
+    pub pace: Option<f64>,
+    /// The call fails with this, after whatever the step says was streamed: a reply that breaks off.
+    pub error: Option<ScriptError>,
+    /// What the request has to be like.
+    pub expect: Option<Expectation>,
+    /// Tokens the reply claims to have used; unknown when left out.
+    pub usage: Usage,
+    /// Why the reply ends. When left out, [`Finish::Calls`] for a step with calls, else [`Finish::Stop`].
+    pub finish: Option<Finish>,
+}
+
+impl ScriptStep {
+    fn silent(who: Name) -> Self {
+        Self {
+            who,
+            say: None,
+            think: None,
+            calls: Vec::new(),
+            delay_ms: 0,
+            pace: None,
+            error: None,
+            expect: None,
+            usage: Usage::default(),
+            finish: None,
+        }
+    }
+
+    /// `who` says `text`.
+    #[must_use]
+    pub fn say(who: Name, text: impl Into<Arc<str>>) -> Self {
+        Self { say: Some(text.into()), ..Self::silent(who) }
+    }
+
+    /// `who` calls `tool` with `args`, a JSON object.
+    #[must_use]
+    pub fn call(who: Name, tool: impl Into<String>, args: Value) -> Self {
+        let call = ScriptCall { tool: tool.into(), args, id: None };
+        Self { calls: vec![call], ..Self::silent(who) }
+    }
+
+    /// The model call of `who` fails with `message`, as if the connection had broken.
+    #[must_use]
+    pub fn fail(who: Name, message: impl Into<String>) -> Self {
+        let error = ScriptError { status: None, message: message.into() };
+        Self { error: Some(error), ..Self::silent(who) }
+    }
+}
+
+/// A tool call of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptCall {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments: an object, or a text where the script plays a model that writes no proper JSON.
+    #[serde(default = "no_args")]
+    pub args: Value,
+    /// The call's id. When left out it is `<agent>-<call>-<index>`, which is unique within the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+fn no_args() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+/// How a model call of a step fails.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptError {
+    /// The HTTP status. It decides what kind of error it is; without one, the connection broke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What happened.
+    pub message: String,
+}
+
+/// What a request has to be like for a step to be played; what is left out is not looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// A text that the last entry holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// A text that the system text holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// The names of exactly the tools that are offered, in any order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+}

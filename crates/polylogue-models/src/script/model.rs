@@ -1,0 +1,215 @@
+//! The model that replies by a script.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polylogue_core::{
+    Call, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Part, Price, Reply, Request,
+    Usage, plain,
+};
+
+use super::excerpt::excerpt;
+use super::pieces::stream;
+use super::{Expectation, Script, ScriptError, ScriptStep};
+
+/// A model that replies by a script. Cloning shares it.
+///
+/// Which step answers a request depends on the request alone: the nth model call of an agent gets its nth step. So
+/// a conversation that is resumed in another process goes on where it was, and any number of conversations can
+/// share one script. A step that fails takes the place of a call: whoever asks again gets the same failure.
+///
+/// Every request is checked against what holds of all requests ([`Request::check`]).
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    name: Arc<str>,
+    steps: Arc<BTreeMap<Name, Vec<ScriptStep>>>,
+    /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
+    played: Arc<Mutex<BTreeMap<Name, u64>>>,
+}
+
+impl Scripted {
+    pub(super) fn new(script: &Script, name: &str) -> Self {
+        let mut steps: BTreeMap<Name, Vec<ScriptStep>> = BTreeMap::new();
+        for step in script.steps() {
+            steps.entry(step.who.clone()).or_default().push(step.clone());
+        }
+        Self { name: format!("script:{name}").into(), steps: Arc::new(steps), played: Arc::default() }
+    }
+
+    /// Whether every step was played, by this model or a clone of it: what a test asks at its end.
+    ///
+    /// # Errors
+    /// Names the steps that were not.
+    pub fn finish(&self) -> Result<(), Unconsumed> {
+        let played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let script: Script = self.steps.values().flatten().cloned().collect();
+        let steps: Vec<ScriptStep> = script.unconsumed(&played).into_iter().cloned().collect();
+        if steps.is_empty() { Ok(()) } else { Err(Unconsumed { steps }) }
+    }
+
+    /// The step that answers `request`.
+    fn step(&self, request: &Request<'_>) -> Result<&ScriptStep, ModelError> {
+        request.check().map_err(|flaw| self.error(ModelErrorKind::Bug, flaw))?;
+        let origin = request.origin;
+        let steps = self.steps.get(origin.who).map_or(&[][..], Vec::as_slice);
+        let step = usize::try_from(origin.nth).ok().and_then(|nth| steps.get(nth));
+        let step = step.ok_or_else(|| self.no_step(request, steps.len()))?;
+        if let Some(Err(flaw)) = step.expect.as_ref().map(|expect| expect.check(request)) {
+            let message =
+                format!("call {} of `{}` is not as the script expects: {flaw}", origin.nth + 1, origin.who);
+            return Err(self.error(ModelErrorKind::Script, message));
+        }
+        Ok(step)
+    }
+
+    fn count(&self, request: &Request<'_>) {
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = played.entry(request.origin.who.clone()).or_default();
+        *count = (*count).max(request.origin.nth.saturating_add(1));
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
+        ModelError::new(kind, &*self.name, message)
+    }
+
+    fn no_step(&self, request: &Request<'_>, steps: usize) -> ModelError {
+        let who = request.origin.who;
+        let has = match steps {
+            0 => "no steps".to_owned(),
+            1 => "1 step".to_owned(),
+            n => format!("{n} steps"),
+        };
+        let call = request.origin.nth.saturating_add(1);
+        let last = request.entries.last().map(last_text).unwrap_or_default();
+        let message = format!(
+            "the script has {has} for `{who}`, and this is call {call} of it; the last it read is `{last}`"
+        );
+        self.error(ModelErrorKind::Script, message).hint(format!("add a step `- {who}: ...` to the script"))
+    }
+
+    fn failure(&self, error: &ScriptError) -> ModelError {
+        let failure = self.error(kind_of(error.status), error.message.clone());
+        ModelError { status: error.status, ..failure }
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let step = self.step(request)?;
+        self.count(request);
+        stream(step, deltas).await;
+        match &step.error {
+            Some(error) => Err(self.failure(error)),
+            None => Ok(reply(step, request.origin.nth)),
+        }
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Price::FREE.of(usage)
+    }
+}
+
+/// What kind of error a provider's `status` stands for.
+fn kind_of(status: Option<u16>) -> ModelErrorKind {
+    match status {
+        None => ModelErrorKind::Connection,
+        Some(400 | 401 | 403 | 404 | 422) => ModelErrorKind::Config,
+        Some(408 | 504) => ModelErrorKind::Timeout,
+        Some(_) => ModelErrorKind::Refused,
+    }
+}
+
+fn reply(step: &ScriptStep, nth: u64) -> Reply {
+    let thought = step.think.clone().map(Part::Thought);
+    // As with any model, saying nothing is no text.
+    let text = step.say.clone().filter(|text| !text.is_empty()).map(Part::Text);
+    let calls = step.calls.iter().enumerate().map(|(index, call)| {
+        let id = call.id.clone().unwrap_or_else(|| format!("{}-{nth}-{index}", step.who));
+        Part::Call(Call { id, tool: call.tool.clone(), args: call.args.clone() })
+    });
+    let by_calls = if step.calls.is_empty() { Finish::Stop } else { Finish::Calls };
+    Reply {
+        parts: thought.into_iter().chain(text).chain(calls).collect(),
+        finish: step.finish.unwrap_or(by_calls),
+        usage: step.usage,
+    }
+}
+
+/// The beginning of what an entry says.
+fn last_text(entry: &Entry) -> String {
+    excerpt(&plain(entry.parts()), 200)
+}
+
+impl Expectation {
+    /// Says what about `request` is not as expected.
+    fn check(&self, request: &Request<'_>) -> Result<(), String> {
+        if let (Some(expected), Some(last)) = (&self.last, request.entries.last())
+            && !plain(last.parts()).contains(&**expected)
+        {
+            return Err(format!("the last entry does not hold `{expected}`; it is `{}`", last_text(last)));
+        }
+        let system = request.system.unwrap_or_default();
+        if let Some(expected) = self.system.as_ref().filter(|expected| !system.contains(&***expected)) {
+            return Err(format!(
+                "the system text does not hold `{expected}`; it is `{}`",
+                excerpt(system, 200)
+            ));
+        }
+        self.tools.as_ref().map_or(Ok(()), |expected| check_tools(expected, request))
+    }
+}
+
+fn check_tools(expected: &[String], request: &Request<'_>) -> Result<(), String> {
+    let sorted = |names: &mut Vec<&str>| names.sort_unstable();
+    let mut wanted: Vec<&str> = expected.iter().map(String::as_str).collect();
+    let mut offered: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
+    sorted(&mut wanted);
+    sorted(&mut offered);
+    if wanted == offered {
+        return Ok(());
+    }
+    let list = |names: &[&str]| {
+        if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) }
+    };
+    Err(format!("the tools should be {}, but are {}", list(&wanted), list(&offered)))
+}
+
+/// Steps of a script that were not played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unconsumed {
+    /// The steps, grouped by agent.
+    pub steps: Vec<ScriptStep>,
+}
+
+impl std::error::Error for Unconsumed {}
+
+impl fmt::Display for Unconsumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.steps.len();
+        let (steps, were) = if count == 1 { ("step", "was") } else { ("steps", "were") };
+        write!(f, "{count} {steps} of the script {were} not played: ")?;
+        for (index, step) in self.steps.iter().take(5).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{step}")?;
+        }
+        if count > 5 { write!(f, " and {} more", count - 5) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for ScriptStep {
+    /// The agent, and the beginning of what it does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = &self.who;
+        match (&self.say, self.calls.first(), &self.error) {
+            (Some(text), ..) => write!(f, "{who} says `{}`", excerpt(text, 40)),
+            (None, Some(call), _) => write!(f, "{who} calls `{}`", call.tool),
+            (None, None, Some(error)) => write!(f, "{who} fails with `{}`", excerpt(&error.message, 40)),
+            (None, None, None) => write!(f, "{who} thinks"),
+        }
+    }
+}

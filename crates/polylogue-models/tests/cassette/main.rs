@@ -1,0 +1,188 @@
+//! Recording and replaying model calls.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod differences;
+mod files;
+mod replay;
+mod roundtrip;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use polylogue_core::{
+    Call, Delta, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin, Outcome,
+    Params, Part, Path, Piece, Price, Reply, Request, ToolSpec, Usage, Wire,
+};
+use serde_json::json;
+
+/// The name of a file that does not exist, in a folder that is removed in the end.
+struct Fresh {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Fresh {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { path: folder.path().join("c.jsonl"), _folder: folder }
+    }
+}
+
+impl AsRef<std::path::Path> for Fresh {
+    fn as_ref(&self) -> &std::path::Path {
+        &self.path
+    }
+}
+
+/// What a request is made of.
+#[derive(Debug, Clone)]
+struct Asked {
+    at: Path,
+    who: Name,
+    nth: u64,
+    system: Option<String>,
+    entries: Vec<Entry>,
+    tools: Vec<ToolSpec>,
+    params: Params,
+}
+
+impl Asked {
+    /// The `nth` request of `who` in the outermost chat: a conversation of `nth` exchanges before.
+    fn new(who: &str, nth: u64) -> Self {
+        let turns =
+            |turn| [Entry::user(format!("question {turn}")), Entry::assistant(format!("answer {turn}"))];
+        let mut entries: Vec<Entry> = (0..nth).flat_map(turns).collect();
+        entries.push(Entry::user(format!("question {nth}")));
+        let (at, who) = (Path::root(), Name::new(who).unwrap());
+        let system = Some(format!("You are {who}."));
+        Self { at, who, nth, system, entries, tools: vec![tool("search")], params: Params::default() }
+    }
+
+    async fn of(&self, model: &impl Model) -> Result<Reply, ModelError> {
+        self.heard(model).await.0
+    }
+
+    /// The reply, and the pieces in which it came.
+    async fn heard(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Piece>) {
+        let Self { at, who, nth, system, entries, tools, params } = self;
+        let origin = Origin { at, who, nth: *nth };
+        let wire = &Wire::default();
+        let mut ear = Ear::default();
+        let request = Request { origin, system: system.as_deref(), entries, tools, params, wire };
+        (model.complete(&request, &mut ear).await, ear.0)
+    }
+}
+
+#[derive(Default)]
+struct Ear(Vec<Piece>);
+
+impl Deltas for Ear {
+    fn push(&mut self, delta: Delta<'_>) {
+        self.0.push(delta.into());
+    }
+}
+
+/// The pieces in which an answer comes, and the answer.
+type Answer = (Vec<Piece>, Result<Reply, ModelError>);
+
+/// A model that answers with what it was given, in order.
+struct Fake {
+    name: &'static str,
+    price: Option<Price>,
+    answers: Mutex<VecDeque<Answer>>,
+}
+
+impl Fake {
+    fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let price = Some(Price { input: 1.0, cached: None, output: 2.0 });
+        Self { name: "fake:model", price, answers: Mutex::new(answers.into_iter().collect()) }
+    }
+
+    fn saying(texts: &[&str]) -> Self {
+        Self::new(texts.iter().map(|text| (vec![Piece::Text((*text).to_owned())], Ok(reply(text)))))
+    }
+}
+
+impl Model for Fake {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn complete(&self, _: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let next = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let (pieces, result) = next.expect("an answer is left");
+        for piece in &pieces {
+            deltas.push(match piece {
+                Piece::Text(text) => Delta::Text(text),
+                Piece::Thought(text) => Delta::Thought(text),
+                Piece::Call { index, tool, args } => {
+                    Delta::Call { index: *index, tool: tool.as_deref(), args }
+                }
+                _ => Delta::Restart,
+            });
+        }
+        result
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.price?.of(usage)
+    }
+}
+
+fn reply(text: &str) -> Reply {
+    let usage = Usage { input: Some(100), output: Some(text.len() as u64), ..Usage::default() };
+    Reply { usage, ..Reply::text(text) }
+}
+
+/// A reply of every kind of part, and the pieces in which it may come.
+fn rich_answer() -> Answer {
+    let call = |args: &str, tool: Option<&str>| Piece::Call {
+        index: 0,
+        tool: tool.map(str::to_owned),
+        args: args.to_owned(),
+    };
+    let pieces = vec![
+        Piece::Text("fal".into()),
+        Piece::Restart,
+        Piece::Thought("hm ".into()),
+        Piece::Text("Grü".into()),
+        Piece::Text("ße\n\"".into()),
+        call("{\"q\":", Some("search")),
+        call("0.1}", None),
+    ];
+    let call = Call { id: "c1".into(), tool: "search".into(), args: json!({"q": 0.1}) };
+    let parts = vec![
+        Part::Thought("hm ".into()),
+        Part::text("Grüße\n\""),
+        Part::Data(json!({"score": 0.30000000000000004})),
+        Part::Call(call),
+    ];
+    let usage = Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2) };
+    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage }))
+}
+
+fn error() -> ModelError {
+    ModelError {
+        kind: ModelErrorKind::Refused,
+        model: "fake:model".into(),
+        message: "overloaded".into(),
+        status: Some(529),
+        body: Some("{\"error\":\"overloaded\"}".into()),
+        hint: Some("wait a while".into()),
+    }
+}
+
+fn tool(name: &str) -> ToolSpec {
+    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    ToolSpec { name: name.into(), description: "Searches".into(), parameters, repeatable: true }
+}
+
+fn tool_entries() -> [Entry; 2] {
+    let call = Call { id: "c1".into(), tool: "search".into(), args: json!({"q": "x"}) };
+    let parts = vec![Part::Call(call)];
+    [
+        Entry::Assistant { parts },
+        Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: Outcome::done("found") },
+    ]
+}
