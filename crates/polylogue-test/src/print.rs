@@ -1,0 +1,151 @@
+//! Logs as text, for tests that compare whole transcripts.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt::Write;
+
+use polylogue_core::{
+    Audience, Body, Call, Event, Failure, Finish, Media, Message, OutcomeStatus, Part, Sample,
+};
+
+/// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
+///
+/// ```text
+/// 0 opened [a, critic] "write a poem" | user: Be brief
+/// 1 cue a
+/// 2 a samples script:a (stop, 12+4 tokens): Roses
+/// 3 a says: Roses
+/// 4 /critic.1 opened [judge] "write a poem"
+/// 5 /critic.1 cue judge aside "Is it good?"
+/// 6 /critic.1 judge calls grade {"of":"poem"} #judge-0-0
+/// 7 /critic.1 judge gets #judge-0-0 failed: no grades today
+/// 8 closed (everybody had their turn): Roses
+/// ```
+///
+/// Parts are set apart by ` | `, thoughts stand in parentheses. Line breaks within texts are written `\n`, so that a
+/// line is an event. Left out is what differs from run to run although the same was said: times, and the digests of
+/// requests.
+pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
+    let mut text = String::new();
+    for event in events {
+        let Event { seq, at, body, .. } = event.borrow();
+        let gap = if at.is_root() { "" } else { " " };
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{seq}{gap}{at} {}", self::body(body));
+    }
+    text
+}
+
+/// What happened, as one line.
+fn body(body: &Body) -> String {
+    match body {
+        Body::Opened(opening) => {
+            let names: Vec<_> = opening.with.iter().map(ToString::to_string).collect();
+            let first = format!("opened [{}] \"{}\"", names.join(", "), line(&opening.task));
+            let said = opening.messages.iter().map(|message| self::message(message, ""));
+            std::iter::once(first).chain(said).collect::<Vec<_>>().join(" | ")
+        }
+        Body::Cued(cue) => {
+            let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
+            format!("cue {}{}{}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
+        }
+        Body::Sampled(sample) => sampled(sample),
+        Body::Prompted { who, text } => format!("{who} is told: {}", line(text)),
+        Body::Called { who, call } => format!("{who} {}", self::call("calls", call)),
+        Body::Returned { who, id, outcome } => {
+            let status = match outcome.status {
+                OutcomeStatus::Done => "",
+                OutcomeStatus::Failed => " failed",
+                OutcomeStatus::Unknown => " unknown",
+            };
+            format!("{who} gets #{id}{status}: {}", parts(&outcome.parts))
+        }
+        Body::Said(message) => self::message(message, " says"),
+        Body::Passed { who } => format!("{who} passes"),
+        Body::Left { who, why } => format!("{who} leaves: {}", line(why)),
+        Body::Posted(message) => format!("posted {}", self::message(message, "")),
+        Body::Asked(question) => format!("{} asks: {}", question.who, line(&question.text)),
+        Body::Answered { to, text } => format!("{to} is answered: {}", line(text)),
+        Body::Failed { who, error } => format!("{who} fails {}", failure(error)),
+        Body::Closed { reason, summary } => format!("closed ({reason}): {}", line(summary)),
+        Body::Reopened => "reopened".to_owned(),
+        other => line(&format!("{other:?}")).into_owned(),
+    }
+}
+
+fn message(message: &Message, verb: &str) -> String {
+    format!("{}{verb}{}: {}", message.from, audience(&message.to), parts(&message.parts))
+}
+
+fn sampled(sample: &Sample) -> String {
+    let Sample { who, model, usage, .. } = sample;
+    let mut terms = vec![finish(sample.finish).to_owned()];
+    let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |tokens| tokens.to_string());
+    if !usage.is_unknown() {
+        terms.push(format!("{}+{} tokens", count(usage.input), count(usage.output)));
+    }
+    terms.extend(sample.cost.map(|cost| cost.to_string()));
+    format!("{who} samples {model} ({}): {}", terms.join(", "), parts(&sample.parts))
+}
+
+const fn finish(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::Calls => "calls",
+        Finish::Length => "length",
+        Finish::Filter => "filter",
+        _ => "unknown",
+    }
+}
+
+fn failure(error: &Failure) -> String {
+    let hint = error.hint.as_ref().map(|hint| format!(" (hint: {})", line(hint)));
+    format!("({}): {}{}", error.fault, line(&error.message), hint.unwrap_or_default())
+}
+
+fn audience(audience: &Audience) -> String {
+    match audience {
+        Audience::All => String::new(),
+        Audience::Only(names) if names.is_empty() => " aside".to_owned(),
+        Audience::Only(names) => {
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            format!(" to [{}]", names.join(", "))
+        }
+    }
+}
+
+fn parts(parts: &[Part]) -> String {
+    parts.iter().map(part).collect::<Vec<_>>().join(" | ")
+}
+
+fn part(part: &Part) -> String {
+    match part {
+        Part::Text(text) => line(text).into_owned(),
+        Part::Thought(text) => format!("({})", line(text)),
+        Part::Media(Media { kind, url }) => {
+            // A picture in a `data:` URL is as long as the picture.
+            let shown: String = url.chars().take(60).collect();
+            let more = if shown.len() < url.len() { "..." } else { "" };
+            format!("<{kind} {}{more}>", line(&shown))
+        }
+        Part::Data(value) => value.to_string(),
+        Part::Call(call) => self::call("call", call),
+        other => line(&format!("{other:?}")).into_owned(),
+    }
+}
+
+fn call(verb: &str, call: &Call) -> String {
+    format!("{verb} {} {} #{}", call.tool, call.args, call.id)
+}
+
+/// A text without line breaks.
+fn line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\\', '\n', '\r', '\t']) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+#[path = "print_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+use std::sync::Arc;
+
+use polylogue_core::{
+    Cue, Digest, Fault, Money, Name, Opening, Outcome, Path, Question, Reason, Timestamp, Usage,
+};
+use serde_json::json;
+
+use super::*;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn log(bodies: impl IntoIterator<Item = (Path, Body)>) -> String {
+    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), body };
+    let events: Vec<_> = (0..).zip(bodies).map(event).collect();
+    let shared: Vec<_> = events.iter().cloned().map(Arc::new).collect();
+    assert_eq!(transcript(&events), transcript(&shared));
+    transcript(&events)
+}
+
+fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
+    log(bodies.into_iter().map(|body| (Path::root(), body)))
+}
+
+fn sample(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
+    let request = Digest::try_from("0f".repeat(16)).unwrap();
+    Body::Sampled(Sample { who: name("a"), model: "openai:x".into(), request, parts, finish, usage, cost })
+}
+
+#[test]
+fn a_conversation_reads_as_a_play() {
+    let inner = Path::root().child(&name("critic"), 1);
+    let opening = |with: &[&str], messages| {
+        Body::Opened(Opening {
+            with: with.iter().map(|n| name(n)).collect(),
+            task: "a poem".into(),
+            messages,
+        })
+    };
+    let first = vec![
+        Message::text(Name::user(), "Be\nbrief"),
+        Message::text(name("a"), "psst").to(Audience::Only(vec![name("critic")])),
+    ];
+    let text = log([
+        (Path::root(), opening(&["a", "critic"], first)),
+        (Path::root(), Body::Cued(Cue::to_all(name("a")))),
+        (Path::root(), Body::Said(Message::text(name("a"), "Roses"))),
+        (inner.clone(), opening(&["judge"], vec![])),
+        (inner.clone(), Body::Cued(Cue::aside(name("judge"), "Good?"))),
+        (inner, Body::Said(Message::text(name("judge"), "Yes").to(Audience::aside()))),
+        (Path::root(), Body::Closed { reason: Reason::Turns { limit: 2 }, summary: "Roses".into() }),
+    ]);
+    let expected = r#"0 opened [a, critic] "a poem" | user: Be\nbrief | a to [critic]: psst
+1 cue a
+2 a says: Roses
+3 /critic.1 opened [judge] "a poem"
+4 /critic.1 cue judge aside "Good?"
+5 /critic.1 judge says aside: Yes
+6 closed (the limit of 2 turns): Roses
+"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
+    let call = Call { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
+    let usage = Usage { input: Some(12), ..Usage::default() };
+    let returned = |outcome| Body::Returned { who: name("a"), id: "a-0-0".into(), outcome };
+    let text = at_root([
+        sample(
+            vec![Part::Thought("hm".into()), Part::text("I look"), Part::Call(call.clone())],
+            Finish::Calls,
+            usage,
+            Some(Money::dollars(0.0012)),
+        ),
+        Body::Called { who: name("a"), call },
+        returned(Outcome::done("A\\B")),
+        returned(Outcome::failed("no grades")),
+        returned(Outcome { status: OutcomeStatus::Unknown, parts: vec![Part::Data(json!({"x": 1}))] }),
+        sample(vec![], Finish::Length, Usage::default(), None),
+    ]);
+    let expected = r#"0 a samples openai:x (calls, 12+? tokens, $0.0012): (hm) | I look | call grade {"of":"poem"} #a-0-0
+1 a calls grade {"of":"poem"} #a-0-0
+2 a gets #a-0-0: A\\B
+3 a gets #a-0-0 failed: no grades
+4 a gets #a-0-0 unknown: {"x":1}
+5 a samples openai:x (length): 
+"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn everything_else_is_one_line_too() {
+    let media =
+        Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
+    let picture = Message { from: name("a"), to: Audience::All, parts: vec![Part::Media(media)] };
+    let error = Failure { fault: Fault::Provider, message: "no\nway".into(), hint: Some("wait".into()) };
+    let text = at_root([
+        Body::Prompted { who: name("a"), text: "No JSON".into() },
+        Body::Passed { who: name("a") },
+        Body::Left { who: name("a"), why: "tired".into() },
+        Body::Posted(picture),
+        Body::Asked(Question { who: name("h"), text: "Go on?".into() }),
+        Body::Answered { to: name("h"), text: "yes".into() },
+        Body::Failed { who: name("a"), error },
+        Body::Reopened,
+    ]);
+    let expected = format!(
+        "0 a is told: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\
+         4 h asks: Go on?\n5 h is answered: yes\n6 a fails (provider): no\\nway (hint: wait)\n7 reopened\n",
+        "A".repeat(38)
+    );
+    assert_eq!(text, expected);
+}
