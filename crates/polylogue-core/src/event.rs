@@ -32,8 +32,11 @@ pub struct Event {
 pub enum Body {
     /// A chat began. One event, so that an opening is never half written.
     Opened(Opening),
-    /// A turn began.
-    Cued(Cue),
+    /// Turns began: one, or several at the same time. One event, so that it is never half written.
+    Cued {
+        /// Whose turns, in the order in which what they say enters the log.
+        cues: Vec<Cue>,
+    },
     /// A model call was finished. Holds the reply, so that a finished call is never issued again.
     Sampled(Sample),
     /// The program around an agent told its model something, such as what was wrong with its last reply.

@@ -85,7 +85,7 @@ impl<'l> Scope<'l> {
                 return wrong(format!("gives two turns at once to `{}`", cue.who));
             }
         }
-        Ok(cues.into_iter().map(Body::Cued).collect())
+        Ok(vec![Body::Cued { cues }])
     }
 
     /// Lets everybody act whose turn it is. What they say enters the log in the order of their cues: as far as they

@@ -24,7 +24,7 @@ pub struct Transcript {
     turns: HashMap<Name, Turns>,
     finished: u64,
     last_speaker: Option<Name>,
-    cues: u64,
+    steps: u64,
     open: Vec<OpenTurn>,
     left: Vec<(Name, String)>,
     closed: Option<(Reason, Arc<str>)>,
@@ -262,7 +262,7 @@ impl Transcript {
 
     /// Turns and posts begun so far, aside or not: what bounds a policy that never ends.
     pub(crate) const fn steps(&self) -> u64 {
-        self.cues
+        self.steps
     }
 
     /// How many turns of `who` have begun.
@@ -283,7 +283,7 @@ impl Transcript {
         }
         let result = match &event.body {
             Body::Opened(opening) => self.opened(opening, &event),
-            Body::Cued(cue) => self.cued_turn(cue, &event),
+            Body::Cued { cues } => self.begun_turns(cues, &event),
             Body::Posted(message) => self.posted(message, &event),
             Body::Said(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
             Body::Passed { who } => self.ended(who, &event, |_| {}),
@@ -322,24 +322,26 @@ impl Transcript {
         Ok(())
     }
 
-    fn cued_turn(&mut self, cue: &Cue, event: &Arc<Event>) -> Result<(), String> {
-        if self.open.iter().any(|turn| turn.cue.who == cue.who) {
-            return Err(format!("it is `{}`'s turn already", cue.who));
+    fn begun_turns(&mut self, cues: &[Cue], event: &Arc<Event>) -> Result<(), String> {
+        if let Some(open) = self.open.first() {
+            return Err(format!("it is still `{}`'s turn", open.cue.who));
         }
-        // The first cue of a step in the room begins what is latest.
-        if self.open.is_empty() && !cue.to.is_aside() {
+        // A step in the room begins what is latest; one aside does not.
+        if cues.iter().any(|cue| !cue.to.is_aside()) {
             self.latest = self.lines.len();
         }
-        self.turns.entry(cue.who.clone()).or_default().begun += 1;
-        self.cues += 1;
-        self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
+        for cue in cues {
+            self.turns.entry(cue.who.clone()).or_default().begun += 1;
+            self.steps += 1;
+            self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
+        }
         self.events.push(Arc::clone(event));
         Ok(())
     }
 
     fn posted(&mut self, message: &Message, event: &Arc<Event>) -> Result<(), String> {
         self.latest = self.lines.len();
-        self.cues += 1;
+        self.steps += 1;
         self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
         self.events.push(Arc::clone(event));
         Ok(())

@@ -193,7 +193,9 @@ impl<'a> Turn<'a> {
                 fresh.push(Body::Called { who: cx.who.clone(), call: call.clone() });
             }
             let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
-            let unknown = was_begun && !tool.is_some_and(|tool| tool.spec().repeatable);
+            // What never ran - no such tool, no proper arguments - is safe to decide again.
+            let runs = tool.filter(|_| call.args.is_object());
+            let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
             running.push(async move {
                 let outcome =
                     if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };

@@ -159,7 +159,11 @@ impl View {
         let of_turn = |who: &Name| *who == self.me && self.seen.is_none_or(|seen| event.seq > seen);
         match &event.body {
             Body::Opened(opening) => self.open(&opening.with, &opening.messages),
-            Body::Cued(cue) if cue.who == self.me => self.cued(cue.prompt.as_ref()),
+            Body::Cued { cues } => {
+                if let Some(cue) = cues.iter().find(|cue| cue.who == self.me) {
+                    self.cued(cue.prompt.as_ref());
+                }
+            }
             Body::Said(message) | Body::Posted(message) => self.said(message),
             Body::Sampled(sample) if of_turn(&sample.who) => self.sampled(&sample.parts),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),

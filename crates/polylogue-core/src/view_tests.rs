@@ -78,7 +78,7 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
     for step in moves {
         let who = name(step.who);
         let prompt = step.prompt.as_deref().map(Into::into);
-        bodies.push(Body::Cued(Cue { who: who.clone(), prompt, to: step.to.clone() }));
+        bodies.push(Body::Cued { cues: vec![Cue { who: who.clone(), prompt, to: step.to.clone() }] });
         for reply in &step.samples {
             bodies.extend(sampled(&who, reply, &mut ids));
         }
@@ -131,7 +131,7 @@ fn check(view: &View) -> Result<(), String> {
 /// Whether a model could be asked right after `body`.
 fn is_asked_after(body: &Body, me: &Name) -> bool {
     match body {
-        Body::Cued(cue) => cue.who == *me,
+        Body::Cued { cues } => cues.iter().any(|cue| cue.who == *me),
         Body::Prompted { who, .. } => who == me,
         _ => false,
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, Params, Part,
-    Reply, Result, Tool, ToolSpec, Turn,
+    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, Params, Part, Reply,
+    Result, Tool, ToolSpec, Turn,
 };
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.

@@ -32,10 +32,10 @@ pub struct Circles {
 }
 
 impl Default for Circles {
-    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 4 equal calls. Four farewells are two of each side, and CAMEL's
+    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 3 equal calls. Four farewells are two of each side, and CAMEL's
     /// generation of conversations uses four as well.
     fn default() -> Self {
-        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 4 }
+        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 3 }
     }
 }
 

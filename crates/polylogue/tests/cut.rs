@@ -1,0 +1,155 @@
+//! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
+
+use polylogue::stop::{max_turns, says};
+use polylogue::{
+    AnyStore, Assistant, Brief, Chat, Function, GetHistory, Human, Name, Policy, Step, Transcript,
+    all_at_once, in_turn, once_each, reflected, until,
+};
+use polylogue_core::{Act, Message};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+async fn check(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<String> {
+    check_with_people(task, chat, &|_| unreachable!("nobody is asked")).await
+}
+
+async fn check_with_people(
+    task: &str,
+    chat: impl Fn(&Calls) -> Chat,
+    answer: &(dyn Fn(u64) -> &'static str + Sync),
+) -> Vec<String> {
+    let cut = Cut {
+        task,
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, nth| answer(nth).to_owned(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    events.iter().map(|event| serde_json::to_string(&event.body).unwrap()).collect()
+}
+
+fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
+    Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
+}
+
+#[tokio::test]
+async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
+    let script = script(
+        r#"[{"A": {"say": "Let me look", "calls": [{"tool": "get_history", "args": {"limit": 2}}, {"tool": "gone"}]}},
+            {"A": {"think": "hm", "say": "one"}}, {"B": "two"}, {"A": ""}, {"B": "DONE"}, {"Judge": "They counted."}]"#,
+    );
+    let log = check("count", |calls| {
+        let policy = until(says("DONE").whole() | max_turns(9), in_turn());
+        Chat::named("pair")
+            .with(assistant("A", calls, &script))
+            .with(assistant("B", calls, &script))
+            .aside(assistant("Judge", calls, &script))
+            .policy(reflected(policy, name("Judge"), "Sum up."))
+            .build()
+            .unwrap()
+    })
+    .await;
+    assert!(
+        log.last().unwrap().contains(r#""mentioned":{"text":"DONE","by":"B"}},"summary":"They counted.""#)
+    );
+}
+
+#[tokio::test]
+async fn turns_at_the_same_time_enter_the_log_in_the_order_of_their_cues() {
+    let script = script(
+        r#"[{"A": {"calls": [{"tool": "get_history"}], "delay_ms": 30}}, {"A": {"say": "slow", "delay_ms": 30}},
+            {"B": "fast"}, {"C": {"say": "middle", "delay_ms": 10}}]"#,
+    );
+    let log = check("all", |calls| {
+        Chat::named("panel")
+            .with(assistant("A", calls, &script))
+            .with(assistant("B", calls, &script))
+            .with(assistant("C", calls, &script))
+            .policy(all_at_once())
+            .build()
+            .unwrap()
+    })
+    .await;
+    let said: Vec<_> = log.iter().filter(|body| body.contains(r#""type":"said""#)).collect();
+    assert!(said[0].contains("slow") && said[1].contains("fast") && said[2].contains("middle"), "{said:?}");
+}
+
+#[tokio::test]
+async fn chats_within_chats_at_several_depths() {
+    let script = script(
+        r#"[{"Writer": "draft 1"}, {"X": "x1"}, {"Y": "y1"}, {"Deep": "d1"}, {"Writer": "draft 2"}, {"X": "x2"},
+            {"Y": "y2"}, {"Deep": "d2"}]"#,
+    );
+    let log = check("write", |calls| {
+        let deep = Chat::named("deep")
+            .with(assistant("Deep", calls, &script))
+            .policy(once_each())
+            .brief(Brief::All)
+            .build()
+            .unwrap();
+        let critics = Chat::named("critics")
+            .with(assistant("X", calls, &script))
+            .with(assistant("Y", calls, &script))
+            .with(deep)
+            .policy(once_each())
+            .build()
+            .unwrap();
+        Chat::named("desk")
+            .with(assistant("Writer", calls, &script))
+            .with(critics)
+            .policy(until(max_turns(4), in_turn()))
+            .build()
+            .unwrap()
+    })
+    .await;
+    assert!(log.last().unwrap().contains(r#""turns":{"limit":4}"#), "{log:#?}");
+}
+
+#[tokio::test]
+async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
+    let script = script(r#"[{"A": "one"}, {"A": "two"}, {"A": "three"}]"#);
+    let answers = |nth| ["hello", "  ", " EXIT "][usize::try_from(nth).unwrap()];
+    let chat = |calls: &Calls| {
+        let desk = Chat::named("desk").with(Human::new("Me").unwrap()).with(assistant("A", calls, &script));
+        let desk = desk.policy(in_turn()).build().unwrap();
+        Chat::named("house").with(desk).policy(once_each()).build().unwrap()
+    };
+    let log = check_with_people("talk", chat, &answers).await;
+    assert!(log.iter().any(|body| body.contains(r#""left":{"who":"Me","why":"said `exit`"}"#)), "{log:#?}");
+}
+
+#[tokio::test]
+async fn functions_posts_and_private_messages() {
+    fn policy() -> impl Policy {
+        until(max_turns(3), |chat: &Transcript| match chat.turns() {
+            1 if chat.room_len() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
+            _ => in_turn().next(chat),
+        })
+    }
+    let script = script(r#"[{"A": "first"}, {"A": "second"}]"#);
+    let log = check("mixed", |calls| {
+        let counter =
+            Function::new("Counter", |turn| Ok(Act::say(turn.transcript().room_len().to_string()))).unwrap();
+        Chat::named("mixed")
+            .with(assistant("A", calls, &script))
+            .with(counter)
+            .policy(policy())
+            .opening(|task| {
+                vec![Message::text(Name::user(), task).to(polylogue::Audience::Only(vec![name("A")]))]
+            })
+            .build()
+            .unwrap()
+    })
+    .await;
+    assert!(log.iter().any(|body| body.contains("a word between")));
+    assert!(log.iter().any(|body| body.contains(r#""from":"Counter","parts":[{"text":"3"}]"#)), "{log:#?}");
+}
