@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, Body, Call, Event, Failure, Finish, Media, Message, OutcomeStatus, Part, Sample,
+    Audience, Body, Call, Cue, Event, Failure, Finish, Media, Message, OutcomeStatus, Part, Sample,
 };
 
 /// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
@@ -35,6 +35,11 @@ pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
     text
 }
 
+fn cue(cue: &Cue) -> String {
+    let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
+    format!("cue {}{}{}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
+}
+
 /// What happened, as one line.
 fn body(body: &Body) -> String {
     match body {
@@ -44,10 +49,7 @@ fn body(body: &Body) -> String {
             let said = opening.messages.iter().map(|message| self::message(message, ""));
             std::iter::once(first).chain(said).collect::<Vec<_>>().join(" | ")
         }
-        Body::Cued(cue) => {
-            let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
-            format!("cue {}{}{}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
-        }
+        Body::Cued { cues } => cues.iter().map(cue).collect::<Vec<_>>().join(" | "),
         Body::Sampled(sample) => sampled(sample),
         Body::Prompted { who, text } => format!("{who} is told: {}", line(text)),
         Body::Called { who, call } => format!("{who} {}", self::call("calls", call)),

@@ -44,10 +44,10 @@ fn a_conversation_reads_as_a_play() {
     ];
     let text = log([
         (Path::root(), opening(&["a", "critic"], first)),
-        (Path::root(), Body::Cued(Cue::to_all(name("a")))),
+        (Path::root(), Body::Cued { cues: vec![Cue::to_all(name("a"))] }),
         (Path::root(), Body::Said(Message::text(name("a"), "Roses"))),
         (inner.clone(), opening(&["judge"], vec![])),
-        (inner.clone(), Body::Cued(Cue::aside(name("judge"), "Good?"))),
+        (inner.clone(), Body::Cued { cues: vec![Cue::aside(name("judge"), "Good?")] }),
         (inner, Body::Said(Message::text(name("judge"), "Yes").to(Audience::aside()))),
         (Path::root(), Body::Closed { reason: Reason::Turns { limit: 2 }, summary: "Roses".into() }),
     ]);

@@ -1,0 +1,125 @@
+//! The property that any prefix of a log is a valid conversation (invariants 6 and 7).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue_core::{
+    AnyModel, AnyStore, Body, Chat, Deltas, Event, Log, LogId, Meta, Model, ModelError, Money, Path,
+    Question, Reply, Request, Status, Store, Timestamp, Usage,
+};
+
+/// A conversation to be cut: how to set it up in a fresh process, and how its people answer.
+pub struct Cut<'a> {
+    /// What the chat is about.
+    pub task: &'a str,
+    /// Makes the chat as a fresh process would. Its models go through the counter, so that repeated calls are seen.
+    pub chat: &'a dyn Fn(&Calls) -> Chat,
+    /// Makes an empty store.
+    pub store: &'a dyn Fn() -> AnyStore,
+    /// Answers a person's question: the chat, the question, and how many were answered before in the whole run.
+    pub answer: &'a (dyn Fn(&Path, &Question, u64) -> String + Sync),
+}
+
+impl Cut<'_> {
+    /// Runs the conversation whole; then, for every event, from a log cut after it, in a fresh chat and store, and checks
+    /// that the log becomes the same and that no finished model call is made again.
+    ///
+    /// Returns the events of the whole run.
+    ///
+    /// # Errors
+    /// Says after which event the log was cut and what differs then.
+    pub async fn everywhere(&self) -> Result<Vec<Arc<Event>>, String> {
+        let whole = self.play(&[]).await?;
+        for cut in 0..whole.len() {
+            let prefix = whole.get(..cut).unwrap_or_default();
+            let again = self.play(prefix).await.map_err(|flaw| format!("cut before event {cut}: {flaw}"))?;
+            same(&whole, &again).map_err(|flaw| format!("cut before event {cut}: {flaw}"))?;
+        }
+        Ok(whole)
+    }
+
+    /// Plays the conversation from a prefix to its end.
+    async fn play(&self, prefix: &[Arc<Event>]) -> Result<Vec<Arc<Event>>, String> {
+        let told = |error: polylogue_core::Error| error.to_string();
+        let store = (self.store)();
+        let id = LogId::new("cut").map_err(|error| error.to_string())?;
+        let claim = store.create(&id, &Meta::default()).await.map_err(|error| error.to_string())?;
+        if !prefix.is_empty() {
+            store.append(&claim, prefix).await.map_err(|error| error.to_string())?;
+        }
+        store.release(claim).await.map_err(|error| error.to_string())?;
+        let calls = Calls::default();
+        let chat = (self.chat)(&calls);
+        // All times are the same, so that logs can be compared.
+        let mut log = Log::open(store, id).await.map_err(told)?.clock(|| Timestamp(0));
+        let mut status = match prefix {
+            [] => chat.run(&mut log, self.task).await,
+            _ => chat.resume(&mut log).await,
+        };
+        while let Status::Waiting(questions) = status.map_err(told)? {
+            let (at, question) = questions.first().ok_or("waits for nothing")?;
+            let answered = count(&log.events().await, |body| matches!(body, Body::Answered { .. }));
+            log.answer(at, &question.who, (self.answer)(at, question, answered)).await.map_err(told)?;
+            status = chat.resume(&mut log).await;
+        }
+        let events = log.events().await;
+        let finished = |events: &[Arc<Event>]| count(events, |body| matches!(body, Body::Sampled(_)));
+        let (made, needed) = (calls.made(), finished(&events) - finished(prefix));
+        if made != needed {
+            return Err(format!("{made} model calls were made where {needed} were left to make"));
+        }
+        Ok(events)
+    }
+}
+
+fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
+    events.iter().filter(|event| is(&event.body)).count() as u64
+}
+
+fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
+    for (one, other) in whole.iter().zip(again) {
+        if one != other {
+            return Err(format!("event {} was\n  {one:?}\nand is now\n  {other:?}", one.seq));
+        }
+    }
+    match whole.len() == again.len() {
+        true => Ok(()),
+        false => Err(format!("there were {} events, and are now {}", whole.len(), again.len())),
+    }
+}
+
+/// Counts model calls.
+#[derive(Debug, Clone, Default)]
+pub struct Calls(Arc<AtomicU64>);
+
+impl Calls {
+    /// The model, with its calls counted.
+    #[must_use]
+    pub fn through(&self, model: impl Model) -> AnyModel {
+        AnyModel::new(Counted { model: AnyModel::new(model), calls: self.clone() })
+    }
+
+    /// How many were made.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Counted {
+    model: AnyModel,
+    calls: Calls,
+}
+
+impl Model for Counted {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        self.calls.0.fetch_add(1, Ordering::Relaxed);
+        self.model.complete(request, deltas).await
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.model.cost(usage)
+    }
+}
