@@ -4,3 +4,4 @@ pub mod cut;
 pub mod invariants;
 pub mod print;
 pub mod server;
+pub mod store;

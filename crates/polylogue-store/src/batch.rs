@@ -1,0 +1,48 @@
+//! Events on their way into a store.
+
+use std::sync::Arc;
+
+use polylogue_core::{Event, Listing, LogId, StoreError};
+
+/// Consecutive events as JSON.
+pub(crate) struct Batch {
+    first: u64,
+    pub(crate) json: Vec<String>,
+}
+
+impl Batch {
+    /// Writes `events` as JSON: on the caller's thread, because there are more of those than of writers.
+    pub(crate) fn new(id: &LogId, events: &[Arc<Event>]) -> Result<Self, StoreError> {
+        let first = events.first().map_or(0, |event| event.seq);
+        follows(id, first, events)?;
+        let json = events.iter().map(|event| {
+            serde_json::to_string(event).map_err(|error| StoreError::Io {
+                place: format!("event {} of `{id}`", event.seq),
+                why: error.to_string(),
+            })
+        });
+        Ok(Self { first, json: json.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether the events follow the `kept` ones.
+    pub(crate) fn follows(&self, id: &LogId, kept: u64) -> Result<(), StoreError> {
+        if self.json.is_empty() || self.first == kept {
+            Ok(())
+        } else {
+            Err(StoreError::Gap { id: id.clone(), kept, given: self.first })
+        }
+    }
+}
+
+/// Whether `events` follow the `kept` ones, and one another.
+pub(crate) fn follows(id: &LogId, kept: u64, events: &[Arc<Event>]) -> Result<(), StoreError> {
+    match (kept..).zip(events).find(|(expected, event)| event.seq != *expected) {
+        None => Ok(()),
+        Some((kept, event)) => Err(StoreError::Gap { id: id.clone(), kept, given: event.seq }),
+    }
+}
+
+/// Sorts a list as [`Store::list`](polylogue_core::Store::list) promises; ids decide between logs of the same moment.
+pub(crate) fn newest_first(listings: &mut [Listing]) {
+    listings.sort_by(|a, b| (b.meta.created, &b.id).cmp(&(a.meta.created, &a.id)));
+}

@@ -1,0 +1,17 @@
+//! What others are told of the process that writes a log.
+
+use std::fs;
+
+/// This process, as `process 4711 on atlas`.
+///
+/// The machine is named because process numbers mean nothing across containers that share a folder.
+pub(crate) fn this_process() -> String {
+    let machine = fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| fs::read_to_string("/etc/hostname"))
+        .unwrap_or_else(|_| std::env::var("HOSTNAME").unwrap_or_default());
+    let pid = std::process::id();
+    match machine.trim() {
+        "" => format!("process {pid}"),
+        machine => format!("process {pid} on {machine}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! Logs as text files.
+
+mod file;
+mod folder;
+mod writer;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue_core::{Claim, Event, Listing, LogId, Meta, Store, StoreError};
+
+use crate::batch::Batch;
+use crate::grant::Grant;
+use crate::intact::Intact;
+use crate::io_error;
+use crate::workers::Workers;
+use folder::Folder;
+
+/// A folder with one text file a log.
+///
+/// # Format
+///
+/// The log `monday` is the file `monday.jsonl`, in UTF-8, one JSON object a line. The first line says what the file
+/// is and in which format, 1 being the only one so far; the others are events in order, from 0 on:
+///
+/// ```text
+/// {"polylogue":1,"meta":{"title":"Plans","created_ms":1763712000000,"team":null}}
+/// {"seq":0,"time_ms":1763712000000,"type":"opened","with":["a","b"],"task":"plan the week","messages":[]}
+/// {"seq":1,"time_ms":1763712000050,"type":"cued","who":"a"}
+/// ```
+///
+/// A last line without its newline was never acknowledged: readers pass over it, and the next writer cuts it off. So
+/// of a batch that a crash interrupts, the first events may be kept; like every beginning of a log, they are a
+/// conversation that can go on. A batch that fails with an error leaves nothing.
+///
+/// # Writers
+///
+/// Whoever has claimed a log holds an exclusive lock of the operating system on its file, which ends with the process,
+/// and names itself in `monday.writer`, for others to be told. Programs other than Polylogue should not write to the
+/// files.
+///
+/// Each append is written and synchronised on its own; with many conversations at once [`Sqlite`](crate::Sqlite) is
+/// faster, because conversations share its commits.
+#[derive(Debug)]
+pub struct Jsonl {
+    folder: Arc<Folder>,
+    workers: Workers<()>,
+}
+
+impl Jsonl {
+    /// How many files are written or read at once. The disk is what they wait for.
+    const THREADS: usize = 4;
+
+    /// Opens the folder `dir`, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] or [`StoreError::Io`] when there is no such folder and it cannot be made.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
+        // Absolute, so that changing the working directory does not move the store.
+        let dir =
+            std::path::absolute(dir.as_ref()).map_err(|error| io_error::reading(dir.as_ref(), &error))?;
+        if !dir.is_dir() {
+            fs::create_dir_all(&dir).map_err(|error| io_error::writing(&dir, &error))?;
+        }
+        Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
+    }
+
+    /// Everything that can be read of a log, even of a damaged one.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Newer`], or when the file cannot be read at all.
+    pub async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.read_intact(&id)).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Arc<Folder>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let folder = Arc::clone(&self.folder);
+        self.workers.run(move |()| job(&folder)).await
+    }
+}
+
+fn grant(folder: &Arc<Folder>, claim: Claim) -> Grant {
+    let folder = Arc::clone(folder);
+    Grant::new(claim, move |claim| folder.release(claim))
+}
+
+impl Store for Jsonl {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        let (id, meta) = (id.clone(), meta.clone());
+        self.run(move |folder| folder.create(&id, &meta).map(|claim| grant(folder, claim)))
+            .await
+            .map(Grant::accept)
+    }
+
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.claim(&id).map(|claim| grant(folder, claim))).await.map(Grant::accept)
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let batch = Batch::new(&claim.id, batch)?;
+        let claim = claim.clone();
+        self.run(move |folder| folder.append(&claim, &batch)).await
+    }
+
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.run(move |folder| {
+            folder.release(&claim);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.read(&id, from)).await
+    }
+
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.meta(&id)).await
+    }
+
+    /// All logs, newest first. A file whose first line is damaged is in the list, without a title.
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        self.run(|folder| folder.list()).await
+    }
+
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.remove(&id)).await
+    }
+}

@@ -1,0 +1,138 @@
+//! Logs in memory.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use polylogue_core::{Claim, Event, Listing, LogId, Meta, Store, StoreError};
+
+use crate::{batch, fence, holder};
+
+/// A store that forgets everything when it is dropped.
+///
+/// Events are shared with whoever appended them, so that a log costs a pointer an event.
+///
+/// ```
+/// use polylogue_core::{LogId, Meta, Store};
+/// use polylogue_store::Memory;
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let store = Memory::new();
+/// let claim = store.create(&LogId::new("draft")?, &Meta::default()).await?;
+/// assert!(store.read(&claim.id, 0).await?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Memory {
+    logs: Mutex<HashMap<LogId, Log>>,
+}
+
+#[derive(Debug)]
+struct Log {
+    meta: Meta,
+    events: Vec<Arc<Event>>,
+    /// The fence of the claim that is valid.
+    writer: Option<u64>,
+}
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn logs(&self) -> MutexGuard<'_, HashMap<LogId, Log>> {
+        // No code of others runs under the lock, so that a panic leaves no log half changed.
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log {
+    fn free(&self, id: &LogId) -> Result<(), StoreError> {
+        match self.writer {
+            None => Ok(()),
+            Some(_) => Err(StoreError::Busy { id: id.clone(), holder: holder::this_process() }),
+        }
+    }
+}
+
+fn not_found(id: &LogId) -> StoreError {
+    StoreError::NotFound { id: id.clone() }
+}
+
+impl Store for Memory {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        let fence = fence::next();
+        match self.logs().entry(id.clone()) {
+            Entry::Occupied(_) => Err(StoreError::Exists { id: id.clone() }),
+            Entry::Vacant(place) => {
+                place.insert(Log { meta: meta.clone(), events: Vec::new(), writer: Some(fence) });
+                Ok(Claim { id: id.clone(), fence })
+            }
+        }
+    }
+
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
+        log.free(id)?;
+        let fence = fence::next();
+        log.writer = Some(fence);
+        Ok(Claim { id: id.clone(), fence })
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
+        if log.writer != Some(claim.fence) {
+            return Err(StoreError::Fenced { id: claim.id.clone() });
+        }
+        batch::follows(&claim.id, log.events.len() as u64, batch)?;
+        log.events.extend_from_slice(batch);
+        Ok(())
+    }
+
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        if let Some(log) = self.logs().get_mut(&claim.id)
+            && log.writer == Some(claim.fence)
+        {
+            log.writer = None;
+        }
+        Ok(())
+    }
+
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let shared = match self.logs().get(id) {
+            Some(log) => log.events.get(from..).unwrap_or_default().to_vec(),
+            None => return Err(not_found(id)),
+        };
+        // Copied when the lock is free again.
+        Ok(shared.iter().map(|event| Event::clone(event)).collect())
+    }
+
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        self.logs().get(id).map(|log| log.meta.clone()).ok_or_else(|| not_found(id))
+    }
+
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        let listing = |(id, log): (&LogId, &Log)| Listing {
+            id: id.clone(),
+            meta: log.meta.clone(),
+            events: log.events.len() as u64,
+            last: log.events.last().map(|event| Event::clone(event)),
+        };
+        let mut listings: Vec<_> = self.logs().iter().map(listing).collect();
+        batch::newest_first(&mut listings);
+        Ok(listings)
+    }
+
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        logs.get(id).ok_or_else(|| not_found(id))?.free(id)?;
+        logs.remove(id);
+        Ok(())
+    }
+}

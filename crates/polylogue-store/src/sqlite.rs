@@ -1,0 +1,210 @@
+//! Logs in an SQLite database.
+
+mod connect;
+mod desk;
+mod fault;
+mod reader;
+mod schema;
+mod seat;
+mod writer;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue_core::{Claim, Event, Listing, LogId, Meta, Store, StoreError};
+
+use crate::batch::Batch;
+use crate::grant::Grant;
+use crate::intact::Intact;
+use crate::io_error;
+use crate::workers::Workers;
+use reader::Reader;
+use schema::Found;
+use writer::Writer;
+
+/// One SQLite database with any number of logs.
+///
+/// # Commits
+///
+/// One thread writes. What arrives while it commits is committed together next, so that many conversations cost few
+/// synchronisations of the disk; an append that is refused leaves the others of its commit alone. Reading is done on
+/// connections of its own and never waits for the writer.
+///
+/// # Format
+///
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 1 being the only one so
+/// far, as `user_version`. `sqlite3` reads it, also while it is written:
+///
+/// ```sql
+/// CREATE TABLE logs(                       -- the conversations
+///     nr INTEGER PRIMARY KEY,              -- what the other tables call it
+///     id TEXT NOT NULL UNIQUE,             -- what people call it
+///     title TEXT NOT NULL,
+///     created_ms INTEGER NOT NULL,         -- since 1970-01-01 00:00 UTC
+///     team TEXT NOT NULL                   -- JSON
+/// ) STRICT;
+/// CREATE TABLE events(
+///     log INTEGER NOT NULL,                -- logs.nr
+///     seq INTEGER NOT NULL,                -- 0, 1, 2 and so on
+///     json TEXT NOT NULL,                  -- the event
+///     PRIMARY KEY(log, seq)
+/// ) STRICT, WITHOUT ROWID;
+/// CREATE TABLE claims(                     -- who writes now
+///     fence INTEGER PRIMARY KEY AUTOINCREMENT,
+///     log INTEGER NOT NULL UNIQUE,         -- logs.nr
+///     writer TEXT NOT NULL,                -- the file in the folder of writers that it holds locked
+///     holder TEXT NOT NULL                 -- process and machine, for people
+/// ) STRICT;
+/// ```
+///
+/// ```sql
+/// -- What was said in `monday`:
+/// SELECT seq, json ->> 'from', json ->> '$.parts[0].text' FROM events JOIN logs ON nr = log
+/// WHERE id = 'monday' AND json ->> 'type' = 'said' ORDER BY seq;
+/// ```
+///
+/// # Writers
+///
+/// A store that writes holds a file in the folder `<database>.writers` locked for as long as it lives, and each claim
+/// names that file. The operating system gives up the lock when the process dies, however it dies; claims whose file
+/// can be locked, or is gone, count no more. Dropping the store waits for what is under way and frees its claims.
+///
+/// # Damage
+///
+/// What is damaged is reported as [`StoreError::Damaged`] by whatever needs it; the rest goes on working.
+/// [`read_intact`](Self::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
+/// off, or whose disk or folder cannot be written, is opened for reading: only writing fails.
+#[derive(Debug)]
+pub struct Sqlite {
+    place: Arc<Path>,
+    /// Dropped before the writer, whose connection, being the last, tidies up.
+    readers: Workers<Reader>,
+    /// Or why there is none.
+    writer: Result<Writer, StoreError>,
+}
+
+impl Sqlite {
+    /// How many logs are read at once.
+    const READERS: usize = 2;
+
+    /// Opens the database at `path`, and makes it, and the folder it is in, if it is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the file is not Polylogue's or nothing of it can be read; it is left as it is.
+    /// [`StoreError::Newer`]; [`StoreError::ReadOnly`] and [`StoreError::Full`] when it cannot be made.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        // Absolute, so that changing the working directory does not move the store, and no name is taken for a URI.
+        let place = std::path::absolute(path.as_ref())
+            .map_err(|error| io_error::reading(path.as_ref(), &error))?
+            .into_boxed_path();
+        let found = schema::inspect(&place)?;
+        if found == Found::Nothing
+            && let Some(folder) = place.parent().filter(|folder| !folder.is_dir())
+        {
+            fs::create_dir_all(folder).map_err(|error| io_error::writing(folder, &error))?;
+        }
+        let place: Arc<Path> = place.into();
+        let writer = match connect::to_write(&place, found) {
+            Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place))?),
+            Err(error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. }))
+                if found == Found::Database =>
+            {
+                Err(error)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { place, readers: Workers::new(Self::READERS), writer })
+    }
+
+    /// Everything that can be read of a log, even of a damaged one.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the database cannot be read at all.
+    pub async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.read_intact(place, &id)).await
+    }
+
+    /// All logs that can be listed, newest first, and what is wrong with the rest of the database, if anything.
+    ///
+    /// Checks the whole database, which takes about a second a gigabyte.
+    ///
+    /// # Errors
+    /// When the database cannot be read at all.
+    pub async fn list_intact(&self) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
+        self.reading(|reader, place| reader.list_intact(place)).await
+    }
+
+    async fn reading<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Reader, &Path) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let place = Arc::clone(&self.place);
+        self.readers.run(move |reader| job(reader, &place)).await
+    }
+
+    fn writer(&self) -> Result<&Writer, StoreError> {
+        self.writer.as_ref().map_err(Clone::clone)
+    }
+
+    /// The writer knows that a log is damaged; a reader knows how much of it is not.
+    async fn explained<T>(&self, id: &LogId, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        match result {
+            Err(error @ StoreError::Damaged { .. }) => {
+                let damage = self.read_intact(id).await.ok().and_then(|intact| intact.damage);
+                Err(damage.unwrap_or(error))
+            }
+            result => result,
+        }
+    }
+}
+
+impl Store for Sqlite {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        let (id, meta) = (id.clone(), meta.clone());
+        let writer = self.writer()?;
+        let giver = writer.giver();
+        writer.run(move |desk| Ok(giver.grant(desk.create(&id, &meta)?))).await.map(Grant::accept)
+    }
+
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let writer = self.writer()?;
+        let (giver, log) = (writer.giver(), id.clone());
+        let claimed = writer.run(move |desk| Ok(giver.grant(desk.claim(&log)?))).await;
+        self.explained(id, claimed).await.map(Grant::accept)
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let (batch, writer) = (Batch::new(&claim.id, batch)?, self.writer()?);
+        let by = claim.clone();
+        let appended = writer.run(move |desk| desk.append(&by, &batch)).await;
+        self.explained(&claim.id, appended).await
+    }
+
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.writer()?.run(move |desk| desk.release(&claim)).await
+    }
+
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.read(place, &id, from)).await
+    }
+
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.meta(place, &id)).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        self.reading(|reader, place| reader.list(place)).await
+    }
+
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.writer()?.run(move |desk| desk.remove(&id)).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! What a database of Polylogue looks like, and how to tell it from others without touching it.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use polylogue_core::StoreError;
+
+use crate::io_error::{reading, show};
+
+/// `PLYL`: tells `file` and us whose database it is.
+const APPLICATION: u32 = 0x504C_594C;
+
+/// The only format so far.
+const FORMAT: u32 = 1;
+
+/// Makes an empty database ours; to be run in a transaction.
+pub(super) const CREATE: &str = "
+CREATE TABLE logs(
+    nr INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    team TEXT NOT NULL
+) STRICT;
+CREATE TABLE events(
+    log INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    json TEXT NOT NULL,
+    PRIMARY KEY(log, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE claims(
+    fence INTEGER PRIMARY KEY AUTOINCREMENT,
+    log INTEGER NOT NULL UNIQUE,
+    writer TEXT NOT NULL,
+    holder TEXT NOT NULL
+) STRICT;
+PRAGMA application_id = 0x504C594C;
+PRAGMA user_version = 1;
+";
+
+/// What is at the place of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// No file, or an empty one.
+    Nothing,
+    /// A database of Polylogue, of a known format.
+    Database,
+}
+
+/// Looks at the first bytes of the file: a database that is not ours is not even opened as one, because opening alone
+/// may change it.
+pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
+    let mut head = Vec::new();
+    match File::open(place).and_then(|file| file.take(HEAD).read_to_end(&mut head)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(reading(place, &error)),
+        Ok(_) if head.is_empty() => return Ok(Found::Nothing),
+        Ok(_) => {}
+    }
+    let damaged = |why: &str| StoreError::Damaged { place: show(place), why: why.into(), intact: 0 };
+    if !head.starts_with(b"SQLite format 3\0") {
+        return Err(damaged("it is no SQLite database"));
+    }
+    // See https://www.sqlite.org/fileformat2.html#the_database_header for the places of these numbers.
+    match (number(&head, 68), number(&head, 60)) {
+        (None, _) | (_, None) => Err(damaged("it is cut off in its first bytes")),
+        (Some(APPLICATION), Some(found)) if found > FORMAT => {
+            Err(StoreError::Newer { place: show(place), found: found.into(), known: FORMAT.into() })
+        }
+        (Some(APPLICATION), Some(_)) => Ok(Found::Database),
+        _ => Err(damaged("it is an SQLite database of another program")),
+    }
+}
+
+/// How long the header of a database is, in bytes.
+const HEAD: u64 = 100;
+
+fn number(head: &[u8], at: usize) -> Option<u32> {
+    head.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+}

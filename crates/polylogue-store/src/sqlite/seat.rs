@@ -1,0 +1,132 @@
+//! How processes know of one another: each that writes holds a file locked.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::fence;
+
+/// The file that this store holds locked for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Seat {
+    token: String,
+    writers: PathBuf,
+    /// Locked.
+    _file: File,
+}
+
+impl Seat {
+    /// Takes a seat beside the database at `place`, and clears those of dead processes away.
+    ///
+    /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a seat
+    /// at once.
+    pub(super) fn take(place: &Path) -> io::Result<Self> {
+        let writers = folder(place);
+        let token = format!("{}-{}", std::process::id(), fence::next());
+        let draft = writers.join(format!(".{token}"));
+        let file = open_in(&writers, &draft)?;
+        file.lock()?;
+        // It gets its name when it is locked, so that nobody takes it for a dead one.
+        fs::rename(&draft, writers.join(&token))?;
+        clear(&writers, &token);
+        Ok(Self { token, writers, _file: file })
+    }
+
+    /// What claims call it.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // What stays is cleared away by the next process; the folder stays while others have seats.
+        let _ = fs::remove_file(self.writers.join(&self.token));
+        let _ = fs::remove_dir(&self.writers);
+    }
+}
+
+fn folder(place: &Path) -> PathBuf {
+    let mut folder = place.as_os_str().to_owned();
+    folder.push(".writers");
+    folder.into()
+}
+
+/// Makes a file; a process that leaves may remove the empty folder in between.
+fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
+    const TRIES: u32 = 10;
+    let mut opened = Err(ErrorKind::NotFound.into());
+    for _ in 0..TRIES {
+        fs::create_dir_all(writers)?;
+        opened = OpenOptions::new().write(true).create_new(true).open(path);
+        if !opened.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
+            break;
+        }
+    }
+    opened
+}
+
+/// Whether the process that took the seat `token` beside the database at `place` is alive.
+pub(super) fn is_taken(place: &Path, token: &str) -> bool {
+    // The token comes out of a file: it must not lead to other places.
+    is_token(token) && is_locked(&folder(place).join(token))
+}
+
+fn is_token(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+fn is_locked(seat: &Path) -> bool {
+    match File::open(seat) {
+        Err(error) => error.kind() != ErrorKind::NotFound,
+        Ok(file) => !matches!(file.try_lock_shared(), Ok(())),
+    }
+}
+
+fn clear(writers: &Path, own: &str) {
+    for entry in fs::read_dir(writers).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let dead =
+            name.to_str().is_some_and(|name| name != own && is_token(name) && !is_locked(&entry.path()));
+        if dead {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_taken_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("db");
+        let seat = Seat::take(&place).unwrap();
+        let token = seat.token().to_owned();
+        assert!(is_taken(&place, &token));
+        drop(seat);
+        assert!(!is_taken(&place, &token));
+        assert!(!folder(&place).exists());
+    }
+
+    #[test]
+    fn dead_seats_are_cleared_away_and_live_ones_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("db");
+        let alive = Seat::take(&place).unwrap();
+        let dead = folder(&place).join("4711-1");
+        fs::write(&dead, "").unwrap();
+        let _other = Seat::take(&place).unwrap();
+        assert!(!dead.exists());
+        assert!(is_taken(&place, alive.token()));
+    }
+
+    #[test]
+    fn a_token_does_not_lead_out_of_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("7")).unwrap();
+        file.lock().unwrap();
+        assert!(!is_taken(&dir.path().join("db"), "../7"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The thread that writes, and how its commits are shared.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use polylogue_core::{Claim, StoreError};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
+use tokio::sync::oneshot;
+
+use super::desk::{Desk, Office};
+use super::fault::{Fault, store_error};
+use crate::grant::Grant;
+use crate::workers::gone;
+
+/// How many tasks share a commit at most. Bounds how long the first of them waits.
+const SHARED: usize = 256;
+
+type Queue = UnboundedSender<Box<dyn Task>>;
+
+/// The way to the thread that writes.
+///
+/// Its queue needs no bound of its own: whoever asks waits for the answer, so that it holds at most one task a caller.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread, which writes to the database at `place` through `connection`.
+    pub(super) fn start(connection: Connection, place: Arc<Path>) -> Result<Self, StoreError> {
+        let (queue, tasks) = mpsc::unbounded_channel();
+        let thread = Builder::new()
+            .name("polylogue-writer".into())
+            .spawn(move || work(connection, place, tasks))
+            .map_err(|error| gone(&error.to_string()))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Does `work` and answers when it is on the disk.
+    ///
+    /// `work` may be done several times: what it wrote is undone in between.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Desk<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || gone("the thread that writes has stopped");
+        let task = Box::new(Asked { work, reply, done: None });
+        self.queue.as_ref().ok_or_else(stopped)?.send(task).map_err(|_| stopped())?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    /// What makes grants.
+    pub(super) fn giver(&self) -> Giver {
+        Giver(self.queue.as_ref().map(UnboundedSender::downgrade))
+    }
+}
+
+impl Drop for Writer {
+    /// Waits for what is under way, so that the database is closed and its claims are free when the store is gone.
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes grants that find their way back. It does not keep the thread alive.
+pub(super) struct Giver(Option<WeakUnboundedSender<Box<dyn Task>>>);
+
+impl Giver {
+    pub(super) fn grant(&self, claim: Claim) -> Grant {
+        let queue = self.0.clone();
+        Grant::new(claim, move |claim| {
+            let claim = claim.clone();
+            let work = move |desk: &Desk<'_>| desk.release(&claim);
+            let task = Asked { work, reply: oneshot::channel().0, done: None };
+            if let Some(queue) = queue.and_then(|queue| queue.upgrade()) {
+                // Without the thread there are no claims either.
+                let _ = queue.send(Box::new(task));
+            }
+        })
+    }
+}
+
+/// Something to write, and somebody who waits for it.
+trait Task: Send {
+    /// Writes; an error is SQLite's, and makes the whole transaction useless.
+    fn write(&mut self, desk: &Desk<'_>) -> Result<(), rusqlite::Error>;
+    /// Tells whoever waits: what came of it, or that it could not be committed.
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+struct Asked<T, W> {
+    work: W,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+    done: Option<Result<T, StoreError>>,
+}
+
+impl<T: Send, W: Fn(&Desk<'_>) -> Result<T, Fault> + Send> Task for Asked<T, W> {
+    fn write(&mut self, desk: &Desk<'_>) -> Result<(), rusqlite::Error> {
+        self.done = Some(match (self.work)(desk) {
+            Ok(value) => Ok(value),
+            Err(Fault::Refused(error)) => Err(error),
+            Err(Fault::Failed(error)) => return Err(error),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let outcome = match (committed, self.done) {
+            (Ok(()), Some(done)) => done,
+            (Ok(()), None) => Err(gone("the thread that writes lost a task")),
+            (Err(error), _) => Err(error),
+        };
+        // Fails only if nobody waits any more.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
+    let mut office = Office::new(place);
+    while let Some(first) = tasks.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < SHARED
+            && let Ok(task) = tasks.try_recv()
+        {
+            group.push(task);
+        }
+        commit(&mut connection, &mut office, group);
+    }
+    office.close(&connection);
+    // Before the seat goes with the office: closing may write.
+    drop(connection);
+}
+
+/// Commits a group of tasks at once; if that fails, each by itself, so that only those fail that have to.
+fn commit(connection: &mut Connection, office: &mut Office, mut group: Vec<Box<dyn Task>>) {
+    match (write(connection, office, &mut group), group.len()) {
+        (Ok(()), _) => group.into_iter().for_each(|task| task.answer(Ok(()))),
+        (Err(error), 1) => {
+            let error = store_error(office.place(), &error);
+            group.into_iter().for_each(|task| task.answer(Err(error.clone())));
+        }
+        (Err(_), _) => group.into_iter().for_each(|task| commit(connection, office, vec![task])),
+    }
+}
+
+fn write(
+    connection: &mut Connection,
+    office: &mut Office,
+    group: &mut [Box<dyn Task>],
+) -> Result<(), rusqlite::Error> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for task in group {
+        task.write(&Desk::new(&transaction, office))?;
+    }
+    transaction.commit()
+}

@@ -1,0 +1,150 @@
+//! What every [`Store`] promises, as tests.
+//!
+//! ```
+//! # async fn example() {
+//! # use polylogue_core::AnyStore;
+//! # fn my_store_in(dir: &std::path::Path) -> AnyStore { unimplemented!("{dir:?}") }
+//! # fn new_folder() -> std::path::PathBuf { "/tmp".into() }
+//! // Every call makes a new, empty store.
+//! polylogue_test::store::conforms(|| my_store_in(&new_folder())).await;
+//! // Every call opens the same place, which is empty at first.
+//! let folder = new_folder();
+//! polylogue_test::store::survives(|| my_store_in(&folder)).await;
+//! # }
+//! ```
+
+mod claims;
+mod crowd;
+mod events;
+mod listing;
+mod reopened;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+
+use polylogue_core::{
+    AnyStore, Body, Claim, Event, LogId, Message, Meta, Name, Path, Store, StoreError, Timestamp,
+};
+use serde_json::json;
+
+/// What a rule says: nothing, or in what way it is broken.
+type Verdict = Result<(), String>;
+
+/// Checks that the stores which `make` makes keep every rule of [`Store`]. Each call makes a new, empty store.
+///
+/// Needs no runtime beyond what the store itself needs.
+///
+/// # Panics
+/// When a rule is broken; the message names all broken rules, and how each is broken.
+pub async fn conforms(make: impl Fn() -> AnyStore) {
+    let mut report = Report::default();
+    claims::check(&make, &mut report).await;
+    events::check(&make, &mut report).await;
+    listing::check(&make, &mut report).await;
+    crowd::check(&make, &mut report).await;
+    report.finish();
+}
+
+/// Checks that a store keeps its promises beyond its own life. `open` opens the same place again and again, at first
+/// an empty one.
+///
+/// The stores are several at a time in one process; that a killed process loses nothing is not checked.
+///
+/// # Panics
+/// When a rule is broken; the message names all broken rules, and how each is broken.
+pub async fn survives(open: impl Fn() -> AnyStore) {
+    let mut report = Report::default();
+    reopened::check(&open, &mut report).await;
+    report.finish();
+}
+
+#[derive(Default)]
+struct Report {
+    broken: Vec<String>,
+}
+
+impl Report {
+    async fn check(&mut self, rule: &str, test: impl Future<Output = Verdict>) {
+        if let Err(how) = test.await {
+            self.broken.push(format!("- {rule}:\n  {how}"));
+        }
+    }
+
+    fn finish(self) {
+        let broken = self.broken;
+        assert!(broken.is_empty(), "the store breaks {} rules:\n{}", broken.len(), broken.join("\n"));
+    }
+}
+
+/// Whether `found` is as wanted; `what` says what was looked at.
+fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
+    if found == wanted {
+        return Ok(());
+    }
+    let short = |value: &T| format!("{value:?}").chars().take(300).collect::<String>();
+    Err(format!("{what}: found {}, wanted {}", short(found), short(wanted)))
+}
+
+/// What `result` holds; `what` says what was done.
+fn done<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
+    result.map_err(|error| format!("{what}: {error} ({error:?})"))
+}
+
+/// Whether `result` is an error as wanted; `what` says what was done.
+fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) -> Verdict {
+    match result {
+        Ok(_) => Err(format!("{what}: succeeded, wanted {wanted:?}")),
+        Err(error) => same(what, &error, wanted),
+    }
+}
+
+/// Whether `result` says that the log is busy, and with whom.
+fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> Verdict {
+    match result {
+        Err(StoreError::Busy { id: of, holder }) if of == *id && !holder.trim().is_empty() => Ok(()),
+        Err(error) => Err(format!("{what}: {error:?} instead of `Busy` with the id and a holder")),
+        Ok(_) => Err(format!("{what}: succeeded, though another writer is alive")),
+    }
+}
+
+fn id(text: &str) -> Result<LogId, String> {
+    LogId::new(text).map_err(|error| error.to_string())
+}
+
+fn not_found(id: &LogId) -> StoreError {
+    StoreError::NotFound { id: id.clone() }
+}
+
+fn fenced(claim: &Claim) -> StoreError {
+    StoreError::Fenced { id: claim.id.clone() }
+}
+
+fn meta(title: &str, created: u64) -> Meta {
+    Meta { title: title.into(), created: Timestamp(created), team: json!({"of": ["a", 1, null]}) }
+}
+
+/// Event number `seq`, in which `text` is said.
+fn said(seq: u64, text: &str) -> Arc<Event> {
+    let body = Body::Said(Message::text(Name::user(), text));
+    Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), body })
+}
+
+/// Events `from` to before `to`, each telling its number.
+fn some(from: u64, to: u64) -> Vec<Arc<Event>> {
+    (from..to).map(|seq| said(seq, &format!("number {seq}"))).collect()
+}
+
+/// Begins a log that is called `name`.
+async fn begin(store: &AnyStore, name: &str) -> Result<Claim, String> {
+    done("create", store.create(&id(name)?, &meta(name, 1)).await)
+}
+
+/// Whether `wanted` is all that is kept of a log.
+async fn keeps(what: &str, store: &AnyStore, id: &LogId, wanted: &[Arc<Event>]) -> Verdict {
+    let found = done(what, store.read(id, 0).await)?;
+    if found.len() != wanted.len() {
+        return Err(format!("{what}: {} events are kept, wanted {}", found.len(), wanted.len()));
+    }
+    found.iter().zip(wanted).try_for_each(|(found, wanted)| same(what, found, wanted))
+}

@@ -1,0 +1,159 @@
+//! What is appended is kept as it is.
+
+use std::sync::Arc;
+
+use polylogue_core::{AnyStore, Body, Event, Path, Store, StoreError, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Report, Verdict, begin, done, keeps, refused, said, same, some};
+
+pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
+    report.check("events are kept in order", in_order(make())).await;
+    report.check("reading begins where it is told", read_from(make())).await;
+    report.check("an empty batch changes nothing", nothing(make())).await;
+    report.check("events without gaps are kept, others refused as a whole", gaps(make())).await;
+    report.check("every kind of event is kept", every_kind(make())).await;
+    report.check("every character is kept", every_character(make())).await;
+    report.check("every number is kept", every_number(make())).await;
+    report.check("an event of a megabyte is kept", big(make())).await;
+    report.check("ten thousand events are kept", many(make())).await;
+}
+
+async fn in_order(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    for batch in [some(0, 1), some(1, 4), some(4, 5)] {
+        done("append", store.append(&claim, &batch).await)?;
+    }
+    keeps("the log", &store, &claim.id, &some(0, 5)).await
+}
+
+async fn read_from(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    done("append", store.append(&claim, &some(0, 5)).await)?;
+    for from in [0, 1, 4, 5, 6, u64::from(u32::MAX), u64::MAX] {
+        let found = done("read", store.read(&claim.id, from).await)?;
+        let seqs: Vec<u64> = found.iter().map(|event| event.seq).collect();
+        same(&format!("reading from {from}"), &seqs, &(from..5).collect())?;
+    }
+    Ok(())
+}
+
+async fn nothing(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    done("appending nothing", store.append(&claim, &[]).await)?;
+    done("append", store.append(&claim, &some(0, 2)).await)?;
+    done("appending nothing", store.append(&claim, &[]).await)?;
+    keeps("the log", &store, &claim.id, &some(0, 2)).await
+}
+
+async fn gaps(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    let gap = |kept, given| StoreError::Gap { id: claim.id.clone(), kept, given };
+    refused("beginning with event 1", store.append(&claim, &some(1, 2)).await, &gap(0, 1))?;
+    done("append", store.append(&claim, &some(0, 3)).await)?;
+    refused("leaving one out", store.append(&claim, &some(4, 6)).await, &gap(3, 4))?;
+    refused("repeating one", store.append(&claim, &some(2, 4)).await, &gap(3, 2))?;
+    let within = [some(3, 5), some(6, 7)].concat();
+    match store.append(&claim, &within).await {
+        Err(StoreError::Gap { given: 6, .. }) => {}
+        other => return Err(format!("leaving one out within a batch: {other:?} instead of `Gap`")),
+    }
+    keeps("the log", &store, &claim.id, &some(0, 3)).await?;
+    done("append", store.append(&claim, &some(3, 4)).await)?;
+    keeps("the log", &store, &claim.id, &some(0, 4)).await
+}
+
+/// One event of every kind.
+fn kinds() -> Value {
+    json!([
+        {"type": "opened", "with": ["a", "critic"], "task": "t", "messages": [{"from": "user", "parts": [{"text": "hi"}]}]},
+        {"type": "cued", "cues": [{"who": "a"}, {"who": "a", "prompt": "only you", "to": {"only": ["critic"]}}]},
+        {"type": "sampled", "who": "a", "model": "p:m", "request": "00112233445566778899aabbccddeeff",
+         "parts": [{"thought": "hm"}, {"text": "x"}, {"call": {"id": "1", "tool": "t", "args": {"n": [1, {}]}}}],
+         "finish": "calls", "usage": {"input": 7, "output": 1, "cached": 0, "reasoning": 0}, "cost": 1500},
+        {"type": "sampled", "who": "a", "model": "p:m", "request": "ffffffffffffffffffffffffffffffff",
+         "parts": [], "finish": "unknown"},
+        {"type": "prompted", "who": "a", "text": "that was no JSON"},
+        {"type": "called", "who": "a", "call": {"id": "1", "tool": "t", "args": "not an object"}},
+        {"type": "returned", "who": "a", "id": "1", "outcome": {"status": "failed", "parts": [{"data": [null]}]}},
+        {"type": "said", "from": "a", "to": {"only": []}, "parts": [{"media": {"type": "image/png", "url": "data:,"}}]},
+        {"type": "passed", "who": "a"},
+        {"type": "left", "who": "a", "why": "done"},
+        {"type": "posted", "from": "a", "parts": []},
+        {"type": "asked", "who": "a", "text": "go on?"},
+        {"type": "answered", "to": "a", "text": ""},
+        {"type": "failed", "who": "a", "error": {"fault": "provider", "message": "m", "hint": "h"}},
+        {"type": "closed", "reason": {"circling": {"pattern": "calls", "evidence": [1, 2]}}, "summary": "s"},
+        {"type": "closed", "reason": "finished", "summary": ""},
+        {"type": "reopened"},
+    ])
+}
+
+async fn every_kind(store: AnyStore) -> Verdict {
+    let bodies: Vec<Body> = serde_json::from_value(kinds()).map_err(|error| error.to_string())?;
+    let name = polylogue_core::Name::new("critic").map_err(|error| error.to_string())?;
+    let events = (0..).zip(bodies).map(|(seq, body)| {
+        let at = if seq % 2 == 0 { Path::root() } else { Path::root().child(&name, seq) };
+        Arc::new(Event { seq, at, time: Timestamp(seq << 40), body })
+    });
+    appended(&store, &events.collect::<Vec<_>>()).await
+}
+
+async fn appended(store: &AnyStore, events: &[Arc<Event>]) -> Verdict {
+    let claim = begin(store, "a").await?;
+    done("append", store.append(&claim, events).await)?;
+    keeps("the log", store, &claim.id, events).await
+}
+
+async fn every_character(store: AnyStore) -> Verdict {
+    let texts = [
+        "\0\u{1}\u{7f}\u{85}",
+        "a\nb\r\nc\rd\u{2028}e\u{2029}f",
+        "\u{feff}\"\\/'`$()?1{}[]<>&;--",
+        "Zwölf Boxkämpfer 翻译 עברית 👩‍👩‍👧 \u{10ffff}\u{fffd}\u{202e}",
+        "",
+        " \t ",
+    ];
+    let events: Vec<_> = (0..).zip(texts).map(|(seq, text)| said(seq, text)).collect();
+    appended(&store, &events).await
+}
+
+async fn every_number(store: AnyStore) -> Verdict {
+    let numbers = json!([
+        0.1,
+        -0.0,
+        1e300,
+        5e-324,
+        1.797_693_134_862_315_7e308,
+        9_007_199_254_740_993_u64,
+        0.300_000_000_000_000_04,
+        122.416_294_033_786_58,
+        u64::MAX,
+        i64::MIN,
+        1.0
+    ]);
+    let body =
+        json!({"type": "called", "who": "a", "call": {"id": "1", "tool": "t", "args": {"n": numbers}}});
+    let body: Body = serde_json::from_value(body).map_err(|error| error.to_string())?;
+    let event = Event { seq: 0, at: Path::root(), time: Timestamp(u64::MAX), body };
+    appended(&store, &[Arc::new(event)]).await
+}
+
+async fn big(store: AnyStore) -> Verdict {
+    let text = "0123456789abcdé\n".repeat(1 << 16);
+    appended(&store, &[said(0, "before"), said(1, &text), said(2, "after")]).await
+}
+
+async fn many(store: AnyStore) -> Verdict {
+    const EVENTS: u64 = 10_000;
+    let claim = begin(&store, "a").await?;
+    let events = some(0, EVENTS);
+    for batch in events.chunks(999) {
+        done("append", store.append(&claim, batch).await)?;
+    }
+    keeps("the log", &store, &claim.id, &events).await?;
+    same("the last ten", &done("read", store.read(&claim.id, EVENTS - 10).await)?.len(), &10)?;
+    done("release", store.release(claim.clone()).await)?;
+    let again = done("claim", store.claim(&claim.id).await)?;
+    done("append", store.append(&again, &some(EVENTS, EVENTS + 1)).await)
+}

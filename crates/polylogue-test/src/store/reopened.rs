@@ -1,0 +1,114 @@
+//! Several stores at one place, at once and after one another.
+
+use polylogue_core::{AnyStore, Store, StoreError};
+
+use super::{Report, Verdict, begin, busy, done, fenced, id, keeps, refused, same, some};
+
+pub(super) async fn check(open: &impl Fn() -> AnyStore, report: &mut Report) {
+    report.check("what was acknowledged is there when the place is opened again", kept(open)).await;
+    report.check("what was acknowledged is seen by other stores at once", seen(open)).await;
+    report.check("one store writes to a log at a time", one_writer(open)).await;
+    report.check("a store that is dropped frees its claims", freed(open)).await;
+    report.check("a claim of one store is void in another", foreign_claim(open)).await;
+    report.check("stores write to different logs at once", side_by_side(open)).await;
+}
+
+async fn kept(open: &impl Fn() -> AnyStore) -> Verdict {
+    let store = open();
+    let claim = begin(&store, "kept").await?;
+    done("append", store.append(&claim, &some(0, 3)).await)?;
+    done("append", store.append(&claim, &some(3, 4)).await)?;
+    done("release", store.release(claim.clone()).await)?;
+    let (meta, list) = (done("meta", store.meta(&claim.id).await)?, done("list", store.list().await)?);
+    drop(store);
+    let store = open();
+    keeps("the log", &store, &claim.id, &some(0, 4)).await?;
+    same("its meta", &done("meta", store.meta(&claim.id).await)?, &meta)?;
+    same("the list", &done("list", store.list().await)?, &list)?;
+    let exists = StoreError::Exists { id: claim.id.clone() };
+    refused("creating it again", store.create(&claim.id, &meta).await, &exists)?;
+    let again = done("claim", store.claim(&claim.id).await)?;
+    let gap = StoreError::Gap { id: claim.id.clone(), kept: 4, given: 5 };
+    refused("leaving one out", store.append(&again, &some(5, 6)).await, &gap)?;
+    done("append", store.append(&again, &some(4, 5)).await)?;
+    drop(store);
+    keeps("the log", &open(), &claim.id, &some(0, 5)).await
+}
+
+async fn seen(open: &impl Fn() -> AnyStore) -> Verdict {
+    let (writer, reader) = (open(), open());
+    let claim = begin(&writer, "seen").await?;
+    keeps("the empty log", &reader, &claim.id, &[]).await?;
+    for seq in 0..5 {
+        done("append", writer.append(&claim, &some(seq, seq + 1)).await)?;
+        keeps("the log", &reader, &claim.id, &some(0, seq + 1)).await?;
+    }
+    let listed = done("list", reader.list().await)?.into_iter().find(|listing| listing.id == claim.id);
+    same("its length in the list", &listed.map(|listing| listing.events), &Some(5))
+}
+
+async fn one_writer(open: &impl Fn() -> AnyStore) -> Verdict {
+    let (first, second) = (open(), open());
+    let claim = begin(&first, "one").await?;
+    done("append", first.append(&claim, &some(0, 1)).await)?;
+    busy("claiming it elsewhere", second.claim(&claim.id).await, &claim.id)?;
+    busy("removing it elsewhere", second.remove(&claim.id).await, &claim.id)?;
+    done("append", first.append(&claim, &some(1, 2)).await)?;
+    done("release", first.release(claim.clone()).await)?;
+    let taken = done("claim", second.claim(&claim.id).await)?;
+    busy("claiming it back", first.claim(&claim.id).await, &claim.id)?;
+    refused("appending with the first claim", first.append(&claim, &some(2, 3)).await, &fenced(&claim))?;
+    done("releasing the first claim again", first.release(claim.clone()).await)?;
+    done("append", second.append(&taken, &some(2, 3)).await)?;
+    keeps("the log", &first, &claim.id, &some(0, 3)).await
+}
+
+async fn freed(open: &impl Fn() -> AnyStore) -> Verdict {
+    let first = open();
+    let claim = begin(&first, "freed").await?;
+    let other = begin(&first, "freed-too").await?;
+    let second = open();
+    busy("claiming it elsewhere", second.claim(&claim.id).await, &claim.id)?;
+    drop(first);
+    for id in [&claim.id, &other.id] {
+        let claim = done("claiming it when the store is gone", second.claim(id).await)?;
+        done("append", second.append(&claim, &some(0, 1)).await)?;
+    }
+    Ok(())
+}
+
+async fn foreign_claim(open: &impl Fn() -> AnyStore) -> Verdict {
+    let (first, second) = (open(), open());
+    let claim = begin(&first, "foreign").await?;
+    refused("appending elsewhere", second.append(&claim, &some(0, 1)).await, &fenced(&claim))?;
+    done("releasing elsewhere", second.release(claim.clone()).await)?;
+    done("append", first.append(&claim, &some(0, 1)).await)?;
+    drop(first);
+    refused("appending when its store is gone", second.append(&claim, &some(1, 2)).await, &fenced(&claim))?;
+    let third = open();
+    let taken = done("claim", third.claim(&claim.id).await)?;
+    refused("appending when it is claimed again", third.append(&claim, &some(1, 2)).await, &fenced(&claim))?;
+    done("append", third.append(&taken, &some(1, 2)).await)?;
+    done("release", third.release(taken).await)?;
+    done("remove", third.remove(&claim.id).await)?;
+    let new = begin(&third, "foreign").await?;
+    refused("appending when it is another log", third.append(&claim, &some(0, 1)).await, &fenced(&claim))?;
+    keeps("the new log", &second, &new.id, &[]).await
+}
+
+async fn side_by_side(open: &impl Fn() -> AnyStore) -> Verdict {
+    const EVENTS: u64 = 20;
+    let stores = [open(), open(), open()];
+    let writes = (0..).zip(&stores).map(|(nth, store): (usize, _)| async move {
+        let claim = begin(store, &format!("side-{nth}")).await?;
+        for seq in 0..EVENTS {
+            done("append", store.append(&claim, &some(seq, seq + 1)).await)?;
+        }
+        Ok(())
+    });
+    futures_util::future::join_all(writes).await.into_iter().collect::<Verdict>()?;
+    for (nth, store) in stores.iter().enumerate() {
+        keeps("a log", store, &id(&format!("side-{}", (nth + 1) % stores.len()))?, &some(0, EVENTS)).await?;
+    }
+    Ok(())
+}
