@@ -1,0 +1,194 @@
+//! Where keys and addresses come from: environment variables, and a `.env` file behind them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// Environment variables: those of the process, those of a `.env` file, or given ones in tests.
+///
+/// A variable of the process counts before one of the file, and one that is empty counts as not set. The process's
+/// own environment is never changed.
+#[derive(Clone, Default)]
+pub struct Env {
+    process: bool,
+    vars: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// The process's variables alone.
+    #[must_use]
+    pub fn process() -> Self {
+        Self { process: true, vars: BTreeMap::new() }
+    }
+
+    /// The process's variables, and behind them those of the file at `path`, if there is one.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has a line that is no `NAME=value`. Its values are in no error.
+    pub fn with_file(path: &Path) -> Result<Self, EnvError> {
+        let file = path.display();
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                let vars = parse(&text).map_err(|flaw| EnvError(format!("`{file}` {flaw}")))?;
+                Ok(Self { process: true, vars })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::process()),
+            Err(error) => Err(EnvError(format!("`{file}` cannot be read: {error}"))),
+        }
+    }
+
+    /// Exactly the given variables.
+    #[must_use]
+    pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
+        let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { process: false, vars }
+    }
+
+    /// The value of `name`, if it is set and not blank.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        let own = self.process.then(|| std::env::var(name).ok()).flatten();
+        let set = |value: &String| !value.trim().is_empty();
+        own.filter(set).or_else(|| self.vars.get(name).filter(|value| set(value)).cloned())
+    }
+}
+
+/// Shows names only: the values may be keys.
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").field("process", &self.process).field("names", &self.vars.keys()).finish()
+    }
+}
+
+/// A `.env` file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EnvError(String);
+
+/// Reads the lines of a `.env` file: `NAME=value`, `export NAME=value`, values plain, in single quotes (as they are)
+/// or in double quotes (with `\n`, `\r`, `\t`, `\"`, `\\`, `\$`), comments after `#`.
+fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut vars = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (name, value) = variable(line).map_err(|flaw| format!("line {}: {flaw}", index + 1))?;
+        vars.insert(name, value);
+    }
+    Ok(vars)
+}
+
+fn variable(line: &str) -> Result<(String, String), &'static str> {
+    let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+    let (name, value) = line.split_once('=').ok_or("there is no `=`")?;
+    let name = name.trim_end();
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if name.is_empty() || !name.chars().all(legal) {
+        return Err("what stands before the `=` is no name of a variable");
+    }
+    Ok((name.to_owned(), self::value(value.trim_start())?))
+}
+
+fn value(text: &str) -> Result<String, &'static str> {
+    let (value, after) = if let Some(quoted) = text.strip_prefix('\'') {
+        quoted
+            .split_once('\'')
+            .map(|(value, after)| (value.to_owned(), after))
+            .ok_or("the quotes do not end")?
+    } else if let Some(quoted) = text.strip_prefix('"') {
+        double_quoted(quoted).ok_or("the quotes do not end")?
+    } else {
+        let comment = text.find(" #").or_else(|| text.starts_with('#').then_some(0));
+        let (value, _) = text.split_at(comment.unwrap_or(text.len()));
+        return Ok(value.trim_end().to_owned());
+    };
+    let after = after.trim_start();
+    if after.is_empty() || after.starts_with('#') {
+        Ok(value)
+    } else {
+        Err("something stands after the quotes")
+    }
+}
+
+/// The value up to the closing quote, and what stands after it.
+fn double_quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return Some((value, chars.as_str())),
+            '\\' => match chars.next()? {
+                'n' => value.push('\n'),
+                'r' => value.push('\r'),
+                't' => value.push('\t'),
+                c @ ('"' | '\\' | '$') => value.push(c),
+                c => value.extend(['\\', c]),
+            },
+            c => value.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_usual_form_of_a_line_is_read() {
+        let text = "\u{feff}A=1\r\n# comment\n\nexport B = two words # comment\nC='#1 $x\\n'\n\
+                    D=\"a\\n\\\"b\\\" # no comment\" # comment\nE=\nF=#x\nG=a#b\nH=x=y==\n";
+        let vars = parse(text).unwrap();
+        let expected = [
+            ("A", "1"),
+            ("B", "two words"),
+            ("C", "#1 $x\\n"),
+            ("D", "a\n\"b\" # no comment"),
+            ("E", ""),
+            ("F", ""),
+            ("G", "a#b"),
+            ("H", "x=y=="),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(vars, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_bad_line_is_named_by_number_and_not_by_content() {
+        for bad in
+            ["sk-secret", "A B=sk-secret", "A='sk-secret", "A=\"sk-secret\\", "A='x' sk-secret", "=sk-secret"]
+        {
+            let error = parse(&format!("OK=1\n{bad}")).unwrap_err();
+            assert!(error.starts_with("line 2: ") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_blank_variable_is_not_set_and_values_are_not_shown() {
+        let env = Env::of([("A", "secret"), ("B", "  ")]);
+        assert_eq!((env.get("A").as_deref(), env.get("B"), env.get("PATH")), (Some("secret"), None, None));
+        assert!(!format!("{env:?}").contains("secret"));
+    }
+
+    #[test]
+    fn the_process_counts_before_the_file_and_a_missing_file_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".env");
+        assert_eq!(Env::with_file(&path).unwrap().get("POLYLOGUE_NO_SUCH"), None);
+        std::fs::write(&path, "PATH=from-file\nPOLYLOGUE_NO_SUCH=from-file").unwrap();
+        let env = Env::with_file(&path).unwrap();
+        assert_eq!(env.get("PATH"), std::env::var("PATH").ok());
+        assert_eq!(env.get("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(\\PC|[\\n\\r='\"\\\\# ]){0,60}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! From what went wrong on the way to a provider to an error that says whose fault it is and what to do.
+
+use std::error::Error as _;
+use std::time::{Duration, SystemTime};
+
+use polylogue_core::{ModelError, ModelErrorKind as Kind};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::http::{Limit, Timeouts};
+use crate::key::Redactor;
+use crate::openai::decode::Flaw;
+use crate::retry::{GivenUp, retry_after};
+
+/// How much of an error's body is kept.
+const BODY_KEPT: usize = 2048;
+
+/// How much of a provider's message is quoted.
+const MESSAGE_KEPT: usize = 500;
+
+/// A failed attempt.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: ModelError,
+    pub(crate) again: Again,
+}
+
+/// Whether another attempt may do better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    No,
+    /// Yes, after the time the provider asks for, if it does.
+    Yes(Option<Duration>),
+}
+
+/// Who failed: what errors of one model have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blame<'a> {
+    /// The model, as `provider:model`.
+    pub(crate) model: &'a str,
+    /// The base URL without what may be secret in it.
+    pub(crate) base_url: &'a str,
+    /// Whether a key was sent.
+    pub(crate) has_key: bool,
+    /// The variables the key came from or could come from.
+    pub(crate) key_variables: &'a [String],
+    pub(crate) redactor: &'a Redactor,
+}
+
+/// A status other than success, and what came with it.
+pub(crate) struct Refusal<'a> {
+    pub(crate) status: u16,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a [u8],
+    /// Whether the body is longer than what was read of it.
+    pub(crate) is_cut: bool,
+}
+
+impl Blame<'_> {
+    fn error(&self, kind: Kind, message: &str) -> ModelError {
+        ModelError::new(kind, self.model, self.redactor.clean(message))
+    }
+
+    fn failure(&self, kind: Kind, message: &str, hint: Option<String>, again: Again) -> Failure {
+        Failure { error: ModelError { hint, ..self.error(kind, message) }, again }
+    }
+
+    /// There is no key where one is needed.
+    pub(crate) fn no_key(&self) -> ModelError {
+        self.error(Kind::Config, "there is no key for this provider").hint(self.key_hint())
+    }
+
+    fn key_hint(&self) -> String {
+        let names: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
+        match (self.has_key, names.is_empty()) {
+            (true, true) => "check the key".to_owned(),
+            (true, false) => format!("check the key in {}, and what it is allowed to do", names.join(" or ")),
+            (false, true) => "no key was sent; give the endpoint one".to_owned(),
+            (false, false) => {
+                format!("no key was sent; set {} in the environment or in `.env`", names.join(" or "))
+            }
+        }
+    }
+
+    /// A request that was answered with a status other than success.
+    pub(crate) fn refused(&self, refusal: &Refusal<'_>) -> Failure {
+        let text = String::from_utf8_lossy(refusal.body);
+        let says = Says::of(&text);
+        let body = self.redactor.excerpt(&text, refusal.is_cut, BODY_KEPT);
+        let mut failure = match refusal.status {
+            300..=399 => self.moved(refusal),
+            status => self.by_status(status, &says, asked(refusal.headers)),
+        };
+        if refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
+            failure.again = Again::No;
+        }
+        failure.error.status = Some(refusal.status);
+        failure.error.body = Some(body).filter(|body| !body.trim().is_empty());
+        failure
+    }
+
+    fn by_status(&self, status: u16, says: &Says, asked: Option<Duration>) -> Failure {
+        let quota = says.is_quota();
+        let (kind, hint, again) = match status {
+            401 | 403 => (Kind::Config, Some(self.key_hint()), Again::No),
+            402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
+            404 => (Kind::Config, Some(self.address_hint()), Again::No),
+            408 | 409 => (Kind::Refused, None, Again::Yes(asked)),
+            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
+            429 => (Kind::Refused, Some(RATE.to_owned()), Again::Yes(asked)),
+            500.. => (Kind::Refused, Some(THEIRS.to_owned()), Again::Yes(asked)),
+            _ => (Kind::Config, says.hint(), Again::No),
+        };
+        let what = says.message.as_ref().map_or_else(|| reason(status).to_owned(), Clone::clone);
+        self.failure(kind, &format!("the provider answered with status {status}: {what}"), hint, again)
+    }
+
+    fn moved(&self, refusal: &Refusal<'_>) -> Failure {
+        let location = refusal.headers.get("location").and_then(|value| value.to_str().ok());
+        // Only the place is shown: what follows a `?` may be secret.
+        let place = location.and_then(|value| value.split(['?', '#']).next()).unwrap_or("an unnamed place");
+        let place: String = place.chars().take(200).collect();
+        let message = format!("{} redirects to `{place}`, which is not followed", self.base_url);
+        let hint = "a key is only sent where the base URL says: correct it if that place is the right one";
+        self.failure(Kind::Config, &message, Some(hint.to_owned()), Again::No)
+    }
+
+    fn address_hint(&self) -> String {
+        let versioned = self.base_url.contains("/v1") || self.base_url.contains("/api");
+        let lacks = if versioned { "" } else { "; it usually ends in `/v1`" };
+        format!("check the model's name and the base URL `{}`{lacks}", self.base_url)
+    }
+
+    /// A request that could not be sent, or was not answered.
+    pub(crate) fn unsent(&self, error: &reqwest::Error, timeouts: Timeouts) -> Failure {
+        let why = causes(error);
+        if error.is_builder() {
+            return self.failure(Kind::Config, &format!("no request can be made: {why}"), None, Again::No);
+        }
+        if why.contains("certificate") {
+            let message = format!("the certificate of {} is not trusted: {why}", self.base_url);
+            let hint = "check the base URL and the system's certificates".to_owned();
+            return self.failure(Kind::Connection, &message, Some(hint), Again::No);
+        }
+        let again = Again::Yes(None);
+        if error.is_connect() && error.is_timeout() {
+            let message = format!("no connection to {} within {:?}", self.base_url, timeouts.connect);
+            return self.failure(Kind::Timeout, &message, Some(self.reach_hint()), again);
+        }
+        if error.is_connect() {
+            let message = format!("cannot connect to {}: {why}", self.base_url);
+            return self.failure(Kind::Connection, &message, Some(self.reach_hint()), again);
+        }
+        self.broken(error)
+    }
+
+    fn reach_hint(&self) -> String {
+        "check that the server runs and that the base URL is right".to_owned()
+    }
+
+    /// A connection that broke.
+    pub(crate) fn broken(&self, error: &reqwest::Error) -> Failure {
+        let message = format!("the connection broke: {}", causes(error));
+        self.failure(Kind::Connection, &message, None, Again::Yes(None))
+    }
+
+    /// A limit of time that was met.
+    pub(crate) fn late(&self, limit: Limit, timeouts: Timeouts) -> Failure {
+        let (message, name, again) = match limit {
+            Limit::FirstToken => {
+                let message = format!("no first piece of a reply within {:?}", timeouts.first_token);
+                (message, "first_token", Again::Yes(None))
+            }
+            Limit::Idle => (format!("the reply stalled for {:?}", timeouts.idle), "idle", Again::Yes(None)),
+            Limit::Total => (format!("no complete reply within {:?}", timeouts.total), "total", Again::No),
+        };
+        self.failure(Kind::Timeout, &message, Some(format!("the limit is `{name}` of the timeouts")), again)
+    }
+
+    /// An answer that is no reply.
+    pub(crate) fn flawed(&self, flaw: Flaw, status: u16) -> Failure {
+        let mut failure = match flaw {
+            Flaw::Error(json) => return self.error_inside(&json, status),
+            Flaw::Unreadable { why, excerpt } => {
+                let hint = match excerpt.trim_start().starts_with('<') {
+                    true => Some(format!("that is a web page: {}", self.address_hint())),
+                    false => None,
+                };
+                let body = self.redactor.excerpt(&excerpt, true, BODY_KEPT);
+                let mut failure = self.failure(
+                    Kind::Protocol,
+                    &format!("the reply cannot be read: {why}"),
+                    hint,
+                    Again::No,
+                );
+                failure.error.body = Some(body).filter(|body| !body.is_empty());
+                failure
+            }
+            Flaw::Empty => {
+                self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), Again::No)
+            }
+            Flaw::TooLong(what) => self.failure(Kind::Protocol, what, None, Again::No),
+            Flaw::Cut => {
+                let message = "the connection broke: the reply ended before it was finished";
+                self.failure(Kind::Connection, message, None, Again::Yes(None))
+            }
+        };
+        failure.error.status = Some(status);
+        failure
+    }
+
+    /// An error that came with a status of success, as errors in the middle of a stream do.
+    fn error_inside(&self, json: &str, status: u16) -> Failure {
+        let says = Says::of(json);
+        let like = says.status();
+        let mut failure = match like {
+            Some(like) => self.by_status(like, &says, None),
+            None => {
+                let what = says.message.as_deref().unwrap_or("it does not say why");
+                self.failure(
+                    Kind::Refused,
+                    &format!("the provider broke off: {what}"),
+                    says.hint(),
+                    Again::No,
+                )
+            }
+        };
+        failure.error.status = Some(like.unwrap_or(status));
+        failure.error.body = Some(self.redactor.excerpt(json, false, BODY_KEPT));
+        failure
+    }
+
+    /// The error of the last attempt, with why there is no other.
+    pub(crate) fn give_up(error: ModelError, why: &GivenUp) -> ModelError {
+        let message = match why {
+            GivenUp::Attempts(1) => return error,
+            GivenUp::Attempts(made) => format!("{} (tried {made} times)", error.message),
+            GivenUp::Time(within) => format!("{} (tried for as long as {within:?} allow)", error.message),
+            GivenUp::Wait { asked, allowed } => {
+                format!(
+                    "{}; it asks to wait {asked:.0?}, but at most {allowed:.0?} are allowed",
+                    error.message
+                )
+            }
+        };
+        let hint = match why {
+            GivenUp::Wait { .. } => Some("try again later, or allow longer waits with `max_wait`".to_owned()),
+            _ => error.hint,
+        };
+        ModelError { message, hint, ..error }
+    }
+}
+
+const QUOTA: &str = "the account has no credit left, or met its budget: see the provider's billing page";
+const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
+const THEIRS: &str = "the provider has trouble of its own: try again later";
+
+/// What the body of an error says.
+#[derive(Debug, Default)]
+struct Says {
+    message: Option<String>,
+    /// Codes and types, in lower case, for telling errors apart.
+    codes: Vec<String>,
+    /// A code that is an HTTP status.
+    number: Option<u16>,
+}
+
+impl Says {
+    fn of(body: &str) -> Self {
+        let Ok(json) = serde_json::from_str::<Value>(body) else {
+            let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));
+            return Self { message: line.map(shorten), ..Self::default() };
+        };
+        // Some wrap the object in a list.
+        let json = json.get(0).unwrap_or(&json);
+        let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
+        let texts = [error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
+        let detail = json.get("detail").filter(|detail| detail.is_array()).map(Value::to_string);
+        let message = texts.into_iter().flatten().next().map(str::to_owned).or(detail);
+        let fields = ["code", "type", "status"].map(|name| error.get(name));
+        let number =
+            fields.iter().flatten().find_map(|value| value.as_u64()).and_then(|n| u16::try_from(n).ok());
+        let codes =
+            fields.into_iter().flatten().filter_map(Value::as_str).map(str::to_ascii_lowercase).collect();
+        Self { message: message.as_deref().map(shorten), codes, number }
+    }
+
+    fn mentions(&self, words: &[&str]) -> bool {
+        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
+        words.iter().any(|word| message.contains(word) || self.codes.iter().any(|code| code.contains(word)))
+    }
+
+    fn is_quota(&self) -> bool {
+        self.mentions(&[
+            "insufficient_quota",
+            "exceeded your current quota",
+            "billing",
+            "insufficient balance",
+        ])
+    }
+
+    /// The status an error inside a stream would have had.
+    fn status(&self) -> Option<u16> {
+        let code = self.codes.iter().find_map(|code| code.parse().ok());
+        self.number.or(code).filter(|status| (400..600).contains(status)).or_else(|| {
+            let like =
+                |words: &[&str]| self.codes.iter().any(|code| words.iter().any(|word| code.contains(word)));
+            match () {
+                () if like(&["rate_limit", "insufficient_quota"]) => Some(429),
+                () if like(&["overloaded", "unavailable"]) => Some(503),
+                () if like(&["server_error", "internal_error", "api_error"]) => Some(500),
+                () if like(&["authentication", "invalid_api_key"]) => Some(401),
+                () if like(&["not_found"]) => Some(404),
+                () if like(&["invalid_request", "badrequest"]) => Some(400),
+                () => None,
+            }
+        })
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = if self.mentions(&[
+            "context length",
+            "context_length",
+            "maximum context",
+            "too long",
+            "context size",
+        ]) {
+            "the conversation is longer than the model can read: trim it, or take another model"
+        } else if self.mentions(&["response_format", "json_schema"]) {
+            "the model or the server may know no JSON schemas: ask for the form in words"
+        } else if self.mentions(&["tool"]) {
+            "the model or the server may know no tools"
+        } else if self.mentions(&["alternat", "roles must"]) {
+            "the model wants the roles to alternate: leave `merge` on"
+        } else {
+            return None;
+        };
+        Some(hint.to_owned())
+    }
+}
+
+fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+fn shorten(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    match text.char_indices().nth(MESSAGE_KEPT) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The time the provider asks to wait.
+fn asked(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<u64>().ok());
+    milliseconds
+        .map(Duration::from_millis)
+        .or_else(|| header("retry-after").and_then(|value| retry_after(value, SystemTime::now())))
+}
+
+fn reason(status: u16) -> &'static str {
+    let status = reqwest::StatusCode::from_u16(status).ok();
+    status.and_then(|status| status.canonical_reason()).unwrap_or("it does not say why")
+}
+
+/// The causes of an error, without the URL, which may hold secrets, and without repetitions.
+fn causes(error: &reqwest::Error) -> String {
+    let mut all: Vec<String> = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if all.last().is_none_or(|last| !last.contains(&text)) {
+            all.push(text);
+        }
+        next = cause.source();
+    }
+    if all.is_empty() { "no cause is given".to_owned() } else { all.join(": ") }
+}
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+use polylogue_core::Fault;
+
+use super::*;
+
+const KEY: &str = "sk-very-secret-key";
+
+struct Case {
+    redactor: Redactor,
+    variables: Vec<String>,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self { redactor: Redactor::new([KEY]), variables: vec!["OPENAI_API_KEY".into()] }
+    }
+
+    fn blame(&self) -> Blame<'_> {
+        Blame {
+            model: "openai:m",
+            base_url: "http://127.0.0.1:1",
+            has_key: true,
+            key_variables: &self.variables,
+            redactor: &self.redactor,
+        }
+    }
+
+    fn refused(&self, status: u16, headers: &[(&'static str, &str)], body: &str) -> Failure {
+        let headers =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        self.blame().refused(&Refusal { status, headers: &headers, body: body.as_bytes(), is_cut: false })
+    }
+}
+
+fn error_body(message: &str, code: &str) -> String {
+    format!(r#"{{"error":{{"message":"{message}","type":"{code}","code":"{code}"}}}}"#)
+}
+
+#[test]
+fn every_status_has_its_kind_its_fault_and_its_retry() {
+    let again = Again::Yes(None);
+    for (status, code, kind, fault, expected, hint) in [
+        (301, "", Kind::Config, Fault::Config, Again::No, "correct it"),
+        (400, "invalid_request_error", Kind::Config, Fault::Config, Again::No, ""),
+        (400, "context_length_exceeded", Kind::Config, Fault::Config, Again::No, "trim it"),
+        (401, "invalid_api_key", Kind::Config, Fault::Config, Again::No, "check the key in `OPENAI_API_KEY`"),
+        (402, "", Kind::Refused, Fault::Provider, Again::No, "credit"),
+        (403, "", Kind::Config, Fault::Config, Again::No, "`OPENAI_API_KEY`"),
+        (404, "model_not_found", Kind::Config, Fault::Config, Again::No, "usually ends in `/v1`"),
+        (408, "", Kind::Refused, Fault::Provider, again, ""),
+        (409, "", Kind::Refused, Fault::Provider, again, ""),
+        (413, "", Kind::Config, Fault::Config, Again::No, ""),
+        (422, "", Kind::Config, Fault::Config, Again::No, ""),
+        (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
+        (429, "insufficient_quota", Kind::Refused, Fault::Provider, Again::No, "credit"),
+        (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
+        (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
+        (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
+    ] {
+        let failure = Case::new().refused(status, &[], &error_body("what they say.", code));
+        let error = failure.error;
+        assert_eq!((error.kind, error.fault(), failure.again), (kind, fault, expected), "{status} {code}");
+        assert_eq!(error.status, Some(status));
+        assert!(error.body.as_ref().unwrap().contains("what they say"), "{status}");
+        assert!(status < 400 || error.message.ends_with("what they say"), "{error}");
+        assert!(error.hint.unwrap_or_default().contains(hint), "{status} {code}");
+    }
+}
+
+#[test]
+fn what_the_provider_says_is_found_in_every_form() {
+    for (body, expected) in [
+        (r#"{"error":{"message":"a"}}"#, "a"),
+        (r#"{"error":"a"}"#, "a"),
+        (r#"{"message":"a","error":null}"#, "a"),
+        (r#"{"detail":"a"}"#, "a"),
+        (r#"{"detail":[{"msg":"a"}]}"#, r#"[{"msg":"a"}]"#),
+        (r#"[{"error":{"code":400,"message":"a"}}]"#, "a"),
+        ("\na.\nmore", "a"),
+        ("<html>\n<b>x</b>", "Bad Request"),
+        ("", "Bad Request"),
+    ] {
+        let error = Case::new().refused(400, &[], body).error;
+        assert_eq!(error.to_string(), format!("openai:m: the provider answered with status 400: {expected}"));
+    }
+}
+
+#[test]
+fn a_key_is_never_shown_even_if_the_server_repeats_it() {
+    for body in [
+        error_body(&format!("wrong key {KEY}"), KEY),
+        format!("wrong key {KEY}"),
+        format!("{}{KEY}", "x".repeat(2040)),
+    ] {
+        for headers in [&[][..], &[("location", "http://x/sk-very-secret-key?key=sk-very-secret-key")]] {
+            for status in [302, 400, 401, 404, 429, 500] {
+                let case = Case::new();
+                let error = case.refused(status, headers, &body).error;
+                assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
+                assert!(error.body.unwrap().len() <= BODY_KEPT);
+                let inside = case.blame().flawed(Flaw::Error(body.clone()), 200).error;
+                assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
+                let excerpt = format!("<p>{body}");
+                let page = case.blame().flawed(Flaw::Unreadable { why: body.clone(), excerpt }, 200).error;
+                assert!(!format!("{page:?}").contains("secret"), "{page:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn waits_that_are_asked_for_are_read_from_the_headers() {
+    let case = Case::new();
+    let again = |headers: &[(&'static str, &str)]| case.refused(429, headers, "").again;
+    assert_eq!(again(&[("retry-after", "7")]), Again::Yes(Some(Duration::from_secs(7))));
+    assert_eq!(
+        again(&[("retry-after", "7"), ("retry-after-ms", "250")]),
+        Again::Yes(Some(Duration::from_millis(250)))
+    );
+    assert_eq!(again(&[("retry-after", "soon")]), Again::Yes(None));
+    assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), Again::No);
+    let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
+    let Again::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
+    assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");
+}
+
+#[test]
+fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
+    for (json, status, again) in [
+        (error_body("a", "rate_limit_exceeded"), 429, Again::Yes(None)),
+        (error_body("a", "insufficient_quota"), 429, Again::No),
+        (error_body("a", "server_error"), 500, Again::Yes(None)),
+        (error_body("a", "502"), 502, Again::Yes(None)),
+        (error_body("a", "invalid_request_error"), 400, Again::No),
+        (r#"{"error":{"message":"a","code":503}}"#.to_owned(), 503, Again::Yes(None)),
+        (error_body("a", "odd"), 200, Again::No),
+        (r#"{"error":"a"}"#.to_owned(), 200, Again::No),
+    ] {
+        let failure = Case::new().blame().flawed(Flaw::Error(json.clone()), 200);
+        assert_eq!((failure.error.status, failure.again), (Some(status), again), "{json}");
+        assert!(failure.error.message.ends_with(": a") && failure.error.body == Some(json));
+    }
+}
+
+#[test]
+fn answers_that_are_no_replies_say_what_to_check() {
+    let case = Case::new();
+    let page = Flaw::Unreadable { why: "it is no JSON".into(), excerpt: "<html>".into() };
+    let error = case.blame().flawed(page, 200).error;
+    assert_eq!(error.kind, Kind::Protocol);
+    assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
+    let error = case.blame().flawed(Flaw::Empty, 200).error;
+    assert!(error.hint.unwrap().contains("it usually ends in `/v1`"));
+    let failure = case.blame().flawed(Flaw::Cut, 200);
+    assert_eq!((failure.error.kind, failure.again), (Kind::Connection, Again::Yes(None)));
+}
+
+#[test]
+fn giving_up_says_why() {
+    let say = |why| {
+        let error = Blame::give_up(ModelError::new(Kind::Refused, "m", "it broke").hint("wait"), &why);
+        (error.message, error.hint.unwrap())
+    };
+    let seconds = Duration::from_secs;
+    assert_eq!(say(GivenUp::Attempts(1)), ("it broke".into(), "wait".into()));
+    assert_eq!(say(GivenUp::Attempts(5)).0, "it broke (tried 5 times)");
+    assert_eq!(say(GivenUp::Time(seconds(300))).0, "it broke (tried for as long as 300s allow)");
+    let (message, hint) = say(GivenUp::Wait { asked: seconds(90), allowed: seconds(60) });
+    assert_eq!(message, "it broke; it asks to wait 90s, but at most 60s are allowed");
+    assert!(hint.contains("`max_wait`"));
+}
+
+#[test]
+fn a_missing_key_names_where_it_is_looked_for() {
+    let case = Case::new();
+    let error = Blame { has_key: false, ..case.blame() }.no_key();
+    assert_eq!(
+        error.hint.clone().unwrap(),
+        "no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`"
+    );
+    assert_eq!(error.fault(), Fault::Config);
+}

@@ -1,0 +1,115 @@
+//! Keys, and keeping them out of whatever is shown.
+
+use std::fmt;
+
+/// A secret that authorises requests. It is shown nowhere: not in errors, not in logs, not by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(Box<str>);
+
+impl Key {
+    /// A key; white space around it is dropped. `None` if nothing is left.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.into()))
+    }
+
+    /// The key itself, for the one place that sends it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// Takes secrets out of texts that others wrote.
+#[derive(Clone, Default)]
+pub(crate) struct Redactor {
+    /// The secrets, longest first, and as JSON writes them where that differs.
+    secrets: Vec<String>,
+}
+
+/// Shorter values are no secrets, and taking them out would only spoil texts.
+const MIN_SECRET: usize = 6;
+
+impl Redactor {
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut all = Vec::new();
+        for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.len() >= MIN_SECRET) {
+            // `Authorization: Bearer abc` in a header of the caller's own: the value alone is the secret too.
+            all.extend(secret.split_whitespace().filter(|word| word.len() >= MIN_SECRET).map(str::to_owned));
+            all.push(secret.to_owned());
+            all.push(secret.replace('/', "\\/"));
+        }
+        all.retain(|secret| !secret.eq_ignore_ascii_case("bearer"));
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.dedup();
+        Self { secrets: all }
+    }
+
+    /// `text` without the secrets.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let mut clean = text.to_owned();
+        for secret in &self.secrets {
+            if clean.contains(secret) {
+                clean = clean.replace(secret, "[key]");
+            }
+        }
+        clean
+    }
+
+    /// The beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is cut within one.
+    pub(crate) fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {
+        let mut clean = self.clean(text);
+        if is_cut {
+            let longest = self.secrets.first().map_or(0, String::len);
+            let end = clean.floor_char_boundary(clean.len().saturating_sub(longest));
+            clean.truncate(end);
+        }
+        clean.truncate(clean.floor_char_boundary(limit));
+        clean
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_shows_itself_nowhere() {
+        let key = Key::new(" sk-secret-123 \n").unwrap();
+        assert_eq!(format!("{key} {key:?} {:?}", Some(&key)), "[key] [key] Some([key])");
+        assert_eq!(key.reveal(), "sk-secret-123");
+        assert_eq!(Key::new("  "), None);
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_texts_in_every_form() {
+        let redactor = Redactor::new(["sk-se/cret-123", "Bearer token-456", "abc"]);
+        let text = r#"key sk-se/cret-123, "sk-se\/cret-123", token-456, bearer, abc"#;
+        assert_eq!(redactor.clean(text), r#"key [key], "[key]", [key], bearer, abc"#);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_within_a_secret_shows_no_part_of_it() {
+        let redactor = Redactor::new(["sk-secret-123"]);
+        assert_eq!(redactor.excerpt("wrong key sk-secre", true, 100), "wrong");
+        assert_eq!(redactor.excerpt("sk-secret-123 ä", false, 7), "[key] ");
+    }
+}

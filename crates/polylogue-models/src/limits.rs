@@ -1,0 +1,137 @@
+//! How much is asked of an endpoint at once, over all who share it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// What an endpoint is asked at most. Who comes first is served first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in flight; `None` is no limit, 0 counts as 1.
+    pub in_flight: Option<usize>,
+    /// Requests begun within any 60 seconds, retries included; `None` is no limit, 0 counts as 1.
+    pub per_minute: Option<u32>,
+}
+
+impl Default for Limits {
+    /// 256 in flight, which leaves room within the usual 1,024 open files of a process; no limit per minute.
+    fn default() -> Self {
+        Self { in_flight: Some(256), per_minute: None }
+    }
+}
+
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Lets requests through.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    in_flight: Option<Arc<Semaphore>>,
+    /// When the last requests began, oldest first, as many as are allowed within the window.
+    begun: Option<(usize, Mutex<VecDeque<Instant>>)>,
+}
+
+/// The right to have a request in flight, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Gate {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let slots = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let allowed = |count: u32| usize::try_from(count.max(1)).unwrap_or(usize::MAX);
+        Self {
+            in_flight: limits.in_flight.map(slots),
+            begun: limits.per_minute.map(|count| (allowed(count), Mutex::new(VecDeque::new()))),
+        }
+    }
+
+    /// Waits until a request may begin. Dropping the future gives up the place in the queue, and nothing else.
+    pub(crate) async fn pass(&self) -> Pass {
+        let permit = match &self.in_flight {
+            // Fails only when the semaphore is closed, which it never is.
+            Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
+            None => None,
+        };
+        if let Some((allowed, begun)) = &self.begun {
+            // The lock is held while waiting and hands itself on in order: that is the queue.
+            let mut begun = begun.lock().await;
+            if begun.len() >= *allowed {
+                if let Some(oldest) = begun.front() {
+                    tokio::time::sleep_until(*oldest + WINDOW).await;
+                }
+                begun.pop_front();
+            }
+            begun.push_back(Instant::now());
+        }
+        Pass { _permit: permit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn no_window_of_a_minute_has_more_requests_than_allowed_and_none_waits_longer_than_needed() {
+        let gate = Gate::new(Limits { in_flight: None, per_minute: Some(3) });
+        let start = Instant::now();
+        let mut times = Vec::new();
+        for _ in 0..7 {
+            gate.pass().await;
+            times.push(start.elapsed().as_secs());
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(times, [0, 10, 20, 60, 70, 80, 120]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_in_flight_are_bounded_and_served_in_order() {
+        let gate = Arc::new(Gate::new(Limits { in_flight: Some(2), per_minute: Some(1000) }));
+        let served = Arc::new(Mutex::new((0_usize, 0_usize, Vec::new())));
+        let tasks: Vec<_> = (0..20)
+            .map(|id| {
+                let (gate, served) = (Arc::clone(&gate), Arc::clone(&served));
+                tokio::spawn(async move {
+                    let pass = gate.pass().await;
+                    {
+                        let mut served = served.lock().await;
+                        served.0 += 1;
+                        served.1 = served.1.max(served.0);
+                        served.2.push(id);
+                    }
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    served.lock().await.0 -= 1;
+                    drop(pass);
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let served = served.lock().await;
+        assert_eq!((served.0, served.1), (0, 2));
+        assert_eq!(served.2, (0..20).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_waiting_leaves_nothing_behind() {
+        let gate = Gate::new(Limits { in_flight: Some(1), per_minute: Some(1) });
+        drop(gate.pass().await);
+        let gave_up = tokio::time::timeout(Duration::from_secs(5), gate.pass()).await;
+        assert!(gave_up.is_err());
+        let start = Instant::now();
+        let waited = tokio::time::timeout(Duration::from_secs(100), gate.pass()).await;
+        assert!(waited.is_ok());
+        assert_eq!(start.elapsed().as_secs(), 55);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_of_nothing_still_lets_one_through() {
+        let gate = Gate::new(Limits { in_flight: Some(0), per_minute: Some(0) });
+        assert!(tokio::time::timeout(Duration::from_secs(1), gate.pass()).await.is_ok());
+    }
+}

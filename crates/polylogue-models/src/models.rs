@@ -1,0 +1,93 @@
+//! Models by name: one endpoint for each provider, shared by all who ask for its models.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polylogue_core::ModelError;
+
+use crate::env::Env;
+use crate::openai::{Config, Endpoint, OpenAi};
+use crate::provider::{Provider, parse_spec};
+
+/// Gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
+///
+/// ```
+/// use polylogue_core::Model;
+/// use polylogue_models::{Env, Models};
+/// let models = Models::new(Env::of([("OPENAI_API_KEY", "sk-example")]));
+/// assert_eq!(models.model("openai:gpt-4o-mini")?.name(), "openai:gpt-4o-mini");
+/// assert!(models.model("opneai:gpt-4o-mini").unwrap_err().hint.unwrap().contains("openai:gpt-4o-mini"));
+/// # Ok::<(), polylogue_core::ModelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Models {
+    env: Env,
+    endpoints: Arc<Mutex<BTreeMap<String, Endpoint>>>,
+}
+
+impl Models {
+    /// With addresses and keys out of `env`.
+    #[must_use]
+    pub fn new(env: Env) -> Self {
+        Self { env, endpoints: Arc::default() }
+    }
+
+    /// How the provider called `name` would be reached: to be changed and given to [`Self::define`].
+    ///
+    /// # Errors
+    /// When it is not known, or has no address.
+    pub fn config(&self, name: &str) -> Result<Config, ModelError> {
+        let spec = format!("{name}:model");
+        let (name, _) = parse_spec(&spec, |name| Provider::find(name).is_some(), &self.names())?;
+        Provider::find(name).map_or_else(|| Ok(Config::new("")), |provider| provider.config(&self.env))
+    }
+
+    /// Makes `config.provider` a provider, in place of what has that name.
+    ///
+    /// # Errors
+    /// When the endpoint cannot be made.
+    pub fn define(&self, config: Config) -> Result<Endpoint, ModelError> {
+        let endpoint = Endpoint::new(config)?;
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.insert(endpoint.provider().to_owned(), endpoint.clone());
+        Ok(endpoint)
+    }
+
+    /// The model called `spec`: `provider:model` or `provider/model`.
+    ///
+    /// # Errors
+    /// When there is no such provider, with a suggestion; when its address cannot be used. A missing key is no error
+    /// yet: it is one of the first call.
+    pub fn model(&self, spec: &str) -> Result<OpenAi, ModelError> {
+        let defined: Vec<String> = self.defined();
+        let is_defined = |name: &str| defined.iter().any(|other| other == name);
+        let mut names = self.names();
+        names.extend(defined.iter().map(String::as_str).filter(|name| Provider::find(name).is_none()));
+        let known = |name: &str| is_defined(name) || Provider::find(name).is_some();
+        let (name, model) = parse_spec(spec, known, &names)?;
+        Ok(self.endpoint(name)?.model(model))
+    }
+
+    fn defined(&self) -> Vec<String> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        Provider::all().iter().map(Provider::name).collect()
+    }
+
+    fn endpoint(&self, name: &str) -> Result<Endpoint, ModelError> {
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = endpoints.get(name) {
+            return Ok(endpoint.clone());
+        }
+        // Not defined, so it is one of the known ones, perhaps in other letters.
+        let Some(provider) = Provider::find(name) else { return Endpoint::new(Config::new("")) };
+        if let Some(endpoint) = endpoints.get(provider.name()) {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = Endpoint::new(provider.config(&self.env)?)?;
+        endpoints.insert(provider.name().to_owned(), endpoint.clone());
+        Ok(endpoint)
+    }
+}

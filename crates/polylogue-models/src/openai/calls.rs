@@ -1,0 +1,175 @@
+//! Putting tool calls together from pieces.
+
+use polylogue_core::{Call, Entry, Part, Request};
+use serde_json::Value;
+
+use super::chunk::{Fragment, Function};
+
+/// A piece of a call, or all of it. What is missing is empty.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Piece<'a> {
+    index: Option<u64>,
+    id: &'a str,
+    tool: &'a str,
+    pub(super) args: &'a str,
+    /// Whether it is a call of its own, whatever it looks like.
+    whole: bool,
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn of(fragment: &'a Fragment<'_>, whole: bool) -> Self {
+        let piece = fragment.function.as_ref().map(Self::of_function).unwrap_or_default();
+        Self { index: fragment.index.0, id: fragment.id.get().unwrap_or_default(), whole, ..piece }
+    }
+
+    /// From the form calls had when there was at most one.
+    pub(super) fn of_only(function: &'a Function<'_>) -> Self {
+        Self { index: Some(0), ..Self::of_function(function) }
+    }
+
+    fn of_function(function: &'a Function<'_>) -> Self {
+        let tool = function.name.get().unwrap_or_default();
+        let args = function.arguments.0.get().unwrap_or_default();
+        Self { tool, args, ..Self::default() }
+    }
+}
+
+/// The most calls in one reply. More is no reply but a runaway model or a server that lies.
+const MAX_CALLS: usize = 1024;
+
+/// Ids shorter than this (`0`, `call_1`) are numbers that begin anew with every reply of the server.
+const MIN_ID: usize = 9;
+
+/// The calls of a reply so far.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Draft>);
+
+#[derive(Debug, Default)]
+struct Draft {
+    /// The index the server gave, which may have gaps or be missing.
+    index: Option<u64>,
+    id: String,
+    tool: String,
+    args: String,
+}
+
+/// What a fragment adds, for whoever watches.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Added {
+    /// Which call, counted from 0 in the order they began.
+    pub(super) index: usize,
+    /// Whether its tool's name became known just now.
+    pub(super) named: bool,
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name of a call's tool, as far as it is known.
+    pub(super) fn tool(&self, index: usize) -> &str {
+        self.0.get(index).map_or("", |draft| &draft.tool)
+    }
+
+    /// Adds a piece to the call it belongs to. Returns `None` when there are too many calls.
+    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Option<Added> {
+        let index = match self.position(piece) {
+            Some(index) => index,
+            None if self.0.len() < MAX_CALLS => {
+                self.0.push(Draft { index: piece.index, ..Draft::default() });
+                self.0.len() - 1
+            }
+            None => return None,
+        };
+        let draft = self.0.get_mut(index)?;
+        let named = draft.tool.is_empty() && !piece.tool.is_empty();
+        if named {
+            piece.tool.clone_into(&mut draft.tool);
+        }
+        if draft.id.is_empty() {
+            piece.id.clone_into(&mut draft.id);
+        }
+        draft.args.push_str(piece.args);
+        Some(Added { index, named })
+    }
+
+    /// The call that a piece goes on with, or `None` when it begins one.
+    fn position(&self, piece: &Piece<'_>) -> Option<usize> {
+        let at = match piece.index {
+            _ if piece.whole => None,
+            Some(_) => self.0.iter().rposition(|draft| draft.index == piece.index),
+            None if piece.id.is_empty() => self.0.len().checked_sub(1),
+            None => self.0.iter().rposition(|draft| draft.id == piece.id),
+        }?;
+        self.0.get(at).filter(|draft| !draft.is_other_than(piece)).map(|_| at)
+    }
+
+    /// The calls, with ids that are unique in the conversation of `request`'s agent.
+    pub(super) fn finish(self, request: &Request<'_>) -> impl Iterator<Item = Call> {
+        let mut taken: Vec<String> = Vec::new();
+        let named = self.0.into_iter().filter(|draft| !draft.tool.is_empty());
+        named.enumerate().map(move |(index, draft)| {
+            let id = unique_id(draft.id, index, request, &taken);
+            taken.push(id.clone());
+            Call { id, tool: draft.tool, args: arguments(draft.args) }
+        })
+    }
+}
+
+impl Draft {
+    /// Whether a piece that seems to go on with this call begins another: some servers give every call the same
+    /// index, or none, and repeat the name with every piece or only with the first.
+    fn is_other_than(&self, piece: &Piece<'_>) -> bool {
+        if !piece.id.is_empty() && !self.id.is_empty() {
+            return self.id != piece.id;
+        }
+        if piece.tool.is_empty() || self.tool.is_empty() {
+            return false;
+        }
+        // With an index given, a bare name is rather a repetition than a new call.
+        let begins_anew = match piece.args.is_empty() {
+            true => self.index.is_none(),
+            false => piece.args.trim_start().starts_with('{'),
+        };
+        self.tool != piece.tool || (begins_anew && is_whole(&self.args))
+    }
+}
+
+fn is_whole(args: &str) -> bool {
+    args.trim_end().ends_with('}') && serde_json::from_str::<serde::de::IgnoredAny>(args).is_ok()
+}
+
+/// What the model wrote, as an object; else its text as it is.
+fn arguments(text: String) -> Value {
+    if text.trim().is_empty() {
+        return Value::Object(serde_json::Map::new());
+    }
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(args)) => Value::Object(args),
+        _ => Value::String(text),
+    }
+}
+
+fn unique_id(given: String, index: usize, request: &Request<'_>, taken: &[String]) -> String {
+    let free = |id: &str| !taken.iter().any(|other| other == id) && !is_used(request.entries, id);
+    if given.len() >= MIN_ID && free(&given) {
+        return given;
+    }
+    let own = own_id(request, index);
+    let numbered = (2_u32..).map(|n| format!("{own}_{n}"));
+    std::iter::once(own.clone()).chain(numbered).find(|id| free(id)).unwrap_or(own)
+}
+
+/// An id from what is unique: which call of which model call of which agent. Names keep only what ids may hold.
+fn own_id(request: &Request<'_>, index: usize) -> String {
+    let legal = |c: &char| c.is_ascii_alphanumeric();
+    let who: String = request.origin.who.as_str().chars().filter(legal).take(16).collect();
+    format!("call_{who}_{}_{index}", request.origin.nth)
+}
+
+fn is_used(entries: &[Entry], id: &str) -> bool {
+    let calls =
+        |entry: &Entry| entry.parts().iter().any(|part| matches!(part, Part::Call(call) if call.id == id));
+    entries.iter().rev().filter(|entry| matches!(entry, Entry::Assistant { .. })).any(calls)
+}

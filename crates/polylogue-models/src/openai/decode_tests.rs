@@ -1,0 +1,372 @@
+use polylogue_core::{Call, Entry, Name, Origin, Outcome, Params, Path, Wire};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// The deltas as one readable line.
+#[derive(Default)]
+struct Heard(String);
+
+impl Deltas for Heard {
+    fn push(&mut self, delta: Delta<'_>) {
+        self.0.push_str(&match delta {
+            Delta::Text(text) => format!("[{text}]"),
+            Delta::Thought(text) => format!("({text})"),
+            Delta::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
+            other => format!("{other:?}"),
+        });
+    }
+}
+
+fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T {
+    let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
+    let (params, wire) = (Params::default(), Wire::default());
+    let origin = Origin { at: &at, who: &who, nth: 3 };
+    run(&Request { origin, system: None, entries, tools: &[], params: &params, wire: &wire })
+}
+
+fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
+    let mut heard = Heard::default();
+    let mut decoder = Decoder::default();
+    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
+    let reply = with_request(entries, |request| fed.and_then(|()| decoder.finish(request, &mut heard)));
+    (reply, heard.0)
+}
+
+fn stream(body: &str) -> (Result<Reply, Flaw>, String) {
+    stream_after(&[], &[body.as_bytes()])
+}
+
+fn whole(body: &str) -> (Result<Reply, Flaw>, String) {
+    let mut heard = Heard::default();
+    let reply = with_request(&[], |request| Decoder::default().whole(body.as_bytes(), request, &mut heard));
+    (reply, heard.0)
+}
+
+/// A stream of these choices' deltas.
+fn deltas(deltas: &[&str]) -> String {
+    let event = |delta: &&str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    deltas.iter().map(event).collect::<String>() + "data: [DONE]\n\n"
+}
+
+fn text(text: &str) -> Vec<Part> {
+    vec![Part::text(text)]
+}
+
+fn calls(reply: &Reply) -> Vec<(String, String, String)> {
+    let call = |part: &Part| match part {
+        Part::Call(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
+        _ => None,
+    };
+    reply.parts.iter().filter_map(call).collect()
+}
+
+const USUAL: &str = concat!(
+    r#"data: {"id":"x","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}"#,
+    "\n\n",
+    r#"data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}"#,
+    "\n\n",
+    r#"data: {"choices":[{"index":0,"delta":{"content":"lo\n"},"finish_reason":null}]}"#,
+    "\n\n",
+    r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+    "\n\n",
+    r#"data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}"#,
+    "\n\ndata: [DONE]\n\n",
+);
+
+fn usual() -> Reply {
+    let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
+    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage }
+}
+
+#[test]
+fn the_usual_stream_is_read_with_its_usage() {
+    assert_eq!(stream(USUAL), (Ok(usual()), "[Hel][lo\n]".to_owned()));
+}
+
+#[test]
+fn every_deviation_of_the_stream_gives_the_same_reply() {
+    let bare = USUAL.replace("data: {", "{").replace("data: [DONE]\n\n", "").replace("\n\n", "\n");
+    for (deviation, body) in [
+        ("CRLF", USUAL.replace('\n', "\r\n")),
+        ("CR", USUAL.replace('\n', "\r")),
+        ("no space", USUAL.replace("data: ", "data:")),
+        ("comments", format!(": hi\n\n{}", USUAL.replace("\n\n", "\n\n: ping\n\n"))),
+        ("other fields", USUAL.replace("data: {", "event: message\nid: 1\nretry: 5\ndata: {")),
+        ("no blank lines", USUAL.replace("\n\n", "\n")),
+        ("no end mark", USUAL.replace("data: [DONE]\n\n", "")),
+        ("no line end at the end", USUAL.trim_end().to_owned()),
+        ("no end mark and no line end", USUAL.replace("data: [DONE]\n\n", "").trim_end().to_owned()),
+        ("bare lines of JSON", bare),
+        ("events of several lines", USUAL.replace(",\"delta\"", ",\ndata: \"delta\"")),
+        ("merged objects", USUAL.replace("}]}\n\ndata: {\"choices\":[{", "}]}{\"choices\":[{")),
+        ("empty events", USUAL.replace("data: {", "data:\n\ndata: {")),
+        ("byte order mark", format!("\u{feff}{USUAL}")),
+        ("no indices", USUAL.replace("\"index\":0,", "")),
+        ("nulls", USUAL.replace("\"delta\":{},", "\"delta\":null,\"logprobs\":null,\"message\":null,")),
+        ("null texts", USUAL.replace("\"content\":\"\"", "\"content\":null,\"tool_calls\":null,\"refusal\":null")),
+        ("lists of parts", USUAL.replace("\"Hel\"", "[{\"type\":\"text\",\"text\":\"Hel\"}]")),
+        ("other choices", USUAL.replace("\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo",
+            "\"choices\":[{\"index\":1,\"delta\":{\"content\":\"no\"}},{\"index\":0,\"delta\":{\"content\":\"lo")),
+        ("empty choices", USUAL.replace("data: {\"choices\":[{", "data: {\"choices\":[]}\n\ndata: {\"choices\":[{")),
+        ("Groq's usage", USUAL.replace("\"usage\":{", "\"x_groq\":{\"usage\":{").replace("12}}", "12}}}")),
+    ] {
+        assert_ne!(body, USUAL, "{deviation}");
+        assert_eq!(stream(&body).0, Ok(usual()), "{deviation}: {body}");
+    }
+}
+
+#[test]
+fn what_is_unknown_stays_unknown() {
+    let (reply, _) = stream(&deltas(&[r#"{"content":"a"}"#]));
+    let reply = reply.unwrap();
+    assert_eq!((reply.finish, reply.usage), (Finish::Unknown, Usage::default()));
+    let cumulative =
+        USUAL.replace("\"finish_reason\":null}]", "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0}");
+    assert_eq!(stream(&cumulative.replace(",\"usage\":null", "")).0, Ok(usual()));
+}
+
+#[test]
+fn a_whole_body_is_read_in_one_line_or_many_and_told_as_pieces_too() {
+    let body = json!({
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": "Hi", "reasoning_content": "hm",
+            "tool_calls": [
+                {"id": "call_abcdef", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}},
+                {"id": "", "function": {"name": "f", "arguments": {"b": 2}}},
+                {"function": {"name": "f", "arguments": ""}},
+            ]}}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
+    });
+    for text in [body.to_string(), serde_json::to_string_pretty(&body).unwrap()] {
+        for (reply, heard) in [whole(&text), stream(&text)] {
+            let reply = reply.unwrap();
+            assert_eq!(heard, "(hm)[Hi]<0 f {\"a\":1}><1 f {\"b\":2}><2 f >");
+            assert_eq!(reply.parts[..2], [Part::Thought("hm".into()), Part::text("Hi")]);
+            let expected =
+                [("call_abcdef", "{\"a\":1}"), ("call_Jo1_3_1", "{\"b\":2}"), ("call_Jo1_3_2", "{}")];
+            let made = calls(&reply);
+            assert_eq!(made.iter().map(|(id, _, args)| (&**id, &**args)).collect::<Vec<_>>(), expected);
+            assert_eq!((reply.finish, reply.usage.cached), (Finish::Calls, Some(1)));
+        }
+    }
+    assert_eq!(whole(USUAL), (Ok(usual()), "[Hel][lo\n]".to_owned()), "a stream that was not asked for");
+}
+
+#[test]
+fn parallel_calls_are_put_together_whatever_is_missing() {
+    let usual = [
+        r#"{"tool_calls":[{"index":0,"id":"call_aaaaa","function":{"name":"f","arguments":""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}"#,
+        r#"{"tool_calls":[{"index":1,"id":"call_bbbbb","function":{"name":"f","arguments":"{\"b\":2}"}}]}"#,
+    ];
+    let (with_ids, own) = (["call_aaaaa", "call_bbbbb"], ["call_Jo1_3_0", "call_Jo1_3_1"]);
+    let change = |from: &str, to: &str| usual.map(|delta| delta.replace(from, to));
+    let strip_ids = |deltas: [String; 4]| {
+        deltas.map(|delta| delta.replace("\"id\":\"call_aaaaa\",", "").replace("\"id\":\"call_bbbbb\",", ""))
+    };
+    let no_index = usual.map(|delta| delta.replace("\"index\":0,", "").replace("\"index\":1,", ""));
+    let interleaved = [usual[0], usual[3], usual[1], usual[2]].map(str::to_owned);
+    for (deviation, deltas_sent, ids) in [
+        ("nothing", usual.map(str::to_owned), with_ids),
+        ("interleaved", interleaved, with_ids),
+        ("gaps", change("\"index\":1", "\"index\":7"), with_ids),
+        ("indices as texts", change("\"index\":1", "\"index\":\"1\""), with_ids),
+        ("no indices", no_index.clone(), with_ids),
+        ("all the same index", change("\"index\":1", "\"index\":0"), with_ids),
+        ("no ids", strip_ids(usual.map(str::to_owned)), own),
+        ("empty ids", change("call_aaaaa", "").map(|delta| delta.replace("call_bbbbb", "")), own),
+        ("the same id twice", change("bbbbb", "aaaaa"), ["call_aaaaa", own[1]]),
+        ("neither index nor id", strip_ids(no_index), own),
+        ("same index and no id", strip_ids(change("\"index\":1", "\"index\":0")), own),
+        ("numbers as ids", change("call_aaaaa", "0").map(|delta| delta.replace("call_bbbbb", "1")), own),
+        ("names repeated", change("{\"arguments\":", "{\"name\":\"f\",\"arguments\":"), with_ids),
+        (
+            "ids repeated",
+            usual.map(|delta| delta.replace("0,\"func", "0,\"id\":\"call_aaaaa\",\"func")),
+            with_ids,
+        ),
+    ] {
+        let pieces: Vec<&str> = deltas_sent.iter().map(String::as_str).collect();
+        let reply = stream(&deltas(&pieces)).0.unwrap();
+        let call = |id: &str, args: &str| (id.to_owned(), "f".to_owned(), args.to_owned());
+        assert_eq!(calls(&reply), [call(ids[0], "{\"a\":1}"), call(ids[1], "{\"b\":2}")], "{deviation}");
+        assert_eq!(reply.finish, Finish::Calls, "{deviation}");
+    }
+    let (_, heard) = stream(&deltas(&usual));
+    assert_eq!(heard, "<0 f ><0 - {\"a\"><0 - :1}><1 f {\"b\":2}>");
+}
+
+#[test]
+fn ids_that_were_used_before_are_replaced() {
+    let call = |id: &str| Part::Call(Call { id: id.into(), tool: "f".into(), args: json!({}) });
+    let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: Outcome::done("x") };
+    let (given, own) = ("call_given_before", "call_Jo1_3_0");
+    let entries = [Entry::Assistant { parts: vec![call(given), call(own)] }, answer(given), answer(own)];
+    let body = deltas(&[r#"{"tool_calls":[{"index":0,"id":"call_given_before","function":{"name":"f"}}]}"#]);
+    let reply = stream_after(&entries, &[body.as_bytes()]).0.unwrap();
+    assert_eq!(calls(&reply)[0].0, "call_Jo1_3_0_2");
+}
+
+#[test]
+fn arguments_that_are_no_object_are_kept_as_text() {
+    for (sent, kept) in
+        [("", json!({})), ("{\"a\":", json!("{\"a\":")), ("[1]", json!("[1]")), ("hi", json!("hi"))]
+    {
+        let function = json!({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": sent}}]});
+        let reply = stream(&deltas(&[&function.to_string()])).0.unwrap();
+        assert_eq!(calls(&reply)[0].2, kept.to_string());
+    }
+    let old = [
+        r#"{"function_call":{"name":"f","arguments":"{\"a\""}}"#,
+        r#"{"function_call":{"arguments":":1}"}}"#,
+    ];
+    assert_eq!(calls(&stream(&deltas(&old)).0.unwrap())[0].2, "{\"a\":1}");
+}
+
+#[test]
+fn reasoning_comes_by_any_name_and_inside_tags() {
+    for pieces in [
+        [
+            r#"{"reasoning_content":"h"}"#,
+            r#"{"reasoning_content":"m","content":null}"#,
+            r#"{"content":"yes"}"#,
+        ],
+        [
+            r#"{"reasoning":"h","content":""}"#,
+            r#"{"reasoning":"m"}"#,
+            r#"{"content":"yes","reasoning":null}"#,
+        ],
+        [r#"{"reasoning":"h","reasoning_content":"h"}"#, r#"{"reasoning":"m"}"#, r#"{"content":"yes"}"#],
+        [r#"{"content":"<think>h"}"#, r#"{"content":"m</think>\n\n"}"#, r#"{"content":"yes"}"#],
+        [r#"{"content":"\n<thi"}"#, r#"{"content":"nk>hm</thin"}"#, r#"{"content":"k>\nyes"}"#],
+    ] {
+        let (reply, heard) = stream(&deltas(&pieces));
+        assert_eq!(reply.unwrap().parts, [Part::Thought("hm".into()), Part::text("yes")], "{pieces:?}");
+        assert!(heard.ends_with("[yes]") && heard.starts_with('('), "{heard}");
+    }
+}
+
+#[test]
+fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
+    for (reason, expected) in [
+        ("stop", Finish::Stop),
+        ("length", Finish::Length),
+        ("tool_calls", Finish::Calls),
+        ("function_call", Finish::Calls),
+        ("content_filter", Finish::Filter),
+        ("weird", Finish::Unknown),
+    ] {
+        let body = USUAL.replace("\"stop\"", &format!("\"{reason}\""));
+        assert_eq!(stream(&body).0.unwrap().finish, expected, "{reason}");
+    }
+    let (reply, heard) = stream(&deltas(&[r#"{"refusal":"I can"}"#, r#"{"refusal":"not"}"#]));
+    let reply = reply.unwrap();
+    assert_eq!((reply.parts, reply.finish, &*heard), (text("I cannot"), Finish::Filter, "[I can][not]"));
+}
+
+#[test]
+fn an_empty_reply_is_a_reply() {
+    let reply = stream(&deltas(&[r#"{"content":" \n"}"#])).0.unwrap();
+    assert_eq!(reply.parts, []);
+    assert_eq!(whole(r#"{"choices":[{"message":{"content":null}}]}"#).0.unwrap().parts, []);
+}
+
+#[test]
+fn errors_inside_are_errors() {
+    let inside = r#"{"error":{"message":"overloaded","type":"server_error"}}"#;
+    for body in [
+        format!("data: {inside}\n\n"),
+        inside.to_owned(),
+        r#"{"error":"overloaded"}"#.to_owned(),
+        r#"{"object":"error","message":"overloaded"}"#.to_owned(),
+        r#"{"detail":"overloaded"}"#.to_owned(),
+        format!(
+            "{}event: error\ndata: {inside}\n\n",
+            USUAL.split("data: {\"choices\":[{\"index\":0,\"delta\":{}").next().unwrap()
+        ),
+    ] {
+        for reply in [stream(&body).0, whole(&body).0] {
+            assert!(
+                matches!(&reply, Err(Flaw::Error(json)) if json.contains("overloaded")),
+                "{body}: {reply:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_reply_is_told_apart_from_one_that_broke_off() {
+    let first = &deltas(&[r#"{"content":"a"}"#]).replace("data: [DONE]\n\n", "");
+    for (body, expected) in [
+        ("", "empty"),
+        ("\n\n", "empty"),
+        (": ping\n\n", "empty"),
+        (first.as_str(), "cut"),
+        (&first[..first.len() - 9], "cut"),
+        ("data: {\"choices\":[]}\n\n", "cut"),
+        ("data: [DONE]\n\n", "no choices"),
+        ("<html>no</html>", "no json"),
+        ("data: pong\n\n", "no json"),
+        ("data: {\"choices\":7}\n\n", "no json"),
+    ] {
+        let seen = match stream(body).0 {
+            Err(Flaw::Empty) => "empty",
+            Err(Flaw::Cut) => "cut",
+            Err(Flaw::Unreadable { why, .. }) if why.contains("`choices`") => "no choices",
+            Err(Flaw::Unreadable { why, .. }) if why.contains("no JSON") => "no json",
+            other => panic!("{body:?}: {other:?}"),
+        };
+        assert_eq!(seen, expected, "{body:?}");
+    }
+    assert!(matches!(whole(r#"{"choices":[]}"#).0, Err(Flaw::Unreadable { .. })));
+    assert!(matches!(whole(r#"{"choices":[{"message":{"content":"a"}"#).0, Err(Flaw::Cut)));
+}
+
+#[test]
+fn a_reply_without_an_end_is_refused() {
+    let piece = json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]});
+    let event = format!("data: {piece}\n\n");
+    let pieces: Vec<&[u8]> = (0..40).map(|_| event.as_bytes()).collect();
+    assert!(matches!(stream_after(&[], &pieces).0, Err(Flaw::TooLong(_))));
+    let line = format!("data: {}", "1,".repeat(1 << 19));
+    let lines = format!("data: {{\"choices\":[\n{}", format!("{line}\n").repeat(40));
+    assert!(matches!(stream(&lines).0, Err(Flaw::TooLong(_))));
+    let call =
+        |n: usize| json!({"choices": [{"delta": {"tool_calls": [{"index": n, "function": {"name": "f"}}]}}]});
+    let many: String = (0..2000).map(|n| format!("data: {}\n\n", call(n))).collect();
+    assert!(matches!(stream(&many).0, Err(Flaw::TooLong(_))));
+}
+
+#[test]
+fn letters_that_were_cut_by_the_server_do_not_stop_the_reply() {
+    let mut body = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xc3\"}}]}\n\n".to_vec();
+    body.extend_from_slice(b"data: [DONE]\n\n");
+    assert_eq!(stream_after(&[], &[&body]).0.unwrap().parts, text("a\u{fffd}"));
+}
+
+proptest! {
+    #[test]
+    fn any_split_of_the_bytes_gives_the_same_reply(cuts in proptest::collection::vec(0..USUAL.len(), 0..20)) {
+        let mut cuts = cuts;
+        cuts.extend([0, USUAL.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &USUAL.as_bytes()[cut[0]..cut[1]]).collect();
+        prop_assert_eq!(stream_after(&[], &pieces), stream(USUAL));
+    }
+
+    #[test]
+    fn any_bytes_are_a_reply_or_an_error(
+        pieces in proptest::collection::vec(prop_oneof![
+            Just(b"data: ".to_vec()), Just(b"\n".to_vec()), Just(b"{\"choices\":[{\"delta\":{\"content\":".to_vec()),
+            Just(b"\"x\"".to_vec()), Just(b"null".to_vec()), Just(b"{}".to_vec()), Just(b"[".to_vec()), Just(b"}}]}".to_vec()),
+            Just(b"{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":".to_vec()), Just(b"-1".to_vec()), Just(b"1e999".to_vec()),
+            Just(b"{\"usage\":{\"prompt_tokens\":".to_vec()), Just(b"}}".to_vec()), proptest::collection::vec(any::<u8>(), 0..6),
+        ], 0..12)) {
+        let body = pieces.concat();
+        let _ = stream_after(&[], &[&body]);
+        let _ = with_request(&[], |request| Decoder::default().whole(&body, request, &mut ()));
+    }
+}

@@ -1,0 +1,155 @@
+//! From a request to the bytes of its body.
+//!
+//! What is written of a view is kept in its [`Wire`](polylogue_core::Wire): the next request of the same view writes only what is new, into
+//! the same buffer. A long conversation thus costs what its new entries cost.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use polylogue_core::{Entry, Part, Request};
+use serde_json::Value;
+
+use super::json;
+use super::message;
+use super::tail::{Style, write_tail};
+
+/// A body, and how to get back the part of it that stays true for the next request.
+pub(crate) struct Body {
+    bytes: Bytes,
+    kept: Prefix,
+}
+
+impl Body {
+    /// The bytes to send; cloning them is cheap.
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    /// Gives the buffer back to the view of `request`, cut to what stays true.
+    pub(crate) fn give_back(self, request: &Request<'_>) {
+        let Self { bytes, kept } = self;
+        // The buffer is ours again once the transport has dropped it; until then it has to be copied.
+        let mut buffer = bytes
+            .try_into_mut()
+            .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
+        buffer.truncate(kept.length);
+        request.wire.put(Kept { prefix: kept, buffer });
+    }
+}
+
+/// What a view's buffer holds: everything up to the last message that may still grow.
+struct Kept {
+    prefix: Prefix,
+    buffer: BytesMut,
+}
+
+struct Prefix {
+    model: Box<str>,
+    system: Option<Box<str>>,
+    merge: bool,
+    /// How many entries are written.
+    entries: usize,
+    /// How many bytes they take, the beginning of the body included.
+    length: usize,
+}
+
+impl Prefix {
+    fn fits(&self, request: &Request<'_>, model: &str, merge: bool) -> bool {
+        *self.model == *model
+            && self.merge == merge
+            && self.system.as_deref() == request.system
+            && self.entries <= request.entries.len()
+    }
+}
+
+/// Writes the body of `request` to `model`.
+pub(crate) fn encode(request: &Request<'_>, model: &str, style: &Style) -> Body {
+    // An extra field wins over ours, the model's name included.
+    let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
+    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits(request, model, style.merge));
+    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin(request, model, style.merge));
+    let open = open_group(request.entries, style.merge).max(prefix.entries);
+    write_groups(&mut buffer, request.entries.get(prefix.entries..open).unwrap_or_default(), style.merge);
+    prefix.entries = open;
+    prefix.length = buffer.len();
+    write_groups(&mut buffer, request.entries.get(open..).unwrap_or_default(), style.merge);
+    buffer.put_u8(b']');
+    write_tail(&mut buffer, request, style);
+    Body { bytes: buffer.freeze(), kept: prefix }
+}
+
+/// Everything before the first entry.
+fn begin(request: &Request<'_>, model: &str, merge: bool) -> Kept {
+    let mut buffer = BytesMut::with_capacity(4096);
+    buffer.extend_from_slice(br#"{"model":"#);
+    json::string(&mut buffer, model);
+    buffer.extend_from_slice(br#","messages":["#);
+    if let Some(system) = request.system.filter(|text| !text.trim().is_empty()) {
+        message::system(&mut buffer, system);
+    }
+    // Strict chat templates want somebody else to speak first.
+    if merge && matches!(request.entries.first(), Some(Entry::Assistant { .. })) {
+        separate(&mut buffer);
+        message::user(&mut buffer, &[Part::text("Begin.")]);
+    }
+    let system = request.system.map(Into::into);
+    let prefix = Prefix { model: model.into(), system, merge, entries: 0, length: buffer.len() };
+    Kept { prefix, buffer }
+}
+
+/// Where the last group of entries begins: those after it may join its message, so it is not yet final.
+fn open_group(entries: &[Entry], merge: bool) -> usize {
+    let Some((last, before)) = entries.split_last().filter(|_| merge) else { return entries.len() };
+    let mut next = last;
+    let mut start = before.len();
+    if closes(last) {
+        return entries.len();
+    }
+    for entry in before.iter().rev() {
+        if !joins(entry, next) {
+            break;
+        }
+        start -= 1;
+        next = entry;
+    }
+    start
+}
+
+/// Whether nothing can join the message of `entry` any more: results of tools, and words that end in calls.
+fn closes(entry: &Entry) -> bool {
+    match entry {
+        Entry::User { .. } => false,
+        Entry::Assistant { parts } => parts.iter().any(|part| matches!(part, Part::Call(_))),
+        Entry::Tool { .. } => true,
+    }
+}
+
+/// Whether `next` goes into the same message as `entry` before it.
+fn joins(entry: &Entry, next: &Entry) -> bool {
+    match (entry, next) {
+        (Entry::User { .. }, Entry::User { .. }) => true,
+        (Entry::Assistant { .. }, Entry::Assistant { .. }) => !closes(entry),
+        _ => false,
+    }
+}
+
+fn write_groups(out: &mut BytesMut, entries: &[Entry], merge: bool) {
+    for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
+        separate(out);
+        match group.first() {
+            Some(Entry::User { .. }) => message::user(out, group.iter().flat_map(Entry::parts)),
+            Some(Entry::Assistant { .. }) => message::assistant(out, group.iter().flat_map(Entry::parts)),
+            Some(Entry::Tool { id, outcome, .. }) => message::tool(out, id, outcome),
+            None => {}
+        }
+    }
+}
+
+/// A comma, unless the list of messages has just begun.
+fn separate(out: &mut BytesMut) {
+    if out.last() != Some(&b'[') {
+        out.put_u8(b',');
+    }
+}
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;

@@ -1,0 +1,346 @@
+use std::collections::BTreeSet;
+
+use polylogue_core::{Call, Media, Name, Origin, Outcome, Params, Path, ToolSpec, Wire};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+const STYLE: Style = Style { merge: true, stream: false, stream_usage: true, max_tokens: "max_tokens" };
+
+struct Asked {
+    at: Path,
+    who: Name,
+    system: Option<String>,
+    tools: Vec<ToolSpec>,
+    params: Params,
+    wire: Wire,
+}
+
+impl Asked {
+    fn new() -> Self {
+        let (system, tools) = (Some("Be brief.".to_owned()), Vec::new());
+        let who = Name::new("a").unwrap();
+        Self { at: Path::root(), who, system, tools, params: Params::default(), wire: Wire::default() }
+    }
+
+    /// The body for `entries`; the buffer goes back into the wire as after a call.
+    fn body(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
+        let origin = Origin { at: &self.at, who: &self.who, nth: 0 };
+        let Self { tools, params, wire, .. } = self;
+        let request = Request { origin, system: self.system.as_deref(), entries, tools, params, wire };
+        let body = encode(&request, "m", style);
+        let bytes = body.bytes().to_vec();
+        body.give_back(&request);
+        bytes
+    }
+
+    fn json(&self, entries: &[Entry], style: &Style) -> Value {
+        serde_json::from_slice(&self.body(entries, style)).unwrap()
+    }
+}
+
+fn call(id: &str, args: Value) -> Part {
+    Part::Call(Call { id: id.into(), tool: "look".into(), args })
+}
+
+fn image() -> Part {
+    Part::Media(Media { kind: "image/png".into(), url: "https://example.com/a.png".into() })
+}
+
+#[test]
+fn the_whole_body_is_what_it_looks_like() {
+    let mut asked = Asked::new();
+    asked.tools = vec![ToolSpec {
+        name: "look".into(),
+        description: "Looks \"there\"".into(),
+        parameters: json!({"type": "object"}),
+        repeatable: true,
+    }];
+    asked.params.temperature = Some(0.2);
+    let entries = [
+        Entry::user("Hi\n\"you\""),
+        Entry::Assistant { parts: vec![call("c1", json!({"x": 1}))] },
+        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: Outcome::done("seen") },
+    ];
+    let body = String::from_utf8(asked.body(&entries, &Style { stream: true, ..STYLE })).unwrap();
+    let expected = concat!(
+        r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},"#,
+        r#"{"role":"user","content":"Hi\n\"you\""},"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","#,
+        r#""function":{"name":"look","arguments":"{\"x\":1}"}}]},"#,
+        r#"{"role":"tool","tool_call_id":"c1","content":"seen"}],"#,
+        r#""tools":[{"type":"function","function":{"name":"look","description":"Looks \"there\"","#,
+        r#""parameters":{"type":"object"}}}],"temperature":0.2,"stream":true,"#,
+        r#""stream_options":{"include_usage":true}}"#,
+    );
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn parameters_are_sent_under_their_names_and_extra_fields_win() {
+    let mut asked = Asked::new();
+    asked.params = Params {
+        temperature: Some(f64::NAN),
+        top_p: Some(0.5),
+        top_k: Some(40),
+        seed: Some(-7),
+        max_tokens: Some(100),
+        stop: vec!["END".into()],
+        schema: Some(json!({"type": "string"})),
+        extra: json!({"seed": 8, "stream": false, "model": "other", "min_p": 0.1})
+            .as_object()
+            .unwrap()
+            .clone(),
+    };
+    let mut body = asked.json(&[Entry::user("x")], &Style { max_tokens: "max_completion_tokens", ..STYLE });
+    body.as_object_mut().unwrap().remove("messages");
+    let expected = json!({
+        "model": "other", "top_p": 0.5, "top_k": 40, "seed": 8, "max_completion_tokens": 100, "stop": ["END"],
+        "response_format": {"type": "json_schema", "json_schema":
+            {"name": "reply", "schema": {"type": "string"}, "strict": true}},
+        "stream": false, "min_p": 0.1,
+    });
+    assert_eq!(body, expected);
+    // `serde_json` would keep the last of two equal keys, so they are counted in the bytes.
+    let bytes = asked.body(&[Entry::user("x")], &STYLE);
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!((text.matches("\"seed\":").count(), text.matches("\"model\":").count()), (1, 1));
+}
+
+#[test]
+fn what_others_say_in_a_row_is_one_message_unless_kept_apart() {
+    let entries = [
+        Entry::user("a"),
+        Entry::user("b"),
+        Entry::assistant("c"),
+        Entry::assistant("d"),
+        Entry::user("e"),
+        Entry::User { parts: vec![image(), Part::text("f")] },
+    ];
+    let mut asked = Asked::new();
+    asked.system = None;
+    let image = json!({"type": "image_url", "image_url": {"url": "https://example.com/a.png"}});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let merged = asked.json(&entries, &STYLE);
+    assert_eq!(
+        merged["messages"],
+        json!([
+            {"role": "user", "content": "a\n\nb"},
+            {"role": "assistant", "content": "c\n\nd"},
+            {"role": "user", "content": [text("e"), image, text("f")]},
+        ])
+    );
+    let apart = asked.json(&entries, &Style { merge: false, ..STYLE });
+    assert_eq!(apart["messages"].as_array().unwrap().len(), 6);
+    assert_eq!(apart["messages"][5]["content"], json!([image, text("f")]));
+}
+
+#[test]
+fn who_speaks_first_is_answered_by_nobody_so_somebody_begins() {
+    let entries = [Entry::assistant("Hello"), Entry::user("Hi")];
+    let asked = Asked::new();
+    let roles = |style: &Style| -> Vec<String> {
+        let body = asked.json(&entries, style);
+        body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(roles(&STYLE), ["system", "user", "assistant", "user"]);
+    assert_eq!(roles(&Style { merge: false, ..STYLE }), ["system", "assistant", "user"]);
+}
+
+#[test]
+fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
+    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let parts = vec![
+        media("audio/wav", "data:audio/wav;base64,AAAA"),
+        media("application/pdf", "data:application/pdf;base64,BBBB"),
+        media("video/mp4", "https://example.com/a.mp4"),
+        Part::Data(json!({"k": "v"})),
+    ];
+    let outcome = |parts| Outcome { status: polylogue_core::OutcomeStatus::Done, parts };
+    let entries = [
+        Entry::User { parts },
+        Entry::Assistant { parts: vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))] },
+        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: outcome(vec![]) },
+        Entry::Tool {
+            id: "c2".into(),
+            tool: "look".into(),
+            outcome: outcome(vec![Part::Data(json!([1])), image(), Part::text(" ")]),
+        },
+        Entry::User { parts: vec![Part::text("  ")] },
+        Entry::Assistant { parts: vec![] },
+        Entry::User { parts: vec![Part::Thought("secret".into()), Part::text("go")] },
+    ];
+    let body = Asked::new().json(&entries, &STYLE);
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(
+        messages[1]["content"],
+        json!([
+            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+            {"type": "file", "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,BBBB"}},
+            {"type": "text", "text": "[video/mp4: https://example.com/a.mp4]"},
+            {"type": "text", "text": "{\"k\":\"v\"}"},
+        ])
+    );
+    let arguments = |index: usize| messages[2]["tool_calls"][index]["function"]["arguments"].clone();
+    assert_eq!((arguments(0), arguments(1)), (json!("{\"unparsed\":\"raw\"}"), json!("{\"a\":1}")));
+    assert_eq!(messages[3]["content"], "(no content)");
+    assert_eq!(messages[4]["content"], "[1]\n\n[image/png: https://example.com/a.png]");
+    assert_eq!(messages[5]["content"], "(no content)");
+    assert_eq!(messages[6]["content"], "(no content)");
+    assert_eq!(messages[7]["content"], "go");
+}
+
+#[test]
+fn another_system_text_model_or_style_is_not_taken_for_the_old_one() {
+    let mut asked = Asked::new();
+    let entries = [Entry::user("a"), Entry::assistant("b"), Entry::user("c")];
+    asked.body(&entries, &STYLE);
+    asked.system = Some("Other.".into());
+    let body = asked.json(&entries, &STYLE);
+    assert_eq!(body["messages"][0]["content"], "Other.");
+    asked.params.extra.insert("model".into(), json!("n"));
+    assert_eq!(asked.json(&entries, &STYLE)["model"], "n");
+    let shorter = asked.json(&entries[..1], &STYLE);
+    assert_eq!(shorter["messages"].as_array().unwrap().len(), 2);
+}
+
+/// What a strict server accepts: the rules of chat templates and of OpenAI's API.
+fn strict(body: &Value) -> Result<(), String> {
+    let mut awaited: Vec<String> = Vec::new();
+    let mut previous = "system";
+    let messages = body["messages"].as_array().ok_or("no messages")?;
+    for (index, message) in messages.iter().enumerate() {
+        let role = message["role"].as_str().ok_or("no role")?;
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        let content = &message["content"];
+        let filled = content.as_str().is_some_and(|text| !text.is_empty())
+            || content.as_array().is_some_and(|parts| !parts.is_empty());
+        if !(filled || (content.is_null() && !calls.is_empty())) {
+            return Err(format!("message {index} is empty"));
+        }
+        let fits = match role {
+            "system" => index == 0,
+            "user" => matches!(previous, "system" | "assistant" | "tool") && awaited.is_empty(),
+            "assistant" => matches!(previous, "user" | "tool") && awaited.is_empty(),
+            "tool" => {
+                let id = message["tool_call_id"].as_str().unwrap_or_default();
+                let known = awaited.iter().position(|other| other == id);
+                known.map(|at| awaited.remove(at)).is_some()
+            }
+            _ => false,
+        };
+        if !fits {
+            return Err(format!("message {index} of {role} after {previous}"));
+        }
+        for call in &calls {
+            let args = call["function"]["arguments"].as_str().ok_or("no arguments")?;
+            serde_json::from_str::<serde_json::Map<String, Value>>(args)
+                .map_err(|error| error.to_string())?;
+            awaited.push(call["id"].as_str().unwrap_or_default().to_owned());
+        }
+        previous = role;
+    }
+    if previous == "assistant" || !awaited.is_empty() { Err("ends too early".into()) } else { Ok(()) }
+}
+
+#[derive(Debug, Clone)]
+enum Turn {
+    User(Vec<Part>),
+    Assistant(String),
+    Calls(Option<String>, Vec<(Value, Outcome)>),
+}
+
+fn words() -> impl Strategy<Value = String> {
+    "[a-z\"\\\\\\n äß€]{0,12}x"
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let part = prop_oneof![
+        4 => words().prop_map(Part::text),
+        1 => Just(image()),
+        1 => Just(Part::Data(json!({"n": 1}))),
+    ];
+    let args = prop_oneof![Just(json!({"q": "\"x\""})), words().prop_map(Value::from), Just(json!({}))];
+    let outcome = prop_oneof![words().prop_map(Outcome::done), Just(Outcome::unknown())];
+    prop_oneof![
+        3 => proptest::collection::vec(part, 1..3).prop_map(Turn::User),
+        2 => words().prop_map(Turn::Assistant),
+        2 => (proptest::option::of(words()), proptest::collection::vec((args, outcome), 1..3))
+            .prop_map(|(text, calls)| Turn::Calls(text, calls)),
+    ]
+}
+
+/// A legal view of these turns, with the lengths at which its agent could be asked.
+fn view(turns: &[Turn]) -> (Vec<Entry>, BTreeSet<usize>) {
+    let (mut entries, mut asked) = (vec![Entry::user("Begin")], BTreeSet::from([1]));
+    for (index, turn) in turns.iter().enumerate() {
+        match turn {
+            Turn::User(parts) => entries.push(Entry::User { parts: parts.clone() }),
+            Turn::Assistant(text) => {
+                entries.push(Entry::assistant(&**text));
+                continue;
+            }
+            Turn::Calls(text, calls) => {
+                let text = text.iter().map(|text| Part::text(&**text));
+                let id = |at| format!("c{index}_{at}");
+                let made = calls.iter().enumerate().map(|(at, (args, _))| call(&id(at), args.clone()));
+                entries.push(Entry::Assistant { parts: text.chain(made).collect() });
+                for (at, (_, outcome)) in calls.iter().enumerate() {
+                    let outcome = outcome.clone();
+                    entries.push(Entry::Tool { id: id(at), tool: "look".into(), outcome });
+                }
+            }
+        }
+        asked.insert(entries.len());
+    }
+    (entries, asked)
+}
+
+proptest! {
+    #[test]
+    fn a_body_built_step_by_step_is_the_body_built_at_once(
+        turns in proptest::collection::vec(turn(), 0..12), merge: bool, stream: bool, skip in 1_usize..4,
+    ) {
+        let style = Style { merge, stream, ..STYLE };
+        let grown = Asked::new();
+        let (entries, asked) = view(&turns);
+        let mut earlier: Option<Vec<u8>> = None;
+        for length in asked.into_iter().step_by(skip) {
+            let part = &entries[..length];
+            let body = grown.body(part, &style);
+            prop_assert_eq!(&body, &Asked::new().body(part, &style));
+            let json: Value = serde_json::from_slice(&body).unwrap();
+            if merge {
+                prop_assert_eq!(strict(&json), Ok(()));
+            }
+            if let Some(earlier) = &earlier {
+                prop_assert!(body.starts_with(earlier), "the earlier body is a prefix up to its last message");
+            }
+            let kept = grown.wire.take::<Kept>().unwrap();
+            earlier = Some(kept.buffer.to_vec());
+            prop_assert!(body.starts_with(&kept.buffer));
+            grown.wire.put(kept);
+        }
+    }
+}
+
+#[test]
+fn entries_are_encoded_once_and_into_the_same_buffer() {
+    let asked = Asked::new();
+    let mut entries = vec![Entry::user("x".repeat(100_000))];
+    asked.body(&entries, &STYLE);
+    let kept = asked.wire.take::<Kept>().unwrap();
+    assert_eq!(kept.prefix.entries, 0, "the last message may still grow");
+    asked.wire.put(kept);
+    entries.extend([Entry::assistant("y"), Entry::user("z")]);
+    asked.body(&entries, &STYLE);
+    let kept = asked.wire.take::<Kept>().unwrap();
+    assert_eq!(kept.prefix.entries, 2);
+    let place = kept.buffer.as_ptr();
+    asked.wire.put(kept);
+    entries.extend([Entry::assistant("y"), Entry::user("z")]);
+    asked.body(&entries, &STYLE);
+    let kept = asked.wire.take::<Kept>().unwrap();
+    assert_eq!((kept.prefix.entries, kept.buffer.as_ptr()), (4, place), "the buffer is not copied");
+}

@@ -1,0 +1,71 @@
+//! Writing JSON text straight into a buffer, without trees in between.
+
+use bytes::{BufMut, BytesMut};
+use serde::Serialize;
+
+/// Appends `text` as it stands inside a JSON string, without the quotes.
+///
+/// The same bytes as `serde_json` writes; ours, because texts of several entries are joined within one string.
+pub(super) fn escape(out: &mut BytesMut, text: &str) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        let (plain, special) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = special.split_first() else { return };
+        escape_byte(out, byte);
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+fn escape_byte(out: &mut BytesMut, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let short: &[u8] = match byte {
+        b'"' => br#"\""#,
+        b'\\' => br"\\",
+        b'\n' => br"\n",
+        b'\r' => br"\r",
+        b'\t' => br"\t",
+        0x08 => br"\b",
+        0x0c => br"\f",
+        _ => {
+            out.extend_from_slice(br"\u00");
+            let digit = |nibble: u8| HEX.get(usize::from(nibble & 15)).copied().unwrap_or(b'0');
+            out.extend_from_slice(&[digit(byte >> 4), digit(byte)]);
+            return;
+        }
+    };
+    out.extend_from_slice(short);
+}
+
+/// Appends `text` as a JSON string.
+pub(super) fn string(out: &mut BytesMut, text: &str) {
+    out.put_u8(b'"');
+    escape(out, text);
+    out.put_u8(b'"');
+}
+
+/// Appends `value` as JSON. What cannot be written as JSON (there is no such thing among our types) becomes `null`.
+pub(super) fn value(out: &mut BytesMut, value: &impl Serialize) {
+    let start = out.len();
+    if serde_json::to_writer(out.writer(), value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn strings_are_escaped_as_serde_json_does(text in "\\PC*|[\\x00-\\x7f]*") {
+            let mut out = BytesMut::new();
+            string(&mut out, &text);
+            let expected = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(&out[..], expected.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Telling the reasoning of local models from their answer: `<think>...</think>` at the start of the content.
+
+const OPEN: &str = "<think>";
+const CLOSE: &str = "</think>";
+
+/// So much white space is no prelude to a thought any more, in bytes.
+const MAX_HELD: usize = 1024;
+
+/// What a piece of content turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Thought,
+    Text,
+}
+
+/// Reads content in pieces and says what is thought and what is text. Holds back no more than a tag that may still
+/// become complete, and the white space before it.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    state: State,
+    held: String,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing but white space and perhaps the beginning of the tag so far.
+    #[default]
+    Start,
+    Inside,
+    /// Right after the closing tag, where white space is no part of the answer.
+    After,
+    Text,
+}
+
+impl Splitter {
+    /// Takes the next piece of content and tells `hear` what it is.
+    pub(super) fn feed(&mut self, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
+        if self.state == State::Text {
+            return say(Kind::Text, piece, hear);
+        }
+        let mut held = std::mem::take(&mut self.held);
+        let mut rest = if held.is_empty() {
+            piece
+        } else {
+            held.push_str(piece);
+            &held
+        };
+        loop {
+            let (state, left) = match self.state {
+                State::Start => start(rest),
+                State::Inside => inside(rest, hear),
+                State::After => after(rest),
+                State::Text => {
+                    say(Kind::Text, rest, hear);
+                    return;
+                }
+            };
+            rest = left;
+            if std::mem::replace(&mut self.state, state) == state {
+                break;
+            }
+        }
+        self.held = rest.to_owned();
+    }
+
+    /// The content is over: what was held back is what it looks like.
+    pub(super) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
+        let kind = if self.state == State::Inside { Kind::Thought } else { Kind::Text };
+        say(kind, &std::mem::take(&mut self.held), hear);
+    }
+}
+
+fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
+    if !piece.is_empty() {
+        hear(kind, piece);
+    }
+}
+
+fn start(rest: &str) -> (State, &str) {
+    let begun = rest.trim_start();
+    match begun.strip_prefix(OPEN) {
+        Some(after) => (State::Inside, after),
+        None if OPEN.starts_with(begun) && rest.len() < MAX_HELD => (State::Start, rest),
+        None => (State::Text, rest),
+    }
+}
+
+fn inside<'a>(rest: &'a str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
+    if let Some((thought, after)) = rest.split_once(CLOSE) {
+        say(Kind::Thought, thought, hear);
+        return (State::After, after);
+    }
+    let partial = (1..CLOSE.len())
+        .rev()
+        .find(|&length| CLOSE.get(..length).is_some_and(|beginning| rest.ends_with(beginning)));
+    let (thought, tag) = rest.split_at(rest.len() - partial.unwrap_or(0));
+    say(Kind::Thought, thought, hear);
+    (State::Inside, tag)
+}
+
+fn after(rest: &str) -> (State, &str) {
+    let text = rest.trim_start();
+    (if text.is_empty() { State::After } else { State::Text }, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(pieces: &[&str]) -> (String, String) {
+        let (mut thought, mut text) = (String::new(), String::new());
+        let mut hear = |kind, piece: &str| match kind {
+            Kind::Thought => thought.push_str(piece),
+            Kind::Text => text.push_str(piece),
+        };
+        let mut splitter = Splitter::default();
+        pieces.iter().for_each(|piece| splitter.feed(piece, &mut hear));
+        splitter.finish(&mut hear);
+        (thought, text)
+    }
+
+    #[test]
+    fn thoughts_are_told_from_text_however_the_tag_is_split() {
+        for (whole, thought, text) in [
+            ("<think>hm</think>\n\nyes", "hm", "yes"),
+            ("\n<think>a < b </thin </think>x</think>", "a < b </thin ", "x</think>"),
+            ("no <think>x</think>", "", "no <think>x</think>"),
+            ("<thinking>", "", "<thinking>"),
+            ("<thi", "", "<thi"),
+            ("  plain", "", "  plain"),
+            ("<think>never ends</thi", "never ends</thi", ""),
+            ("<think></think>", "", ""),
+            ("", "", ""),
+        ] {
+            let expected = (thought.to_owned(), text.to_owned());
+            assert_eq!(split(&[whole]), expected, "{whole:?}");
+            let bytewise: Vec<&str> = whole.split("").collect();
+            assert_eq!(split(&bytewise), expected, "{whole:?} in single characters");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(pieces in proptest::collection::vec(
+            prop_oneof![Just("<think>"), Just("</think>"), Just("<"), Just("</th"), Just(" "), Just("ä")], 0..12)) {
+            let whole = pieces.concat();
+            let chars: Vec<String> = whole.chars().map(String::from).collect();
+            let chars: Vec<&str> = chars.iter().map(String::as_str).collect();
+            prop_assert_eq!(split(&chars), split(&[&whole]));
+        }
+    }
+}

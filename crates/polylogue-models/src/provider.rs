@@ -1,0 +1,257 @@
+//! The providers that are known by name.
+
+use polylogue_core::{ModelError, ModelErrorKind};
+
+use crate::env::Env;
+use crate::key::Key;
+use crate::openai::Config;
+
+/// A provider with an OpenAI-compatible endpoint.
+#[derive(Debug)]
+pub struct Provider {
+    name: &'static str,
+    /// Its public address; empty when there is none but what the environment says.
+    base_url: &'static str,
+    /// Variables that hold a key; the first that is set counts.
+    keys: &'static [&'static str],
+    /// Variables that hold another address; the first that is set counts.
+    urls: &'static [&'static str],
+    locality: Locality,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Locality {
+    /// A paid service that needs a key.
+    Remote,
+    /// A server of one's own: free, and usually without a key.
+    Local,
+    /// Whatever the environment points to.
+    Either,
+}
+
+use Locality::{Either, Local, Remote};
+
+const fn row(
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+    urls: &'static [&'static str],
+    locality: Locality,
+) -> Provider {
+    Provider { name, base_url, keys, urls, locality }
+}
+
+const PROVIDERS: &[Provider] = &[
+    row(
+        "openai",
+        "https://api.openai.com/v1",
+        &["OPENAI_API_KEY"],
+        &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        Remote,
+    ),
+    row("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
+    row("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], &[], Remote),
+    row("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["DEEPSEEK_BASE_URL"], Remote),
+    row(
+        "qwen",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        &["DASHSCOPE_API_KEY", "QWEN_API_KEY"],
+        &["DASHSCOPE_BASE_URL", "QWEN_BASE_URL"],
+        Remote,
+    ),
+    row("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &["MISTRAL_BASE_URL"], Remote),
+    row("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &["GROQ_BASE_URL"], Remote),
+    row("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &["TOGETHER_BASE_URL"], Remote),
+    row(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        &["OPENROUTER_API_KEY"],
+        &["OPENROUTER_BASE_URL"],
+        Remote,
+    ),
+    row("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["XAI_BASE_URL"], Remote),
+    row(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        &["GEMINI_BASE_URL"],
+        Remote,
+    ),
+    row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"], Local),
+    row("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], &["LLAMACPP_BASE_URL"], Local),
+    row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"], Local),
+    row("compatible", "", &["OPENAI_API_KEY"], &["OPENAI_BASE_URL"], Either),
+];
+
+impl Provider {
+    /// All that are known.
+    #[must_use]
+    pub const fn all() -> &'static [Self] {
+        PROVIDERS
+    }
+
+    /// The provider called `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PROVIDERS.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
+    }
+
+    /// What it is called in `provider:model`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it is a server of one's own, which costs nothing.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.locality == Local
+    }
+
+    /// The environment variables that may hold its key; the first that is set counts.
+    #[must_use]
+    pub const fn key_variables(&self) -> &'static [&'static str] {
+        self.keys
+    }
+
+    /// The environment variables that may hold another address for it; the first that is set counts.
+    #[must_use]
+    pub const fn url_variables(&self) -> &'static [&'static str] {
+        self.urls
+    }
+
+    /// How to reach it, with addresses and keys out of `env`.
+    ///
+    /// # Errors
+    /// When it has no address of its own and `env` gives none.
+    pub fn config(&self, env: &Env) -> Result<Config, ModelError> {
+        let given = self.urls.iter().find_map(|name| env.get(name));
+        let moved = given.is_some();
+        let base_url = match given {
+            Some(host) if self.name == "ollama" => ollama_url(&host),
+            Some(url) => url,
+            None if self.base_url.is_empty() => return Err(self.no_address()),
+            None => self.base_url.to_owned(),
+        };
+        let found = self.keys.iter().find_map(|name| Some((*name, Key::new(&env.get(name)?)?)));
+        let (from, key) = found.unzip();
+        let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
+        Ok(Config {
+            provider: self.name.to_owned(),
+            key,
+            key_variables: names.iter().map(|&name| name.to_owned()).collect(),
+            // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
+            needs_key: self.locality == Remote && !moved,
+            // Its API refuses fields that it does not know, and reports usage without being asked.
+            stream_usage: self.name != "mistral",
+            ..Config::new(base_url)
+        })
+    }
+
+    fn no_address(&self) -> ModelError {
+        let names: Vec<String> = self.urls.iter().map(|name| format!("`{name}`")).collect();
+        let message =
+            format!("the provider `{}` has no address: {} is not set", self.name, names.join(" or "));
+        ModelError::new(ModelErrorKind::Config, self.name, message)
+            .hint("set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`")
+    }
+}
+
+/// What `OLLAMA_HOST` says, as an address to reach it at. It is made for the server: it may lack the scheme and the
+/// port, and the host may be the one that listens on all interfaces.
+fn ollama_url(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
+            (name, Some(port))
+        }
+        _ => (authority.trim_end_matches(':'), None),
+    };
+    let name = match name {
+        "" | "0.0.0.0" | "[::]" | "::" => "127.0.0.1",
+        name => name,
+    };
+    let port = match (port, host.contains("://"), scheme) {
+        (Some(port), ..) => format!(":{port}"),
+        (None, true, "https" | "http") => String::new(),
+        _ => ":11434".to_owned(),
+    };
+    let path = if path.is_empty() { "v1" } else { path };
+    format!("{scheme}://{name}{port}/{path}")
+}
+
+/// Splits `provider:model` or `provider/model` into a known provider and a model's name.
+///
+/// # Errors
+/// When there is no provider in it, or none that is known; the error suggests what may have been meant.
+pub(crate) fn parse_spec<'a>(
+    spec: &'a str,
+    is_known: impl Fn(&str) -> bool,
+    names: &[&str],
+) -> Result<(&'a str, &'a str), ModelError> {
+    let fail = |message: String, hint: String| {
+        Err(ModelError::new(ModelErrorKind::Config, spec, message).hint(hint))
+    };
+    let list = || format!("known providers: {}", names.join(", "));
+    let Some((name, model)) = spec.trim().split_once([':', '/']) else {
+        let hint = match known_model(spec) {
+            Some(provider) => format!("write `{provider}:{spec}`"),
+            None => format!("write `provider:model`, such as `openai:gpt-4o-mini`; {}", list()),
+        };
+        return fail("the model's name has no provider".to_owned(), hint);
+    };
+    if !is_known(name) {
+        let hint = match closest(name, names) {
+            Some(close) => format!("did you mean `{close}:{model}`? {}", list()),
+            None => format!("{}; for a local model write `ollama:{spec}`", list()),
+        };
+        return fail(format!("there is no provider `{name}`"), hint);
+    }
+    if model.trim().is_empty() {
+        return fail(
+            format!("`{name}` is a provider without a model"),
+            format!("write `{name}:` and the model's name"),
+        );
+    }
+    Ok((name, model.trim()))
+}
+
+/// The provider whose price list has `model`.
+fn known_model(model: &str) -> Option<&'static str> {
+    let listed = |provider: &&Provider| {
+        !provider.is_local() && crate::price::list_price(provider.name, model).is_some()
+    };
+    PROVIDERS.iter().find(listed).map(Provider::name)
+}
+
+/// The name that differs in the fewest letters, if they are few.
+fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let name: Vec<char> = name.to_ascii_lowercase().chars().take(40).collect();
+    let distances = names.iter().map(|other| (distance(&name, other), *other));
+    distances
+        .min()
+        .filter(|(distance, other)| *distance <= 2 && *distance * 2 < other.len())
+        .map(|(_, other)| other)
+}
+
+/// How many letters have to be added, dropped or changed.
+fn distance(a: &[char], b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (i, cb) in b.chars().enumerate() {
+        let mut diagonal = std::mem::replace(row.first_mut().unwrap_or(&mut 0), i + 1);
+        let mut left = i + 1;
+        for (ca, cell) in a.iter().zip(row.iter_mut().skip(1)) {
+            let changed = diagonal + usize::from(*ca != cb);
+            diagonal = *cell;
+            *cell = changed.min(left + 1).min(diagonal + 1);
+            left = *cell;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "provider_tests.rs"]
+mod tests;

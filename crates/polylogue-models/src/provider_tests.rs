@@ -1,0 +1,118 @@
+use polylogue_core::Model;
+
+use super::*;
+use crate::{Endpoint, Models};
+
+fn base_url(name: &str, vars: &[(&str, &str)]) -> String {
+    Provider::find(name).unwrap().config(&Env::of(vars.iter().copied())).unwrap().base_url
+}
+
+#[test]
+fn every_provider_has_an_address_that_can_be_used() {
+    for provider in Provider::all() {
+        let env = Env::of([("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]);
+        let config = provider.config(&env).unwrap();
+        assert_eq!(
+            config.needs_key,
+            provider.locality == Remote && provider.name != "openai",
+            "{}",
+            provider.name
+        );
+        let endpoint = Endpoint::new(config).unwrap();
+        assert_eq!(endpoint.model("m").name(), format!("{}:m", provider.name));
+    }
+    let error = Provider::find("compatible").unwrap().config(&Env::default()).unwrap_err();
+    assert!(error.message.contains("`OPENAI_BASE_URL` is not set"), "{error}");
+}
+
+#[test]
+fn the_environment_gives_addresses_and_keys() {
+    assert_eq!(base_url("openai", &[]), "https://api.openai.com/v1");
+    assert_eq!(base_url("openai", &[("OPENAI_BASE_URL", "http://x/v1")]), "http://x/v1");
+    let provider = Provider::find("gemini").unwrap();
+    let env = Env::of([("GOOGLE_API_KEY", "key-from-google"), ("GEMINI_API_KEY", " ")]);
+    let config = provider.config(&env).unwrap();
+    assert_eq!(config.key, Key::new("key-from-google"));
+    assert_eq!(config.key_variables, ["GOOGLE_API_KEY"]);
+    let config = provider.config(&Env::default()).unwrap();
+    assert_eq!((config.key, config.key_variables.len()), (None, 2));
+}
+
+#[test]
+fn the_host_of_ollama_is_understood_in_every_form() {
+    for (host, expected) in [
+        ("127.0.0.1:1234", "http://127.0.0.1:1234/v1"),
+        ("gpu", "http://gpu:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        (":9999", "http://127.0.0.1:9999/v1"),
+        ("http://gpu:1/", "http://gpu:1/v1"),
+        ("https://gpu.example.com", "https://gpu.example.com/v1"),
+        ("[::1]:5", "http://[::1]:5/v1"),
+        ("[::]", "http://127.0.0.1:11434/v1"),
+        ("https://gpu.example.com/ollama/v1", "https://gpu.example.com/ollama/v1"),
+    ] {
+        assert_eq!(base_url("ollama", &[("OLLAMA_HOST", host)]), expected, "{host}");
+    }
+}
+
+#[test]
+fn names_are_split_at_the_provider_and_the_model_keeps_its_own_marks() {
+    let models = Models::new(Env::default());
+    for (spec, name) in [
+        ("openai:gpt-4o", "openai:gpt-4o"),
+        ("openai/gpt-4o", "openai:gpt-4o"),
+        ("OpenAI:gpt-4o", "openai:gpt-4o"),
+        ("ollama:llama3.2:3b", "ollama:llama3.2:3b"),
+        ("ollama/llama3.2:3b", "ollama:llama3.2:3b"),
+        ("openrouter/meta-llama/llama-3:free", "openrouter:meta-llama/llama-3:free"),
+        (" vllm: Qwen/Qwen3-8B ", "vllm:Qwen/Qwen3-8B"),
+    ] {
+        assert_eq!(models.model(spec).unwrap().name(), name);
+    }
+}
+
+#[test]
+fn wrong_names_are_refused_with_what_may_have_been_meant() {
+    let models = Models::new(Env::default());
+    for (spec, message, hint) in [
+        ("opnai:gpt-4o", "there is no provider `opnai`", "did you mean `openai:gpt-4o`?"),
+        ("llama3.2:3b", "there is no provider `llama3.2`", "write `ollama:llama3.2:3b`"),
+        ("gpt-4o-mini", "has no provider", "write `openai:gpt-4o-mini`"),
+        ("whatever", "has no provider", "known providers: openai, ollama, "),
+        ("openai:", "without a model", "write `openai:`"),
+        ("", "has no provider", "write `provider:model`"),
+        ("compatible:m", "`OPENAI_BASE_URL` is not set", "base URL"),
+    ] {
+        let error = models.model(spec).unwrap_err();
+        assert!(error.message.contains(message), "{spec}: {error}");
+        assert!(error.hint.as_ref().unwrap().contains(hint), "{spec}: {:?}", error.hint);
+        assert_eq!(error.kind, ModelErrorKind::Config);
+    }
+}
+
+#[test]
+fn providers_of_ones_own_are_found_and_replace_known_ones() {
+    let models = Models::new(Env::default());
+    let house = Config { provider: "house".into(), ..Config::new("http://127.0.0.1:1/v1") };
+    models.define(house).unwrap();
+    assert_eq!(models.model("house:m").unwrap().name(), "house:m");
+    let error = models.model("hous:m").unwrap_err();
+    assert!(error.hint.unwrap().contains("did you mean `house:m`?"));
+    let config = models.config("groq").unwrap();
+    assert_eq!(config.base_url, "https://api.groq.com/openai/v1");
+    models.define(Config { base_url: "http://127.0.0.1:2/v1".into(), ..config }).unwrap();
+    let debug = format!("{:?}", models.model("groq:m").unwrap());
+    assert!(debug.contains("http://127.0.0.1:2/v1"), "{debug}");
+    assert!(models.config("nobody").is_err());
+}
+
+#[test]
+fn addresses_that_cannot_be_used_are_refused() {
+    for bad in ["", "127.0.0.1:8000/v1", "ftp://x/v1", "http://"] {
+        let error = Endpoint::new(Config::new(bad)).unwrap_err();
+        assert!(error.message.contains("base URL"), "{bad}: {error}");
+    }
+    let config = Config { key: Key::new("sk-two\nlines"), ..Config::new("http://127.0.0.1:1/v1") };
+    let error = Endpoint::new(config).unwrap_err();
+    assert!(error.message.contains("the key has characters") && !error.message.contains("two"), "{error}");
+}

@@ -1,0 +1,197 @@
+//! When to try again, and how long to wait before.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// How often and for how long a failed call is tried again.
+///
+/// Waits grow exponentially and are drawn at random from zero to their bound ("full jitter"), so that agents that
+/// failed together do not come back together. A provider's `Retry-After` is honoured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retries {
+    /// How often a call is tried at most, the first time included. 1 means no retries; 0 counts as 1.
+    pub attempts: u32,
+    /// How long after the first attempt began another may begin.
+    pub within: Duration,
+    /// The bound of the first wait; it doubles with every attempt.
+    pub first_wait: Duration,
+    /// The longest wait. A provider that asks for a longer one is not waited for.
+    pub max_wait: Duration,
+    /// Where randomness starts; `None` takes the clock.
+    pub seed: Option<u64>,
+}
+
+impl Default for Retries {
+    /// 5 attempts within 5 minutes, waits of up to 0.5, 1, 2 and 4 seconds, or up to 60 if the provider says so.
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            within: Duration::from_secs(300),
+            first_wait: Duration::from_millis(500),
+            max_wait: Duration::from_secs(60),
+            seed: None,
+        }
+    }
+}
+
+impl Retries {
+    /// No retries.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { attempts: 1, ..Self::default() }
+    }
+}
+
+/// Random numbers for waits, shared by all calls of an endpoint. SplitMix64 (Steele, Lea, Flood 2014) over a counter,
+/// which needs no lock.
+#[derive(Debug)]
+pub(crate) struct Jitter(AtomicU64);
+
+impl Jitter {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    pub(crate) fn new(seed: Option<u64>) -> Self {
+        let clock = || {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            since.as_secs() ^ u64::from(since.subsec_nanos()).rotate_left(32)
+        };
+        Self(AtomicU64::new(seed.unwrap_or_else(clock)))
+    }
+
+    /// A random duration from zero to `bound`.
+    fn up_to(&self, bound: Duration) -> Duration {
+        let mut z = self.0.fetch_add(Self::STEP, Ordering::Relaxed).wrapping_add(Self::STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        let fraction = f64::from(u32::try_from(z >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+        bound.mul_f64(fraction)
+    }
+}
+
+/// The attempts of one call.
+#[derive(Debug)]
+pub(crate) struct Attempts<'a> {
+    policy: &'a Retries,
+    jitter: &'a Jitter,
+    begun: Instant,
+    made: u32,
+}
+
+/// Why a call is not tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// It was tried often enough.
+    Attempts(u32),
+    /// The time for retries is over.
+    Time(Duration),
+    /// The provider wants a longer wait than is allowed.
+    Wait { asked: Duration, allowed: Duration },
+}
+
+impl<'a> Attempts<'a> {
+    pub(crate) fn begin(policy: &'a Retries, jitter: &'a Jitter) -> Self {
+        Self { policy, jitter, begun: Instant::now(), made: 1 }
+    }
+
+    /// How long to wait before the next attempt, if there is one. `asked` is what the provider asks for.
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, GivenUp> {
+        let Retries { attempts, within, first_wait, max_wait, .. } = *self.policy;
+        if self.made >= attempts {
+            return Err(GivenUp::Attempts(self.made));
+        }
+        let doubled = first_wait.saturating_mul(2_u32.saturating_pow(self.made - 1));
+        let wait = match asked {
+            Some(asked) if asked > max_wait => return Err(GivenUp::Wait { asked, allowed: max_wait }),
+            // A little on top, so that agents that were told the same do not come back together.
+            Some(asked) => asked + self.jitter.up_to(first_wait.min(asked)),
+            None => self.jitter.up_to(doubled.min(max_wait)),
+        };
+        if self.begun.elapsed().saturating_add(wait) > within {
+            return Err(GivenUp::Time(within));
+        }
+        self.made += 1;
+        Ok(wait)
+    }
+}
+
+/// What a `Retry-After` header asks for: seconds, or a date. A date in the past asks for nothing.
+pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(header).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Retries {
+        Retries { seed: Some(7), ..Retries::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_grow_are_bounded_and_are_the_same_for_the_same_seed() {
+        let waits = |seed| {
+            let jitter = Jitter::new(Some(seed));
+            let policy = Retries { attempts: 12, within: Duration::from_secs(3600), ..policy() };
+            let mut attempts = Attempts::begin(&policy, &jitter);
+            std::iter::from_fn(|| attempts.next(None).ok()).collect::<Vec<_>>()
+        };
+        let drawn = waits(7);
+        assert_eq!(drawn.len(), 11);
+        for (index, wait) in drawn.iter().enumerate() {
+            let bound = Duration::from_millis(500 << index).min(Duration::from_secs(60));
+            assert!(*wait <= bound, "{index}: {wait:?}");
+        }
+        assert_eq!(drawn, waits(7));
+        assert_ne!(drawn, waits(8));
+        let total: Duration = (0..200).flat_map(waits).filter(|wait| *wait > Duration::from_secs(30)).sum();
+        assert!(total > Duration::from_secs(3600), "waits spread over their whole range");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_are_bounded_in_count_and_in_time() {
+        let (policy, jitter) = (policy(), Jitter::new(Some(1)));
+        let mut attempts = Attempts::begin(&policy, &jitter);
+        for _ in 1..5 {
+            attempts.next(None).unwrap();
+        }
+        assert_eq!(attempts.next(None), Err(GivenUp::Attempts(5)));
+
+        let mut attempts = Attempts::begin(&policy, &jitter);
+        tokio::time::advance(Duration::from_secs(280)).await;
+        assert_eq!(attempts.next(Some(Duration::from_secs(30))), Err(GivenUp::Time(policy.within)));
+        assert!(attempts.next(Some(Duration::from_secs(10))).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_provider_asks_for_is_honoured_or_refused() {
+        let (policy, jitter) = (policy(), Jitter::new(Some(1)));
+        let mut attempts = Attempts::begin(&policy, &jitter);
+        let wait = attempts.next(Some(Duration::from_secs(20))).unwrap();
+        assert!((20.0..=20.5).contains(&wait.as_secs_f64()), "{wait:?}");
+        assert_eq!(attempts.next(Some(Duration::ZERO)), Ok(Duration::ZERO));
+        let (asked, allowed) = (Duration::from_secs(61), Duration::from_secs(60));
+        assert_eq!(attempts.next(Some(asked)), Err(GivenUp::Wait { asked, allowed }));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let after = |header| retry_after(header, now);
+        assert_eq!(after(" 20 "), Some(Duration::from_secs(20)));
+        assert_eq!(after("1.5"), Some(Duration::from_millis(1500)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(after("Sunday, 06-Nov-94 08:49:47 GMT"), Some(Duration::from_secs(10)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        for nonsense in ["", "soon", "-1", "NaN", "1e400"] {
+            assert_eq!(after(nonsense), None, "{nonsense}");
+        }
+    }
+}
