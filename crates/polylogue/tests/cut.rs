@@ -1,4 +1,5 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use polylogue::stop::{max_turns, says};
 use polylogue::{

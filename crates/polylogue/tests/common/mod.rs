@@ -1,0 +1,75 @@
+//! What the tests of this crate share.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::sync::Arc;
+
+use polylogue::{
+    AnyStore, Body, Call, Cue, Digest, Event, Finish, Log, LogId, Message, Meta, Money, Name, Opening,
+    Outcome, Part, Path, Sample, Timestamp, Transcript, Usage,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub(crate) fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+/// A log in a memory of its own, whose clock stands still.
+pub(crate) async fn log() -> Log {
+    log_in(AnyStore::new(Memory::default()), "test").await
+}
+
+pub(crate) async fn log_in(store: AnyStore, id: &str) -> Log {
+    Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap().clock(|| Timestamp(0))
+}
+
+/// A transcript of lines; the first is the opening. See [`talk_of`].
+pub(crate) fn talk(lines: &[(&str, &str)]) -> Transcript {
+    let lines: Vec<_> = lines.iter().map(|(who, text)| (*who, *text, "")).collect();
+    talk_of(&lines)
+}
+
+/// A transcript of lines: who, what, and what they thought. Each turn takes a second, uses 10 tokens and costs a cent; a
+/// line that begins with `!` calls that tool as well.
+pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
+    let (_, task, _) = lines[0];
+    let opening = Opening {
+        with: vec![name("A"), name("B")],
+        task: task.into(),
+        messages: vec![Message::text(name(lines[0].0), task)],
+    };
+    let mut bodies = vec![(0, Body::Opened(opening))];
+    for (turn, (who, text, thought)) in (1..).zip(&lines[1..]) {
+        bodies.extend(turn_of(turn, &name(who), text, thought).into_iter().map(|body| (turn * 1000, body)));
+    }
+    let event = |(seq, (time, body))| Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), body });
+    let events: Vec<_> = (0..).zip(bodies).map(event).collect();
+    Transcript::of(&Path::root(), &events).unwrap()
+}
+
+fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
+    let sample = Sample {
+        who: who.clone(),
+        model: "test:m".into(),
+        request: Digest::try_from("0".repeat(32)).unwrap(),
+        parts: vec![Part::text(text)],
+        finish: Finish::Stop,
+        usage: Usage { input: Some(6), output: Some(4), cached: None, reasoning: None },
+        cost: Some(Money::dollars(0.01)),
+    };
+    let mut bodies = vec![Body::Cued { cues: vec![Cue::to_all(who.clone())] }, Body::Sampled(sample)];
+    if let Some(tool) = text.strip_prefix('!') {
+        let tool = tool.split(' ').next().unwrap().to_owned();
+        let id = format!("c{turn}");
+        let call = Call { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
+        bodies.push(Body::Called { who: who.clone(), call });
+        bodies.push(Body::Returned { who: who.clone(), id, outcome: Outcome::done("ok") });
+    }
+    let parts = vec![Part::Thought(thought.into()), Part::text(text)];
+    bodies.push(Body::Said(Message { parts, ..Message::text(who.clone(), "") }));
+    bodies
+}

@@ -1,0 +1,507 @@
+//! Runs that end, fail, are stopped, are watched and go on.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{log, log_in, name, script};
+use expect_test::{Expect, expect};
+use polylogue::stop::{max_turns, says};
+use polylogue::{
+    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Cue, Error, Fault, Function, GetHistory, Human,
+    Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step, Tool,
+    ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::print::transcript;
+use serde_json::{Value, json};
+
+fn assistant(who: &str, script: &Script) -> Assistant {
+    Assistant::new(who, AnyModel::new(script.model("test"))).unwrap()
+}
+
+fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
+    let chat = Chat::named("pair").with(assistant("A", script)).with(assistant("B", script));
+    chat.policy(until(stop, in_turn())).build().unwrap()
+}
+
+async fn printed(log: &Log) -> String {
+    let events: Vec<_> = log.events().await.iter().map(|event| (**event).clone()).collect();
+    transcript(&events)
+}
+
+async fn check(chat: &Chat, task: &str, expected: Expect) {
+    let mut log = log().await;
+    chat.run(&mut log, task).await.unwrap();
+    expected.assert_eq(&printed(&log).await);
+}
+
+#[tokio::test]
+async fn two_agents_speak_in_turn_until_a_text_is_said() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "DONE"}]"#);
+    let chat = pair(&script, says("DONE") | max_turns(9));
+    check(
+        &chat,
+        "count",
+        expect![[r#"
+            0 opened [A, B] "count" | user: count
+            1 cue A
+            2 A samples script:test (stop, $0.0000): one
+            3 A says: one
+            4 cue B
+            5 B samples script:test (stop, $0.0000): two
+            6 B says: two
+            7 cue A
+            8 A samples script:test (stop, $0.0000): DONE
+            9 A says: DONE
+            10 closed (A said `DONE`): DONE
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_member_who_opens_the_chat_has_spoken() {
+    let script = script(r#"[{"B": "hello"}]"#);
+    let opening = |task: &str| vec![Message::text(Name::new("A").unwrap(), task)];
+    let chat =
+        Chat::named("pair").with(assistant("A", &script)).with(assistant("B", &script)).opening(opening);
+    let chat = chat.policy(until(max_turns(1), in_turn())).build().unwrap();
+    check(
+        &chat,
+        "hi",
+        expect![[r#"
+            0 opened [A, B] "hi" | A: hi
+            1 cue B
+            2 B samples script:test (stop, $0.0000): hello
+            3 B says: hello
+            4 closed (the limit of 1 turns): hello
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_chat_without_an_end_meets_its_cap() {
+    let parrot = Function::new("P", |turn| Ok(Act::say(turn.transcript().turns().to_string()))).unwrap();
+    let chat = Chat::named("solo").with(parrot).policy(in_turn()).build().unwrap();
+    let status = chat.run(&mut log().await, "go").await.unwrap();
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Turns { limit: Chat::DEFAULT_CAP }, summary: "99".into() }
+    );
+}
+
+#[tokio::test]
+async fn a_policy_that_never_ends_aside_is_a_bug_and_ends() {
+    let echo = Function::new("E", |_| Ok(Act::say("x"))).unwrap();
+    let policy = |_: &Transcript| Step::Cue(Cue::aside(Name::new("E").unwrap(), "again"));
+    let chat = Chat::named("solo").with(echo).policy(policy).cap(2).build().unwrap();
+    let error = chat.run(&mut log().await, "go").await.unwrap_err();
+    assert_eq!(
+        (error.fault(), error.to_string().as_str()),
+        (Fault::Bug, "the policy of `solo` goes on and on aside")
+    );
+}
+
+#[test]
+fn bad_definitions_are_refused_with_a_clear_error() {
+    let f = |name: &str| Function::new(name, |_| Ok(Act::Pass)).unwrap();
+    let error = |chat: polylogue::ChatBuilder| chat.build().unwrap_err().to_string();
+    assert_eq!(
+        error(Chat::named("c").with(f("A")).with(f("A")).policy(in_turn())),
+        "two agents of `c` are named `A`"
+    );
+    assert_eq!(error(Chat::named("c").policy(in_turn())), "`c` has no members");
+    assert_eq!(error(Chat::named("c").with(f("A"))), "`c` has no policy");
+    assert!(error(Chat::named("c").with(f("user")).policy(in_turn())).contains("whoever gives the task"));
+    let bad = Chat::named("my chat").with(f("A")).policy(in_turn()).build().unwrap_err();
+    assert_eq!(bad.hint().as_deref(), Some("use `my_chat`"));
+}
+
+#[tokio::test]
+async fn a_policy_that_cues_a_stranger_is_told_of() {
+    let policy = |_: &Transcript| Step::Cue(Cue::to_all(Name::new("Nobody").unwrap()));
+    let chat =
+        Chat::named("c").with(Function::new("A", |_| Ok(Act::Pass)).unwrap()).policy(policy).build().unwrap();
+    let error = chat.run(&mut log().await, "go").await.unwrap_err().to_string();
+    assert_eq!(error, "the policy of `c` gives a turn to `Nobody`, who is no participant");
+}
+
+#[tokio::test]
+async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
+    let store = AnyStore::new(Memory::default());
+    let broken = script(r#"[{"A": "one"}, {"B": {"error": {"status": 503, "message": "overloaded"}}}]"#);
+    let mut log = log_in(store.clone(), "x").await;
+    let error = pair(&broken, max_turns(2)).run(&mut log, "go").await.unwrap_err();
+    assert_eq!(error.fault(), Fault::Provider);
+    assert!(printed(&log).await.contains("B fails"), "{}", printed(&log).await);
+    log.release().await.unwrap();
+
+    let mended = script(r#"[{"A": "one"}, {"B": "two"}]"#);
+    let mut log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
+    let status = pair(&mended, max_turns(2)).resume(&mut log).await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "two".into() });
+}
+
+#[tokio::test]
+async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_can_be_raised() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
+    let chat = || Chat::named("house").with(pair(&script, max_turns(4))).policy(once_each()).build().unwrap();
+    let mut log = log().await.limits(Limits { calls: 2, ..Limits::default() });
+    let status = chat().run(&mut log, "go").await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Calls { limit: 2 }, summary: "go".into() });
+    log.reopen().await.unwrap();
+    let mut log = log.limits(Limits { calls: 9, ..Limits::default() });
+    let status = chat().resume(&mut log).await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Finished, summary: "four".into() });
+    assert_eq!(log.spent().await.calls, 4, "no call was made twice");
+}
+
+#[tokio::test]
+async fn chats_are_nested_no_deeper_than_the_limit() {
+    let script = script(r#"[{"A": "one"}]"#);
+    let mut chat = Chat::named("c0").with(assistant("A", &script)).policy(once_each()).build().unwrap();
+    for depth in 1..4 {
+        chat = Chat::named(&format!("c{depth}")).with(chat).policy(once_each()).build().unwrap();
+    }
+    let mut log = log().await.limits(Limits { depth: 2, ..Limits::default() });
+    let status = chat.run(&mut log, "go").await.unwrap();
+    assert!(matches!(status, Status::Closed { reason: Reason::Depth { limit: 2 }, .. }), "{status:?}");
+}
+
+struct Metered(Option<Money>);
+
+impl polylogue::Model for Metered {
+    fn name(&self) -> &str {
+        "test:metered"
+    }
+    async fn complete(
+        &self,
+        _: &polylogue::Request<'_>,
+        _: &mut dyn polylogue::Deltas,
+    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        Ok(polylogue::Reply::text("word"))
+    }
+    fn cost(&self, _: &polylogue::Usage) -> Option<Money> {
+        self.0
+    }
+}
+
+async fn under_budget(cost: Option<Money>) -> (Status, u64) {
+    let agent = Assistant::new("A", AnyModel::new(Metered(cost))).unwrap();
+    let chat = Chat::named("c").with(agent).policy(in_turn()).build().unwrap();
+    let mut log = log().await.limits(Limits { cost: Some(Money::dollars(0.10)), ..Limits::default() });
+    let status = chat.run(&mut log, "go").await.unwrap();
+    (status, log.spent().await.calls)
+}
+
+#[tokio::test]
+async fn a_budget_is_held() {
+    let (status, calls) = under_budget(Some(Money::dollars(0.04))).await;
+    let (limit, spent) = (Money::dollars(0.10), Money::dollars(0.12));
+    assert_eq!(
+        (status, calls),
+        (Status::Closed { reason: Reason::Cost { limit, spent }, summary: "word".into() }, 3)
+    );
+}
+
+#[tokio::test]
+async fn under_a_budget_a_call_of_unknown_cost_is_the_last() {
+    let (status, calls) = under_budget(None).await;
+    let reason = Reason::Unpriced { model: "test:metered".into() };
+    assert_eq!((status, calls), (Status::Closed { reason, summary: "word".into() }, 1));
+}
+
+#[tokio::test]
+async fn a_run_stopped_after_its_step_goes_on_later() {
+    let script = script(r#"[{"A": {"say": "one", "delay_ms": 20}}, {"B": "two"}]"#);
+    let chat = pair(&script, max_turns(2));
+    let mut log = log().await;
+    log.halt().after_step();
+    assert_eq!(chat.run(&mut log, "go").await.unwrap(), Status::Halted);
+    log.halt().clear();
+    let halt = log.halt();
+    let stop = async {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        halt.after_step();
+    };
+    let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
+    assert_eq!(status.unwrap(), Status::Halted);
+    assert!(printed(&log).await.ends_with("A says: one\n"), "the step was finished");
+    log.halt().clear();
+    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
+}
+
+#[tokio::test]
+async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
+    let script = script(r#"[{"A": {"say": "one", "delay_ms": 60000}}]"#);
+    let mut log = log().await;
+    let halt = log.halt();
+    let stop = async {
+        tokio::task::yield_now().await;
+        halt.now();
+    };
+    let chat = pair(&script, max_turns(1));
+    let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Halted);
+    assert!(printed(&log).await.ends_with("cue A\n"));
+    log.halt().clear();
+    let quick = common::script(r#"[{"A": "one"}]"#);
+    assert!(matches!(pair(&quick, max_turns(1)).resume(&mut log).await.unwrap(), Status::Closed { .. }));
+}
+
+/// A tool that keeps a tally outside the log, breaks down when told to, and can take for ever.
+struct Tally(ToolSpec, Arc<std::sync::atomic::AtomicU64>);
+
+impl Tally {
+    fn new(repeatable: bool) -> Self {
+        let (name, description) = ("tally".into(), "Counts.".into());
+        let parameters = json!({"type": "object"});
+        Self(ToolSpec { name, description, parameters, repeatable }, Arc::default())
+    }
+}
+
+impl Tool for Tally {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        match args.get("how").and_then(Value::as_str) {
+            Some("panic") => panic!("broken"),
+            Some("fail") => Err("out of ink".into()),
+            Some("hang") => std::future::pending().await,
+            _ => Ok(Outcome::done("counted")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_tool_does_every_call_is_answered() {
+    let script = script(
+        r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "panic"}}, {"tool": "tally", "args": {"how": "fail"}},
+            {"tool": "tally", "args": "{broken"}, {"tool": "no such\ntool!", "args": {}}, {"tool": "tally"}]}},
+            {"A": "well"}]"#,
+    );
+    let chat = Chat::named("c").with(assistant("A", &script).tool(Tally::new(false))).policy(once_each());
+    let mut log = log().await;
+    chat.build().unwrap().run(&mut log, "go").await.unwrap();
+    let outcomes: Vec<String> = log
+        .events()
+        .await
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Returned { id, outcome, .. } => Some(format!("{id}: {}", outcome.plain())),
+            _ => None,
+        })
+        .collect();
+    expect![[r#"
+        A-0-0: The tool `tally` broke down; this is a fault of the tool.
+        A-0-1: out of ink
+        A-0-2: The arguments of `tally` must be a JSON object; got: "{broken"
+        A-0-3: There is no tool `no_such_tool_`. There is `tally`.
+        A-0-4: counted"#]]
+    .assert_eq(&outcomes.join("\n"));
+}
+
+async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
+    let script = script(r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "hang"}}]}}, {"A": "well"}]"#);
+    let chat = |agent: Assistant| Chat::named("c").with(agent).policy(once_each()).build().unwrap();
+    let mut log = log().await;
+    let halt = log.halt();
+    let stop = async {
+        tokio::task::yield_now().await;
+        halt.now();
+    };
+    let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
+    let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Halted);
+    log.halt().clear();
+    let again = Tally::new(repeatable);
+    let tally = Arc::clone(&again.1);
+    chat(assistant("A", &script).tool(Quick(again))).resume(&mut log).await.unwrap();
+    (tally.load(std::sync::atomic::Ordering::Relaxed), printed(&log).await)
+}
+
+/// The same tool, which answers at once.
+struct Quick(Tally);
+
+impl Tool for Quick {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.0.call(json!({}), cx).await
+    }
+}
+
+#[tokio::test]
+async fn a_call_in_flight_is_repeated_only_if_its_tool_says_so() {
+    let (calls, log) = resumed_in_a_tool_call(true).await;
+    assert_eq!(calls, 1, "{log}");
+    assert!(log.contains("counted") && log.matches("A calls").count() == 1, "{log}");
+    let (calls, log) = resumed_in_a_tool_call(false).await;
+    assert_eq!(calls, 0, "{log}");
+    assert!(log.contains("outcome of this call is unknown"), "{log}");
+}
+
+#[tokio::test]
+async fn a_model_that_only_calls_tools_is_told_to_answer() {
+    let call = r#"{"A": {"say": "once more", "calls": [{"tool": "get_history"}]}}"#;
+    let script = script(&format!("[{call}, {call}, {call}]"));
+    let agent = assistant("A", &script).tool(GetHistory::default()).max_rounds(2);
+    let chat = Chat::named("c").with(agent).policy(once_each()).build().unwrap();
+    check(&chat, "go", expect![[r#"
+        0 opened [A] "go" | user: go
+        1 cue A
+        2 A samples script:test (calls, $0.0000): once more | call get_history {} #A-0-0
+        3 A calls get_history {} #A-0-0
+        4 A gets #A-0-0: user: go
+        5 A samples script:test (calls, $0.0000): once more | call get_history {} #A-1-0
+        6 A calls get_history {} #A-1-0
+        7 A gets #A-1-0: user: go
+        8 A is told: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
+        9 A samples script:test (calls, $0.0000): once more | call get_history {} #A-2-0
+        10 A says: once more
+        11 closed (everybody had their turn): once more
+    "#]])
+    .await;
+}
+
+#[tokio::test]
+async fn a_watcher_sees_events_and_pieces_in_order() {
+    let script = script(r#"[{"A": {"think": "well", "say": "one two", "pace": 10000}}]"#);
+    let mut log = log().await;
+    let mut watch = log.watch().await;
+    pair(&script, max_turns(1)).run(&mut log, "go").await.unwrap();
+    drop(log);
+    let mut seen = Vec::new();
+    while let Some(signal) = watch.next().await {
+        seen.push(match signal {
+            Signal::Event(event) => format!("{}", event.seq),
+            Signal::Delta { who, piece: Piece::Text(text), .. } => format!("{who}:{text}"),
+            Signal::Delta { piece: Piece::Thought(text), .. } => format!("({text})"),
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(seen, ["0", "1", "(well)", "A:one ", "A:two", "2", "3", "4"]);
+}
+
+#[tokio::test]
+async fn a_slow_watcher_never_slows_the_run_and_is_told_what_it_missed() {
+    let parrot = Function::new("P", |_| Ok(Act::say("x"))).unwrap();
+    let chat = Chat::named("solo").with(parrot).policy(in_turn()).cap(3000).build().unwrap();
+    let mut log = log().await;
+    let mut watch = log.watch().await;
+    chat.run(&mut log, "go").await.unwrap();
+    let Some(Signal::Missed { signals, seq: 0 }) = watch.next().await else { panic!("nothing was missed") };
+    let Some(Signal::Event(event)) = watch.next().await else { panic!("no event follows") };
+    assert_eq!(event.seq, signals, "what was missed can be read from the log");
+    assert_eq!(log.events().await[0].seq, 0);
+}
+
+#[tokio::test]
+async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
+    let script = script(r#"[{"A": "hello"}]"#);
+    let chat = Chat::named("desk").with(Human::new("Me").unwrap()).with(assistant("A", &script));
+    let chat = chat.policy(until(max_turns(2), in_turn())).build().unwrap();
+    let mut log = log().await;
+    let Status::Waiting(questions) = chat.run(&mut log, "go").await.unwrap() else {
+        panic!("waits for nobody")
+    };
+    let (at, question) = &questions[0];
+    assert!(question.text.contains("Me") && question.text.contains("exit"), "{question:?}");
+    assert_eq!(chat.resume(&mut log).await.unwrap(), Status::Waiting(questions.clone()), "still waiting");
+    assert!(log.answer(at, &name("A"), "hi").await.is_err(), "A asks nothing");
+    log.answer(at, &question.who, "hi").await.unwrap();
+    assert!(log.answer(at, &question.who, "again").await.is_err(), "it is answered");
+    let status = chat.resume(&mut log).await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "hello".into() });
+}
+
+#[tokio::test]
+async fn summaries_can_be_computed() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
+    let policy = summed_up(until(max_turns(2), in_turn()), |chat| format!("{} messages", chat.room_len()));
+    let chat = Chat::named("c").with(assistant("A", &script)).with(assistant("B", &script)).policy(policy);
+    let status = chat.build().unwrap().run(&mut log().await, "go").await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "3 messages".into() });
+}
+
+#[tokio::test]
+async fn a_log_belongs_to_one_chat() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
+    let mut log = log().await;
+    assert!(
+        pair(&script, max_turns(1)).resume(&mut log).await.unwrap_err().to_string().contains("has not begun")
+    );
+    pair(&script, max_turns(1)).run(&mut log, "go").await.unwrap();
+    assert!(
+        pair(&script, max_turns(1))
+            .run(&mut log, "go")
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("has begun already")
+    );
+    let other = Chat::named("c").with(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(once_each());
+    let error = other.build().unwrap().resume(&mut log).await.unwrap_err().to_string();
+    assert_eq!(error, "the log is not of `c`: it knows no `A`");
+}
+
+#[tokio::test]
+async fn a_run_dropped_half_way_goes_on_in_the_same_process() {
+    let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "delay_ms": 5}}]"#);
+    let chat = pair(&script, max_turns(2));
+    let mut log = log().await;
+    let limit = std::time::Duration::from_millis(1);
+    assert!(tokio::time::timeout(limit, chat.run(&mut log, "go")).await.is_err());
+    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
+    assert_eq!(log.spent().await.calls, 2);
+}
+
+#[tokio::test]
+async fn ids_that_a_model_uses_again_are_made_unique() {
+    let call = |id: &str| Part::Call(Call { id: id.into(), tool: "get_history".into(), args: json!({}) });
+    let replies = vec![vec![call("c"), call("c"), call("")], vec![call("c")], vec![Part::text("well")]];
+    let agent = Assistant::new("A", AnyModel::new(Replies(replies))).unwrap().tool(GetHistory::default());
+    let mut log = log().await;
+    Chat::named("c").with(agent).policy(once_each()).build().unwrap().run(&mut log, "go").await.unwrap();
+    let ids: Vec<String> = log
+        .events()
+        .await
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Called { call, .. } => Some(call.id.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["c", "c~2", "~2", "c~3"]);
+}
+
+/// Replies with raw parts, and checks every request.
+struct Replies(Vec<Vec<Part>>);
+
+impl polylogue::Model for Replies {
+    fn name(&self) -> &str {
+        "test:replies"
+    }
+    async fn complete(
+        &self,
+        request: &polylogue::Request<'_>,
+        _: &mut dyn polylogue::Deltas,
+    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        request.check().unwrap();
+        let parts = self.0[usize::try_from(request.origin.nth).unwrap()].clone();
+        Ok(polylogue::Reply { parts, ..polylogue::Reply::text("") })
+    }
+}
+
+#[test]
+fn errors_say_whose_fault_they_are() {
+    assert_eq!(Error::Config("x".into()).fault(), Fault::Config);
+    assert_eq!(Error::Limit(Reason::Calls { limit: 1 }).fault(), Fault::Limit);
+}

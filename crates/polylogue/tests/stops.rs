@@ -1,0 +1,167 @@
+//! What ends a chat, and what does not.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use common::{name, talk, talk_of};
+use polylogue::circles::Circles;
+use polylogue::stop::{self, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when};
+use polylogue::{Circle, Ending, Money, Reason};
+
+fn now(stop: impl Into<Stop>, lines: &[(&str, &str)]) -> Option<Reason> {
+    stop.into().now(&talk(lines))
+}
+
+fn mentioned(text: &str, by: &str) -> Option<Reason> {
+    Some(Reason::Mentioned { text: text.into(), by: name(by) })
+}
+
+#[test]
+fn text_ends_a_chat_when_it_is_said_and_never_because_of_the_task() {
+    assert_eq!(now(says("DONE"), &[("user", "say DONE")]), None);
+    assert_eq!(now(says("DONE"), &[("user", "x"), ("A", "we are DONE here")]), mentioned("DONE", "A"));
+    assert_eq!(now(says("DONE"), &[("user", "x"), ("A", "DONE"), ("B", "go on")]), None, "only news count");
+}
+
+#[test]
+fn a_whole_message_is_more_than_a_mention() {
+    assert_eq!(now(says("DONE").whole(), &[("user", "x"), ("A", "we are DONE here")]), None);
+    assert_eq!(now(says("DONE").whole(), &[("user", "x"), ("A", " DONE\n")]), mentioned("DONE", "A"));
+}
+
+#[test]
+fn only_those_named_can_end_a_chat_by_text() {
+    let stop = || says("DONE").by(name("B"));
+    assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), None);
+    assert_eq!(now(stop(), &[("user", "x"), ("B", "DONE")]), mentioned("DONE", "B"));
+}
+
+#[test]
+fn what_is_only_thought_is_not_said() {
+    let chat = talk_of(&[("user", "x", ""), ("A", "not yet", "DONE")]);
+    assert_eq!(Stop::from(says("DONE")).now(&chat), None);
+}
+
+#[test]
+fn regular_expressions_end_a_chat_and_bad_ones_are_refused() {
+    let stop = stop::matches(r"(?i)^score: \d+$", vec![name("A")]).unwrap();
+    assert_eq!(now(stop.clone(), &[("user", "x"), ("B", "Score: 3")]), None);
+    let matched = now(stop, &[("user", "x"), ("A", "Score: 3")]).unwrap();
+    assert_eq!(matched.to_string(), r"A's message matched `(?i)^score: \d+$`");
+    assert!(stop::matches("(", vec![]).is_err());
+}
+
+#[test]
+fn counts_end_a_chat() {
+    let lines = [("user", "x"), ("A", "1"), ("B", "2")];
+    assert_eq!(now(max_turns(2), &lines), Some(Reason::Turns { limit: 2 }));
+    assert_eq!(now(max_turns(3), &lines), None);
+    assert_eq!(now(max_messages(3), &lines), Some(Reason::Messages { limit: 3 }));
+    assert_eq!(now(max_messages(4), &lines), None);
+}
+
+#[test]
+fn tokens_money_and_time_end_a_chat() {
+    // Each turn of `talk` uses 10 tokens and a cent, and takes a second.
+    let lines = [("user", "x"), ("A", "1"), ("B", "2")];
+    assert_eq!(now(max_tokens(20), &lines), Some(Reason::Tokens { limit: 20, used: 20 }));
+    assert_eq!(now(max_tokens(21), &lines), None);
+    let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
+    assert_eq!(now(max_cost(limit), &lines), Some(Reason::Cost { limit, spent }));
+    assert_eq!(now(max_cost(limit), &lines).unwrap().ending(), Ending::Budget);
+    assert_eq!(now(max_time_ms(2000), &lines), Some(Reason::Time { limit_ms: 2000 }));
+    assert_eq!(now(max_time_ms(2001), &lines), None);
+}
+
+#[test]
+fn own_conditions_end_a_chat_by_name() {
+    let long = || when("long enough", |chat| chat.room_len() > 2);
+    assert_eq!(now(long(), &[("user", "x"), ("A", "1")]), None);
+    let reason = now(long(), &[("user", "x"), ("A", "1"), ("B", "2")]).unwrap();
+    assert_eq!(reason, Reason::Condition { name: "long enough".into() });
+}
+
+#[test]
+fn either_condition_ends_a_chat_and_the_first_given_is_the_reason() {
+    let stop = || says("DONE") | max_turns(1);
+    assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), mentioned("DONE", "A"));
+    assert_eq!(now(stop(), &[("user", "x"), ("A", "hm")]), Some(Reason::Turns { limit: 1 }));
+}
+
+#[test]
+fn both_conditions_end_a_chat_also_when_one_held_before() {
+    let stop = || says("A done") & says("B done");
+    let mut lines = vec![("user", "x"), ("A", "A done")];
+    assert_eq!(now(stop(), &lines), None);
+    lines.extend([("B", "hm"), ("A", "well"), ("B", "B done")]);
+    let reason = now(stop(), &lines).unwrap();
+    assert_eq!(reason.to_string(), "A said `A done`, and B said `B done`");
+    lines.push(("A", "more"));
+    assert_eq!(now(stop(), &lines), None, "something has to hold now");
+}
+
+fn circle(lines: &[(&str, &str)]) -> Option<Circle> {
+    match now(Circles::default(), lines) {
+        Some(Reason::Circling { pattern, evidence }) => {
+            assert!(!evidence.is_empty() && evidence.is_sorted(), "{evidence:?}");
+            Some(pattern)
+        }
+        None => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nearly_the_same_messages_again_and_again_are_a_circle() {
+    let round = [("A", "I fully agree with you, my friend!"), ("B", "And I agree with you as well.")];
+    let mut lines = vec![("user", "x")];
+    for _ in 0..3 {
+        lines.extend(round);
+    }
+    assert_eq!(circle(&lines), None, "said three times is repeated twice");
+    lines.extend(round);
+    assert_eq!(circle(&lines), Some(Circle::Repetition));
+}
+
+#[test]
+fn one_side_that_goes_on_is_no_circle() {
+    let numbers: Vec<String> = (0..20).map(|n| format!("The next number is {n}")).collect();
+    let mut lines = vec![("user", "x")];
+    for number in &numbers {
+        lines.extend([("A", number.as_str()), ("B", "Go on, please")]);
+        assert_eq!(circle(&lines), None);
+    }
+}
+
+#[test]
+fn taking_leave_for_ever_is_a_circle() {
+    let mut lines = vec![("user", "x"), ("A", "The result is 42.")];
+    lines.extend([("B", "Thanks a lot!"), ("A", "You're welcome, bye!"), ("B", "Goodbye!")]);
+    assert_eq!(circle(&lines), None);
+    lines.push(("A", "Take care, and have a nice day."));
+    assert_eq!(circle(&lines), Some(Circle::Farewells));
+}
+
+#[test]
+fn silence_is_a_circle() {
+    assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", "")]), None);
+    assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", ""), ("A", " \n")]), Some(Circle::Silence));
+}
+
+#[test]
+fn the_same_tool_call_again_and_again_is_a_circle() {
+    // A line that begins with `!` is a call of that tool, and is said as well.
+    let lines = [("user", "x"), ("A", "!look one"), ("A", "!look two"), ("A", "!look three")];
+    assert_eq!(circle(&lines[..3]), None);
+    assert_eq!(circle(&lines), Some(Circle::Calls));
+    let lines = [("user", "x"), ("A", "!look one"), ("B", "!look two"), ("A", "!look three")];
+    assert_eq!(circle(&lines), None, "by different agents");
+}
+
+#[test]
+fn circles_can_be_tuned_and_switched_off() {
+    let silent = [("user", "x"), ("A", ""), ("B", ""), ("A", "")];
+    assert_eq!(now(Circles { silence: 0, ..Circles::default() }, &silent), None);
+    assert_eq!(now(Circles { silence: 4, ..Circles::default() }, &silent), None);
+    assert!(now(Circles { silence: 3, ..Circles::default() }, &silent).is_some());
+}
