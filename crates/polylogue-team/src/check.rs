@@ -1,0 +1,91 @@
+//! What the schema cannot say: that names are there, once, and lead somewhere.
+//!
+//! The checks read the tree of nodes and not the finished team, so that they find their mistakes in the same run in
+//! which the reader finds its own.
+
+mod chats;
+mod names;
+mod script;
+
+use polylogue_core::Name;
+
+use crate::diagnostic::Report;
+use crate::yaml::Node;
+
+/// The parts of a team file that have names.
+struct Outline<'n> {
+    root: &'n Node,
+    /// The team's name, which the outermost chat has too.
+    team: &'n str,
+    members: Vec<Member<'n>>,
+}
+
+/// Somebody who can take part in a chat.
+struct Member<'n> {
+    name: &'n str,
+    kind: Kind,
+    node: &'n Node,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Agent,
+    Person,
+    Chat,
+    Team,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Agent => "agent",
+            Self::Person => "person",
+            Self::Chat => "chat",
+            Self::Team => "team",
+        })
+    }
+}
+
+impl<'n> Outline<'n> {
+    fn of(root: &'n Node) -> Self {
+        let agent = |node: &'n Node| {
+            let human = matches!(node.get("human").data, crate::yaml::Data::Bool(true));
+            (if human { Kind::Person } else { Kind::Agent }, node)
+        };
+        let agents = root.get("agents").items().iter().map(agent);
+        let chats = root.get("chats").items().iter().map(|node| (Kind::Chat, node));
+        let teams = root.get("teams").items().iter().map(|node| (Kind::Team, node));
+        let named =
+            |(kind, node): (Kind, &'n Node)| Some(Member { name: name(node.get("name"))?, kind, node });
+        let members = agents.chain(chats).chain(teams).filter_map(named).collect();
+        Self { root, team: name(root.get("name")).unwrap_or_default(), members }
+    }
+
+    fn member(&self, name: &str) -> Option<&Member<'n>> {
+        self.members.iter().find(|member| member.name == name)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'n str> + Clone {
+        self.members.iter().map(|member| member.name)
+    }
+
+    /// All chats with their names, the outermost first.
+    fn chats(&self) -> impl Iterator<Item = (&'n str, &'n Node)> {
+        let inner = self.members.iter().filter(|member| member.kind == Kind::Chat);
+        std::iter::once((self.team, self.root.get("chat")))
+            .chain(inner.map(|member| (member.name, member.node)))
+    }
+}
+
+/// The text of a node where a name has to be, if it is a legal one; the reader reports those that are not.
+fn name(node: &Node) -> Option<&str> {
+    node.text().filter(|text| Name::new(text).is_ok())
+}
+
+/// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names.
+pub(crate) fn check(root: &Node, voices: &[Name], report: &mut Report<'_>) {
+    let outline = Outline::of(root);
+    names::check(&outline, report);
+    chats::check(&outline, report);
+    script::check(&outline, voices, report);
+}

@@ -1,0 +1,54 @@
+//! Scripts: every step is of somebody who calls a model, and does something.
+
+use polylogue_core::Name;
+
+use super::{Kind, Outline};
+use crate::chat::summarizer;
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::yaml::{Data, Entry};
+
+pub(super) fn check(outline: &Outline<'_>, below: &[Name], report: &mut Report<'_>) {
+    let agents = outline.members.iter().filter(|member| member.kind == Kind::Agent);
+    let reflects = |(_, chat): &(&str, &crate::yaml::Node)| chat.get("summary").entry("reflect").is_some();
+    let summarizers: Vec<String> =
+        outline.chats().filter(reflects).map(|(name, _)| summarizer(name)).collect();
+    let voices: Vec<&str> = (agents.map(|member| member.name))
+        .chain(summarizers.iter().map(String::as_str))
+        .chain(below.iter().map(Name::as_str))
+        .collect();
+    for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {
+        if !voices.contains(&step.key.as_str()) {
+            check_stranger(outline, step, &voices, report);
+        }
+        check_reply(step, report);
+    }
+}
+
+fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &[&str], report: &mut Report<'_>) {
+    let who = &step.key;
+    match outline.member(who).map(|member| member.kind) {
+        Some(Kind::Person) => {
+            report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"))
+        }
+        Some(kind) => {
+            let hint = format!(
+                "give the steps to those who speak in it: {}",
+                suggest::listed(voices.iter().copied())
+            );
+            report.error_with_hint(&step.key_span, format!("`{who}` is a {kind} and calls no model"), hint);
+        }
+        None => {
+            let hint = suggest::hint(who, voices.iter().copied());
+            report.error_with_hint(&step.key_span, format!("no agent is called `{who}`"), hint);
+        }
+    }
+}
+
+fn check_reply(step: &Entry, report: &mut Report<'_>) {
+    let does = |key: &str| !step.value.get(key).is_null();
+    let is_map = matches!(&step.value.data, Data::Map(entries) if !entries.is_empty());
+    if is_map && !["say", "think", "calls", "error"].into_iter().any(does) {
+        report.error(&step.key_span, "this step needs one of `say`, `think`, `calls` and `error`");
+    }
+}

@@ -1,0 +1,285 @@
+//! What is wrong with a team file, and where.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::source::{Position, Source, Span};
+
+/// One thing that is wrong with a team file, or that is probably not meant.
+///
+/// It is displayed as plain text of several lines:
+///
+/// ```text
+/// error: unknown key `sytem`
+///   --> trading-bot.yaml:7:5
+///    |
+///  7 |     sytem: You are a trader
+///    |     ^^^^^
+/// hint: did you mean `system`?
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// Whether the file can be used in spite of it.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// The file, as it was named by whoever asked for it.
+    pub file: String,
+    /// Where in the file; `None` when it is about the file as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(
+        severity: Severity,
+        file: &str,
+        place: Option<Place>,
+        message: &str,
+        hint: Option<&str>,
+    ) -> Self {
+        let safe = |text: &str| text.chars().map(printable).collect::<String>();
+        Self { severity, message: safe(message), file: safe(file), place, hint: hint.map(safe) }
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, but something in it is probably not meant.
+    Warning,
+}
+
+/// A place in a file, with the line it is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1 in characters.
+    pub column: usize,
+    /// The line's text, cut to what is around the place when it is long; control characters are replaced.
+    pub text: String,
+    /// How many columns of a terminal stand before the place in `text`.
+    pub caret: usize,
+    /// How many columns of a terminal the place takes; at least 1.
+    pub width: usize,
+}
+
+impl Place {
+    /// The longest piece of a line that is shown, in characters.
+    const SHOWN: usize = 100;
+
+    fn new(source: &Source<'_>, span: &Span) -> Self {
+        let Position { line, column } = source.position(span.start);
+        let text = source.line(line);
+        let before = text.chars().take(column - 1).count();
+        // A long line is cut so that its place is seen with some text before it.
+        let skipped =
+            if text.chars().count() > Self::SHOWN { before.saturating_sub(Self::SHOWN / 3) } else { 0 };
+        let shown = |from: usize, count: usize| -> String {
+            text.chars().skip(from).take(count).map(printable).collect()
+        };
+        let marked = source.slice(span).lines().next().unwrap_or_default().chars().count().max(1);
+        let caret = shown(skipped, before - skipped).width();
+        let width = shown(before, marked.min((Self::SHOWN + skipped).saturating_sub(before))).width().max(1);
+        Self { line, column, text: shown(skipped, Self::SHOWN), caret, width }
+    }
+}
+
+/// A file may not speak to the terminal of whoever looks at its errors.
+fn printable(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.is_control() || c.width().is_none() => '\u{fffd}',
+        c => c,
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.severity, self.message)?;
+        match &self.place {
+            None => writeln!(f, " --> {}", self.file)?,
+            Some(Place { line, column, text, caret, width }) => {
+                let gutter = line.to_string().len();
+                writeln!(f, "{:gutter$}--> {}:{line}:{column}", "", self.file)?;
+                writeln!(f, "{:gutter$} |", "")?;
+                writeln!(f, "{line} | {text}")?;
+                writeln!(f, "{:gutter$} | {:caret$}{:^<width$}", "", "", "")?;
+            }
+        }
+        match &self.hint {
+            Some(hint) => writeln!(f, "hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that is wrong with a team file and the files it names, in the order of the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// All of them, errors and warnings.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// How many errors there are.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|place| (place.line, place.column)));
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// With a blank line between two.
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            let gap = if index > 0 { "\n" } else { "" };
+            write!(f, "{gap}{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// Collects what is wrong with one source.
+pub(crate) struct Report<'s> {
+    pub(crate) source: &'s Source<'s>,
+    found: Diagnostics,
+    /// How many were left out.
+    more: usize,
+}
+
+impl<'s> Report<'s> {
+    /// A file can be wrong in as many ways as it has lines; nobody reads more than this.
+    const MOST: usize = 100;
+
+    pub(crate) fn new(source: &'s Source<'s>) -> Self {
+        Self { source, found: Diagnostics::default(), more: 0 }
+    }
+
+    pub(crate) fn error(&mut self, span: &Span, message: impl Into<String>) {
+        self.add(Severity::Error, span, message.into(), None);
+    }
+
+    pub(crate) fn error_with_hint(
+        &mut self,
+        span: &Span,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.add(Severity::Error, span, message.into(), Some(hint.into()));
+    }
+
+    pub(crate) fn warning(&mut self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.add(Severity::Warning, span, message.into(), Some(hint.into()));
+    }
+
+    fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
+        if self.found.0.len() >= Self::MOST {
+            self.more += 1;
+            return;
+        }
+        let place = Some(Place::new(self.source, span));
+        let diagnostic = Diagnostic::new(severity, self.source.name, place, &message, hint.as_deref());
+        // What is reached twice through an alias is wrong once.
+        if !self.found.0.contains(&diagnostic) {
+            self.found.push(diagnostic);
+        }
+    }
+
+    /// Whether there is an error so far.
+    pub(crate) fn failed(&self) -> bool {
+        self.found.errors() > 0
+    }
+
+    /// What was found, in the order of the text.
+    pub(crate) fn finish(mut self) -> Diagnostics {
+        self.found.sort();
+        if self.more > 0 {
+            let message = format!("there is more: {} errors and warnings are not shown", self.more);
+            self.found.push(Diagnostic::new(Severity::Error, self.source.name, None, &message, None));
+        }
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, span: Span) -> String {
+        let source = Source::new("t.yaml", text);
+        let mut report = Report::new(&source);
+        report.error_with_hint(&span, "no", "yes");
+        report.finish().to_string()
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_place_whatever_stands_before_it() {
+        let text = "a: 1\n\t翻译: \u{1b}[31mx";
+        let at = text.find('x').unwrap();
+        assert_eq!(
+            shown(text, at..at + 1),
+            "error: no\n --> t.yaml:2:11\n  |\n2 |  翻译: \u{fffd}[31mx\n  |             ^\nhint: yes\n"
+        );
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_surroundings_are_shown() {
+        let text = format!("{}x{}", "a".repeat(5_000), "b".repeat(5_000));
+        let shown = shown(&text, 5_000..10_001);
+        assert!(shown.contains("t.yaml:1:5001"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 110), "{shown}");
+        assert!(shown.contains("axb"), "{shown}");
+    }
+}

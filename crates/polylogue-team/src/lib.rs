@@ -1,0 +1,64 @@
+//! Team files: agents, their chats and their limits, in one file of YAML (or JSON, its subset).
+//!
+//! [`load`] reads a file and the team files it names into a [`Team`], or says everything that is wrong with them, each
+//! with its place, its line and, where there is one, a suggestion:
+//!
+//! ```text
+//! error: there is no agent, chat or team `Stock_Tradr`
+//!   --> teams/trading-bot.yaml:31:17
+//!    |
+//! 31 | participants: [Stock_Tradr, Python_Programmer]
+//!    |                ^^^^^^^^^^^
+//! hint: did you mean `Stock_Trader`?
+//! ```
+//!
+//! A team is plain data. It is stored as JSON beside the conversation it runs, so that the conversation can be
+//! resumed when its file has changed or is gone:
+//!
+//! ```
+//! use polylogue_team::{Overrides, Team, parse};
+//!
+//! let text = "
+//! name: greeting
+//! vars: {style: friendly}
+//! agents:
+//!   - {name: Ann, system: 'You are {{style}}. The task: {{task}}'}
+//!   - {name: Bob}
+//! chat: {participants: [Ann, Bob], stop: {says: BYE, max_turns: 6}}
+//! ";
+//! let team = parse(text, "greeting.yaml", &Overrides::default())?.team;
+//! assert_eq!(team.agents[0].system.fill("say hello"), "You are friendly. The task: say hello");
+//!
+//! let stored = serde_json::to_value(&team)?;
+//! assert_eq!(serde_json::from_value::<Team>(stored)?, team);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The types are the one definition of the format. [`schema`] makes a JSON Schema of them for editors, and files are
+//! read by that same schema. The reference for people is `docs/team-file.md`.
+
+mod chat;
+mod check;
+mod diagnostic;
+mod load;
+mod reader;
+mod schema;
+mod script;
+mod source;
+mod suggest;
+mod team;
+mod text;
+mod vars;
+mod yaml;
+
+pub use chat::{
+    Brief, Chat, CircleLimits, Circles, InnerChat, Matches, Off, Opening, OpeningLine, Pattern, Reflect,
+    Says, Stop, Summary,
+};
+pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+pub use load::{Loaded, Overrides, TOOLS, load, parse};
+pub use schema::schema;
+pub use team::{
+    Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,
+};
+pub use text::{Names, Template};

@@ -1,0 +1,276 @@
+//! Files to teams, teams within teams included.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use polylogue_core::Name;
+use serde_json::Value;
+
+use crate::check;
+use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+use crate::reader::Reader;
+use crate::schema::schema;
+use crate::source::Source;
+use crate::suggest;
+use crate::team::Team;
+use crate::vars::{self, Vars};
+use crate::yaml::{self, Entry, Node};
+use file::{Files, NoFiles, OnDisk, Unreadable};
+
+/// The names of the built-in tools.
+pub const TOOLS: &[&str] = &["get_history"];
+
+/// How deep teams may be nested within teams.
+const DEEPEST: usize = 8;
+/// How many files a team may be made of. A file that is named twice counts twice.
+const MOST_FILES: usize = 64;
+
+/// What a caller puts in place of what a team file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Values of variables, which the file has to define.
+    pub vars: BTreeMap<String, String>,
+    /// The task. It is taken literally: braces in it mean nothing.
+    pub task: Option<String>,
+    /// The model of every agent, as `provider:model`; also of those with a model of their own, and of teams within
+    /// the team.
+    pub model: Option<String>,
+    /// Names of tools that agents may have besides [`TOOLS`].
+    pub tools: Vec<String>,
+}
+
+/// A team that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The team, with its variables filled in and the teams within it.
+    pub team: Team,
+    /// What is probably not meant.
+    pub warnings: Diagnostics,
+}
+
+/// Reads the team file at `path` and the files it names.
+///
+/// # Errors
+/// Everything that is wrong with the files, all at once: the file is missing, larger than 4 MiB, no UTF-8 or no YAML;
+/// keys, types and values that are none; names of nobody; teams that contain themselves.
+pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let path = path.as_ref();
+    let shown = path.display().to_string();
+    let alone = |message: String, hint: Option<&str>| {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.push(Diagnostic::new(Severity::Error, &shown, None, &message, hint));
+        diagnostics
+    };
+    let bytes = match OnDisk.read(path) {
+        Ok(bytes) => bytes,
+        Err(Unreadable { why, hint }) => {
+            return Err(alone(format!("the team file cannot be read: {why}"), hint.as_deref()));
+        }
+    };
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Loader::new(&OnDisk, overrides).outermost(text, &shown, OnDisk.identity(path)),
+        Err(error) => Err(file::not_utf8(&bytes, &error, &shown)),
+    }
+}
+
+/// Reads a team from the text of a file; errors call the file `file_name`. The text may name no further files.
+///
+/// # Errors
+/// Everything that is wrong with the text, all at once.
+///
+/// ```
+/// use polylogue_team::{Overrides, parse};
+/// let text = "
+/// name: greeting
+/// agents:
+///   - {name: Ann, sytem: You are Ann}
+/// chat: {participants: [Anne], stop: {max_turns: 2}}
+/// ";
+/// let errors = parse(text, "greeting.yaml", &Overrides::default()).unwrap_err();
+/// assert_eq!(errors.errors(), 2);
+/// assert_eq!(errors.to_string(), "\
+/// error: unknown key `sytem`
+///  --> greeting.yaml:4:17
+///   |
+/// 4 |   - {name: Ann, sytem: You are Ann}
+///   |                 ^^^^^
+/// hint: did you mean `system`?
+///
+/// error: there is no agent, chat or team `Anne`
+///  --> greeting.yaml:5:23
+///   |
+/// 5 | chat: {participants: [Anne], stop: {max_turns: 2}}
+///   |                       ^^^^
+/// hint: did you mean `Ann`?
+/// ");
+/// ```
+pub fn parse(text: &str, file_name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    Loader::new(&NoFiles, overrides).outermost(text, file_name, PathBuf::from(file_name))
+}
+
+/// Loads a file and the files it names.
+struct Loader<'a> {
+    files: &'a dyn Files,
+    overrides: &'a Overrides,
+    tools: Vec<&'a str>,
+    found: Diagnostics,
+    /// The files that are being read, each named by the one before: what they are, and what they are called.
+    around: Vec<(PathBuf, String)>,
+    count: usize,
+}
+
+impl<'a> Loader<'a> {
+    fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
+        let tools = TOOLS.iter().copied().chain(overrides.tools.iter().map(String::as_str)).collect();
+        Self { files, overrides, tools, found: Diagnostics::default(), around: Vec::new(), count: 0 }
+    }
+
+    fn outermost(mut self, text: &str, shown: &str, identity: PathBuf) -> Result<Loaded, Diagnostics> {
+        let team = self.file(text, shown, identity, &self.overrides.vars);
+        let Some(mut team) = team.filter(|_| self.found.errors() == 0) else { return Err(self.found) };
+        if let Some(task) = &self.overrides.task {
+            team.task = Some(task.clone());
+        }
+        if let Some(model) = &self.overrides.model {
+            team.use_model(model);
+        }
+        Ok(Loaded { team, warnings: self.found })
+    }
+
+    /// The team of one file; nothing when there is an error in it.
+    fn file(
+        &mut self,
+        text: &str,
+        shown: &str,
+        identity: PathBuf,
+        given: &BTreeMap<String, String>,
+    ) -> Option<Team> {
+        let source = Source::new(shown, text);
+        let mut report = Report::new(&source);
+        let root = yaml::parse(&mut report);
+        self.around.push((identity, shown.to_owned()));
+        let team = root.and_then(|root| self.team(&root, given, &mut report));
+        self.around.pop();
+        self.found.append(report.finish());
+        team
+    }
+
+    fn team(
+        &mut self,
+        root: &Node,
+        given: &BTreeMap<String, String>,
+        report: &mut Report<'_>,
+    ) -> Option<Team> {
+        let mut vars = variables(root, given, report);
+        let tools = std::mem::take(&mut self.tools);
+        let mut value = Reader { schema: schema(), vars: &mut vars, tools: &tools, report }.read(root);
+        self.tools = tools;
+        let teams = self.teams_within(root, report);
+        let voices: Vec<Name> = teams.iter().flatten().flat_map(Team::voices).collect();
+        check::check(root, &voices, report);
+        if report.failed() || teams.iter().any(Option::is_none) {
+            return None;
+        }
+        warn_of_unused(root, &vars, report);
+        put_teams(&mut value, teams);
+        // The reader has looked at everything that can go wrong here.
+        serde_json::from_value(value)
+            .map_err(|error| report.error(&root.span, format!("this is no team: {error}")))
+            .ok()
+    }
+
+    /// The teams that a file names, in its order; nothing for those with errors.
+    fn teams_within(&mut self, root: &Node, report: &mut Report<'_>) -> Vec<Option<Team>> {
+        let teams = root.get("teams").items().iter();
+        teams.map(|entry| self.team_within(entry.get("file"), report)).collect()
+    }
+
+    fn team_within(&mut self, file: &Node, report: &mut Report<'_>) -> Option<Team> {
+        let named = file.text().filter(|named| !named.is_empty())?;
+        let (_, shown) = self.around.last()?;
+        let path = Path::new(shown).parent().unwrap_or(Path::new("")).join(named);
+        let identity = self.files.identity(&path);
+        if let Some(message) = self.refusal(&identity, &path) {
+            report.error(&file.span, message);
+            return None;
+        }
+        self.count += 1;
+        let bytes = match self.files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(Unreadable { why, hint }) => {
+                let message = format!("the team file `{named}` cannot be read: {why}");
+                match hint {
+                    Some(hint) => report.error_with_hint(&file.span, message, hint),
+                    None => report.error(&file.span, message),
+                }
+                return None;
+            }
+        };
+        let shown = path.display().to_string();
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => self.file(text, &shown, identity, &BTreeMap::new()),
+            Err(error) => {
+                self.found.append(file::not_utf8(&bytes, &error, &shown));
+                None
+            }
+        }
+    }
+
+    /// Why a file is not read.
+    fn refusal(&self, identity: &Path, path: &Path) -> Option<String> {
+        if let Some(first) = self.around.iter().position(|(outer, _)| outer == identity) {
+            let files = self.around.iter().skip(first).map(|(_, shown)| shown.clone());
+            let cycle: Vec<String> = files.chain([path.display().to_string()]).collect();
+            return Some(format!("this team contains itself: {}", cycle.join(" > ")));
+        }
+        if self.around.len() >= DEEPEST {
+            return Some(format!("teams are nested more than {DEEPEST} deep here"));
+        }
+        (self.count >= MOST_FILES).then(|| format!("a team is made of at most {MOST_FILES} files"))
+    }
+}
+
+/// The variables of a file, with what the caller gives in place of their values.
+fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<'_>) -> Vars {
+    let mut vars = Vars::default();
+    for Entry { key, key_span, value } in root.get("vars").entries() {
+        if key == vars::TASK {
+            let hint = "the task is known as `{{task}}` anyway; its default stands in `task`";
+            report.error_with_hint(key_span, "no variable can be called `task`", hint);
+        } else if !vars::is_name(key) {
+            let hint = "a name begins with a letter and goes on with letters, digits, `_` and `-`";
+            report.error_with_hint(key_span, format!("no variable can be called `{key}`"), hint);
+        }
+        let written = value.text().unwrap_or_else(|| report.source.slice(&value.span));
+        vars.insert(key.clone(), given.get(key).map_or(written, String::as_str).to_owned());
+    }
+    let at = root.entry("vars").map_or(0..0, |entry| entry.key_span.clone());
+    for name in given.keys().filter(|name| !vars.contains(name)) {
+        let hint = suggest::hint(name, vars.names());
+        report.error_with_hint(
+            &at,
+            format!("a value is given for `{name}`, which is no variable of this team"),
+            hint,
+        );
+    }
+    vars
+}
+
+fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
+    for entry in root.get("vars").entries().iter().filter(|entry| !vars.is_used(&entry.key)) {
+        let hint = format!("write `{{{{{}}}}}` where it belongs, or leave it out", entry.key);
+        report.warning(&entry.key_span, format!("the variable `{}` is not used", entry.key), hint);
+    }
+}
+
+/// Puts the teams that were read from files where the type of a team has them.
+fn put_teams(value: &mut Value, teams: Vec<Option<Team>>) {
+    let entries = value.get_mut("teams").and_then(Value::as_array_mut).into_iter().flatten();
+    for (entry, team) in entries.zip(teams) {
+        if let (Some(entry), Ok(team)) = (entry.as_object_mut(), serde_json::to_value(team)) {
+            entry.insert("team".to_owned(), team);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The files that teams are read from.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
+
+use crate::diagnostic::{Diagnostics, Report};
+use crate::source::Source;
+use crate::suggest;
+
+/// The largest team file, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Where files come from.
+pub(super) trait Files {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable>;
+    /// The same for all ways of naming the same file.
+    fn identity(&self, path: &Path) -> PathBuf;
+}
+
+/// Why a file cannot be read, and what to do about it.
+pub(super) struct Unreadable {
+    pub(super) why: String,
+    pub(super) hint: Option<String>,
+}
+
+/// The disk.
+pub(super) struct OnDisk;
+
+impl Files for OnDisk {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
+        let mut bytes = Vec::new();
+        let read = open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(Unreadable {
+                why: format!("it is larger than {} MiB", MAX_BYTES >> 20),
+                hint: Some("a team file holds a few pages; is this another file?".to_owned()),
+            }),
+            Ok(_) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Unreadable { why: "there is no such file".to_owned(), hint: neighbour(path) })
+            }
+            Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
+        }
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    }
+}
+
+/// Opens what can be read to its end: opening a pipe would wait for whoever writes to it.
+fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is no file")) }
+}
+
+/// A file in the same folder that may be meant.
+fn neighbour(path: &Path) -> Option<String> {
+    const LOOKED_AT: usize = 1000;
+    let given = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).ok()?.take(LOOKED_AT).flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let teams = names.iter().map(String::as_str).filter(|name| {
+        Path::new(name)
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|e| extension == *e))
+    });
+    let stem = |name: &str| {
+        Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned()
+    };
+    let same_stem = teams.clone().find(|name| stem(name) == stem(given));
+    let found = same_stem.or_else(|| suggest::closest(given, teams))?;
+    Some(format!("did you mean `{}`?", path.with_file_name(found).display()))
+}
+
+/// None: a text that stands alone can name no files.
+pub(super) struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &Path) -> Result<Vec<u8>, Unreadable> {
+        let hint = "a team that was not read from a file cannot name files of further teams";
+        Err(Unreadable { why: "files are not read here".to_owned(), hint: Some(hint.to_owned()) })
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+}
+
+/// Where a file stops being text.
+pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, shown: &str) -> Diagnostics {
+    let good = error.valid_up_to();
+    let line_end =
+        bytes.iter().skip(good).position(|byte| *byte == b'\n').map_or(bytes.len(), |at| good + at);
+    let text = String::from_utf8_lossy(bytes.get(..line_end).unwrap_or(bytes));
+    let source = Source::new(shown, &text);
+    let mut report = Report::new(&source);
+    let bom = text.len() - source.text.len();
+    let at = good.saturating_sub(bom);
+    let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let hint = if utf16 { "it looks like UTF-16: save it as UTF-8" } else { "save the file as UTF-8" };
+    report.error_with_hint(&(at..at + '\u{fffd}'.len_utf8()), "this is no UTF-8", hint);
+    report.finish()
+}

@@ -1,0 +1,70 @@
+//! What somebody may have meant.
+
+/// The candidate closest to `given`, if it is close enough to be a slip of the pen.
+pub(crate) fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Longer texts are no names, and comparing them takes quadratic time.
+    const LONGEST: usize = 128;
+    /// A candidate may be meant by its beginning, such as `desc`.
+    const SHORTEST_BEGINNING: usize = 3;
+    if given.len() > LONGEST {
+        return None;
+    }
+    let given = normal(given);
+    let near =
+        candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST).filter_map(|candidate| {
+            let meant = normal(candidate);
+            let distance = strsim::damerau_levenshtein(&given, &meant);
+            let tolerated = (given.chars().count().max(meant.chars().count()) + 1) / 3;
+            let begun = given.len() >= SHORTEST_BEGINNING && meant.starts_with(&given);
+            (distance <= tolerated || begun).then_some((distance, candidate))
+        });
+    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+}
+
+/// Case and separators are the commonest slips, so they count for nothing.
+fn normal(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).flat_map(char::to_lowercase).collect()
+}
+
+/// `did you mean ...?` when something is close, else the list of what there is.
+pub(crate) fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match closest(given, candidates.clone()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None => format!("there is {}", listed(candidates)),
+    }
+}
+
+/// The candidates between back quotes, the first twenty of them.
+pub(crate) fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let quoted: Vec<String> = candidates.into_iter().map(|candidate| format!("`{candidate}`")).collect();
+    let (shown, rest) = quoted.split_at(quoted.len().min(SHOWN));
+    match (shown, rest.len()) {
+        ([], _) => "nothing".to_owned(),
+        (shown, 0) => shown.join(", "),
+        (shown, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let keys = ["system", "description", "max_turns", "Stock_Trader"];
+        for (given, meant) in [
+            ("sytem", Some("system")),
+            ("maxTurns", Some("max_turns")),
+            ("stock trader", Some("Stock_Trader")),
+            ("desc", Some("description")),
+            ("xyz", None),
+            ("m", None),
+            (&*"s".repeat(1000), None),
+        ] {
+            assert_eq!(closest(given, keys), meant, "{given}");
+        }
+        assert_eq!(hint("xyz", []), "there is nothing");
+        assert_eq!(hint("xyz", ["a", "b"]), "there is `a`, `b`");
+    }
+}
