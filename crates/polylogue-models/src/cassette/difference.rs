@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::script::excerpt::excerpt;
 
 /// What a model is asked.
+#[derive(PartialEq)]
 pub(super) struct Asked<'a> {
     pub(super) model: &'a str,
     pub(super) system: Option<&'a str>,

@@ -26,7 +26,8 @@ struct Calls {
     lines: Vec<Line<'static>>,
     /// For each line, the line before of the same agent in the same chat.
     before: Vec<Option<usize>>,
-    by_origin: HashMap<(Path, Name, u64), Vec<usize>>,
+    /// The lines of each agent in each chat.
+    by_agent: HashMap<(Path, Name), Vec<usize>>,
     played: Mutex<BTreeSet<usize>>,
 }
 
@@ -79,7 +80,7 @@ impl Calls {
     fn new(place: &FilePath, lines: Vec<Line<'static>>) -> Result<Self, CassetteError> {
         let mut last: HashMap<(&Path, &Name), (usize, usize)> = HashMap::new();
         let mut before = Vec::with_capacity(lines.len());
-        let mut by_origin: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_agent: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
             let (previous, entries) = last.get(&(&*line.at, &*line.who)).copied().unzip();
             if line.kept > entries.unwrap_or(0) {
@@ -94,10 +95,10 @@ impl Calls {
             }
             before.push(previous);
             last.insert((&line.at, &line.who), (index, line.kept + line.entries.len()));
-            let origin = (Path::clone(&line.at), Name::clone(&line.who), line.nth);
-            by_origin.entry(origin).or_default().push(index);
+            let agent = (Path::clone(&line.at), Name::clone(&line.who));
+            by_agent.entry(agent).or_default().push(index);
         }
-        Ok(Self { place: place.to_owned(), before, by_origin, played: Mutex::default(), lines })
+        Ok(Self { place: place.to_owned(), before, by_agent, played: Mutex::default(), lines })
     }
 
     fn played(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
@@ -133,21 +134,33 @@ impl Calls {
 
     /// The line that answers what `now` asks; the error says why there is none.
     fn find(&self, origin: Origin<'_>, now: &Asked<'_>) -> Result<&Line<'static>, String> {
-        let key = (origin.at.clone(), origin.who.clone(), origin.nth);
-        let candidates = self.by_origin.get(&key).map_or(&[][..], Vec::as_slice);
+        let key = (origin.at.clone(), origin.who.clone());
+        let candidates = self.by_agent.get(&key).map_or(&[][..], Vec::as_slice);
+        let (numbered, others): (Vec<usize>, Vec<usize>) = candidates
+            .iter()
+            .partition(|index| self.lines.get(**index).is_some_and(|line| line.nth == origin.nth));
         let mut difference = None;
         let mut equal = Vec::new();
-        for index in candidates {
-            match self.asked(*index).and_then(|recorded| first_difference(&recorded, now)) {
-                None => equal.push(*index),
+        for index in numbered {
+            match self.asked(index).and_then(|recorded| first_difference(&recorded, now)) {
+                None => equal.push(index),
                 found => difference = difference.or(found),
             }
         }
-        let call = || call_in_words(origin.at, origin.who, origin.nth);
+        if equal.is_empty() {
+            // Calls are counted over all chats. Where an agent speaks in two of them at the same time, which call is
+            // which may come out otherwise than it was recorded, but what is asked is the same.
+            equal.extend(
+                others.into_iter().filter(|index| self.asked(*index).is_some_and(|asked| asked == *now)),
+            );
+        }
         let found = self.next_of(&equal).and_then(|index| self.lines.get(index));
-        found.ok_or_else(|| match difference {
-            Some(difference) => format!("{} is not the recorded one: {difference}", call()),
-            None => format!("{} was not recorded", call()),
+        found.ok_or_else(|| {
+            let call = call_in_words(origin.at, origin.who, origin.nth);
+            match difference {
+                Some(difference) => format!("{call} is not the recorded one: {difference}"),
+                None => format!("{call} was not recorded"),
+            }
         })
     }
 
@@ -168,8 +181,8 @@ fn call_in_words(at: &Path, who: &Name, nth: u64) -> String {
 
 /// A model that replays what was recorded of the model of its name.
 ///
-/// The chat, the agent and the number of the call choose the recorded call, so that it does not matter in which
-/// order agents that speak at the same time ask. The reply comes in the pieces in which it came, but at once, and
+/// The chat, the agent, the number of the call and what is asked choose the recorded call, so that it does not matter
+/// in which order agents that speak at the same time ask. The reply comes in the pieces in which it came, but at once, and
 /// costs what it cost.
 #[derive(Clone)]
 pub struct Replayer {

@@ -43,6 +43,23 @@ async fn calls_are_found_by_chat_agent_and_number_in_whatever_order_they_are_ask
 }
 
 #[tokio::test]
+async fn an_agent_in_two_chats_at_once_may_be_counted_in_another_order() {
+    let file = Fresh::new();
+    let model = Recorder::new(Fake::saying(&["in x", "in y"]), &Cassette::create(&file).unwrap());
+    let asked = |chat: &str, nth: u64| {
+        let at = Path::root().child(&Name::new(chat).unwrap(), 1);
+        Asked { at, nth, ..Asked::new("A", 0) }
+    };
+    asked("x", 0).of(&model).await.unwrap();
+    asked("y", 1).of(&model).await.unwrap();
+    let recording = Recording::open(&file).unwrap();
+    let replayer = recording.model("fake:model");
+    assert_eq!(asked("y", 0).of(&replayer).await.unwrap(), reply("in y"));
+    assert_eq!(asked("x", 1).of(&replayer).await.unwrap(), reply("in x"));
+    assert_eq!(recording.unplayed(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_call_that_was_not_recorded_is_refused() {
     let file = Fresh::new();
     let model = Recorder::new(Fake::saying(&["a0"]), &Cassette::create(&file).unwrap());
