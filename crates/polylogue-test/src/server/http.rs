@@ -97,8 +97,20 @@ impl Connection {
         loop {
             self.buffer.clear();
             if self.fill().await? == 0 {
-                return Ok(());
+                return match self.end() {
+                    ReadError::Closed => Ok(()),
+                    broken => Err(broken),
+                };
             }
+        }
+    }
+
+    /// What the end of the connection means. A client that went before everything was sent to it has ended the
+    /// connection in good order, as far as reading goes; that it refused the rest shows only in the socket's error.
+    fn end(&self) -> ReadError {
+        match self.stream.take_error() {
+            Ok(None) if self.buffer.is_empty() => ReadError::Closed,
+            _ => ReadError::Broken,
         }
     }
 
@@ -135,7 +147,7 @@ impl Connection {
             }
             searched = self.buffer.len().saturating_sub(3);
             if self.fill().await? == 0 {
-                return Err(if self.buffer.is_empty() { ReadError::Closed } else { ReadError::Broken });
+                return Err(self.end());
             }
         }
     }

@@ -60,8 +60,8 @@ async fn serve_raw(connection: &mut Connection, shared: &Shared, response: &[u8]
         shared.record.count.fetch_add(1, Ordering::SeqCst);
         shared.record.asked.fetch_add(1, Ordering::SeqCst);
         let _guard = shared.record.in_flight.enter();
-        wait(shared.behaviour.latency).await;
-        if connection.write(response).await.is_err() || head.closes() {
+        let stayed = wait(connection, shared.behaviour.latency).await;
+        if !stayed || connection.write(response).await.is_err() || head.closes() {
             return;
         }
     }
@@ -81,15 +81,21 @@ async fn serve_book(mut connection: Connection, shared: &Shared, book: &Playbook
         };
         let flight = shared.record.in_flight.enter();
         let plan = route(shared, book, &received);
-        wait(shared.behaviour.latency).await;
-        if !run(&mut connection, &plan.steps).await {
+        if !wait(&mut connection, shared.behaviour.latency).await {
             return;
         }
-        drop(flight);
         counted = (plan.whole && shared.behaviour.records).then_some(received);
+        // Before the client has it, so that a test that has the reply finds it counted.
         if let Some(received) = &counted {
             shared.record.answered(received);
         }
+        if !run(&mut connection, &plan.steps).await {
+            if let Some(received) = &counted {
+                shared.record.retract(received);
+            }
+            return;
+        }
+        drop(flight);
         if plan.end != End::Keep || head.closes() {
             return end(connection, shared, plan.end, counted.as_deref()).await;
         }
@@ -172,7 +178,7 @@ async fn run(connection: &mut Connection, steps: &[Step]) -> bool {
                 tokio::task::yield_now().await;
                 sent
             }
-            Step::Wait(pause) => timeout(*pause, connection.gone()).await.is_err(),
+            Step::Wait(pause) => wait(connection, *pause).await,
             Step::Forever(bytes, pause) => return forever(connection, bytes, *pause).await,
         };
         if !sent {
@@ -185,9 +191,8 @@ async fn run(connection: &mut Connection, steps: &[Step]) -> bool {
 /// Sends the same bytes until the client goes. Never succeeds.
 async fn forever(connection: &mut Connection, bytes: &[u8], pause: Duration) -> bool {
     while connection.write(bytes).await.is_ok() {
-        if pause.is_zero() {
-            tokio::task::yield_now().await;
-        } else if timeout(pause, connection.gone()).await.is_ok() {
+        tokio::task::yield_now().await;
+        if !wait(connection, pause).await {
             break;
         }
     }
@@ -207,9 +212,8 @@ async fn end(mut connection: Connection, shared: &Shared, end: End, counted: Opt
     }
 }
 
-/// Does not trouble the timer for no time at all.
-async fn wait(pause: Duration) {
-    if !pause.is_zero() {
-        sleep(pause).await;
-    }
+/// Waits. Whether the client is still there afterwards.
+async fn wait(connection: &mut Connection, pause: Duration) -> bool {
+    // No time at all is not worth a timer.
+    pause.is_zero() || timeout(pause, connection.gone()).await.is_err()
 }

@@ -1,0 +1,16 @@
+//! The scripted server, seen by clients that see every byte.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "clippy knows only functions marked `#[test]` as tests"
+)]
+
+mod client;
+mod playbook;
+mod quirks;
+mod refusals;
+mod replies;
+mod validation;
