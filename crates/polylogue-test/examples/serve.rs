@@ -1,0 +1,184 @@
+//! Runs the scripted chat-completions server, for a person or a program to point a client at.
+//!
+//! ```text
+//! serve [--script FILE | --echo | --text TEXT] [--port N] [--latency-ms N] [--misbehave KIND]...
+//!
+//!   --script FILE     answer from a JSON script; see `Playbook::from_script`
+//!   --echo            repeat the last message (what is done when nothing else is asked for)
+//!   --text TEXT       give always this answer
+//!   --port N          listen on 127.0.0.1:N; a free port when left out
+//!   --latency-ms N    wait so long before each answer
+//!   --misbehave KIND  deviate in every answer, for instance `no-usage` or `stall=5000`; may be repeated
+//!   --history RULES   `strict` (when left out), `loose` or `any`: how requests are judged
+//!   --list            print the kinds of misbehaviour and end
+//!   --help            print this and end
+//! ```
+//!
+//! The first line on standard output is the base URL. Requests that break a rule are reported on standard error as
+//! they come. It runs until it is killed.
+//!
+//! ```sh
+//! cargo run -p polylogue-test --example serve -- --echo --port 8080 --misbehave crlf --misbehave pace=50
+//! curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \
+//!   -d '{"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello to you"}]}'
+//! ```
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
+
+/// How often it looks for new violations.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What the command line asks for.
+enum Wish {
+    Serve(u16, Box<Behaviour>),
+    List,
+    Help,
+}
+
+fn main() -> ExitCode {
+    match wish(std::env::args().skip(1)) {
+        Ok(Wish::Serve(port, behaviour)) => serve(port, *behaviour),
+        Ok(Wish::List) => {
+            Quirk::CATALOGUE.iter().for_each(|entry| println!("{:24}{:?}", entry.name, entry.quirk));
+            ExitCode::SUCCESS
+        }
+        Ok(Wish::Help) => {
+            println!("{}", help());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\nhint: `serve --help` lists the options");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The usage from this file's own documentation.
+fn help() -> String {
+    let lines = include_str!("serve.rs").lines().map(|line| line.trim_start_matches("//!"));
+    let usage =
+        lines.skip_while(|line| !line.contains("```text")).skip(1).take_while(|line| !line.contains("```"));
+    usage.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn serve(port: u16, behaviour: Behaviour) -> ExitCode {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let server = match Server::bind(address, behaviour.forgetful()) {
+        Ok(server) => server,
+        Err(error) => {
+            eprintln!("error: cannot listen on `{address}`: {error}\nhint: choose another `--port`, or none");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{}", server.base_url());
+    let mut told = 0;
+    loop {
+        std::thread::sleep(LOOK_EVERY);
+        let violations = server.violations();
+        violations.iter().skip(told).for_each(|violation| eprintln!("{violation}"));
+        told = violations.len();
+    }
+}
+
+fn wish(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
+    let mut playbook = None;
+    let mut port = 0;
+    let mut latency = Duration::ZERO;
+    let mut history = History::Strict;
+    let mut quirks: Vec<Quirk> = Vec::new();
+    while let Some(option) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("`{option}` needs a value"));
+        match option.as_str() {
+            "--help" | "-h" => return Ok(Wish::Help),
+            "--list" => return Ok(Wish::List),
+            "--echo" => choose(&mut playbook, Playbook::echo())?,
+            "--text" => choose(&mut playbook, Playbook::always(Answer::text(value()?)))?,
+            "--script" => choose(&mut playbook, script(&value()?)?)?,
+            "--port" => port = number(&option, &value()?)?,
+            "--latency-ms" => latency = Duration::from_millis(number(&option, &value()?)?),
+            "--history" => history = rules(&value()?)?,
+            "--misbehave" => quirks.push(value()?.parse()?),
+            _ => return Err(format!("there is no option `{option}`")),
+        }
+    }
+    let behaviour =
+        Behaviour::from(playbook.unwrap_or_else(Playbook::echo)).latency(latency).history(history);
+    Ok(Wish::Serve(port, Box::new(quirks.into_iter().fold(behaviour, Behaviour::with))))
+}
+
+fn choose(chosen: &mut Option<Playbook>, playbook: Playbook) -> Result<(), String> {
+    match chosen.replace(playbook) {
+        None => Ok(()),
+        Some(_) => Err("`--script`, `--echo` and `--text` exclude each other".into()),
+    }
+}
+
+fn script(path: &str) -> Result<Playbook, String> {
+    let json = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+    Playbook::from_script(&json).map_err(|error| format!("`{path}` is no script: {error}"))
+}
+
+fn number<N: std::str::FromStr>(option: &str, value: &str) -> Result<N, String> {
+    value.parse().map_err(|_| format!("`{option}` does not take `{value}`"))
+}
+
+fn rules(value: &str) -> Result<History, String> {
+    match value {
+        "strict" => Ok(History::Strict),
+        "loose" => Ok(History::Loose),
+        "any" => Ok(History::Any),
+        _ => Err(format!("`--history` does not take `{value}`: it is `strict`, `loose` or `any`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish_of(line: &str) -> Result<Wish, String> {
+        wish(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_become_a_behaviour() {
+        let line = "--echo --port 8080 --latency-ms 50 --history loose --misbehave crlf --misbehave stall=5";
+        let Ok(Wish::Serve(port, behaviour)) = wish_of(line) else { panic!("it serves") };
+        let shown = format!("{behaviour:?}");
+        assert_eq!(port, 8080);
+        for part in ["latency: 50ms", "history: Loose", "quirks: [Crlf, Stall(5ms)]"] {
+            assert!(shown.contains(part), "{shown}");
+        }
+    }
+
+    #[test]
+    fn wrong_options_are_refused() {
+        for (line, why) in [
+            ("--nonsense", "no option `--nonsense`"),
+            ("--port", "`--port` needs a value"),
+            ("--port 70000", "`--port` does not take `70000`"),
+            ("--echo --text x", "exclude each other"),
+            ("--misbehave oddly", "no misbehaviour `oddly`"),
+            ("--history lax", "does not take `lax`"),
+            ("--script /nowhere/script.json", "cannot read `/nowhere/script.json`"),
+        ] {
+            let error = wish_of(line).err().unwrap();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_help_is_the_documentation() {
+        let help = help();
+        for option in
+            ["--script", "--echo", "--text", "--port", "--latency-ms", "--misbehave", "--history", "--list"]
+        {
+            assert!(help.contains(option), "{help}");
+        }
+        assert!(help.starts_with("serve [") && !help.contains("```"));
+    }
+}
