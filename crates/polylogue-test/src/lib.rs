@@ -3,7 +3,7 @@
 //! - [`server`]: a chat-completions server over real sockets that plays a script, judges every request as the strictest
 //!   servers do, and misbehaves on demand
 //! - [`invariants`]: what holds of every request, in the kernel and on the wire
-//! - [`print`]: logs as text, for tests that compare whole transcripts
+//! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`store`]: the conformance suite of stores
 
