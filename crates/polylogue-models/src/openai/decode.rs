@@ -172,8 +172,10 @@ impl Pending {
         if self.bytes.len().saturating_add(line.len()) > MAX_EVENT {
             return Err(Flaw::TooLong("an event of the reply does not end"));
         }
+        if !self.bytes.is_empty() {
+            self.bytes.push(b'\n');
+        }
         self.bytes.extend_from_slice(line);
-        self.bytes.push(b'\n');
         Ok(())
     }
 
@@ -304,7 +306,7 @@ impl Draft {
             Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
             finish => finish,
         };
-        let thought = Some(Part::Thought(self.thought.into()));
+        let thought = Some(Part::Thought(self.thought.trim().into()));
         let text = Some(Part::text(self.text));
         let said = [thought, text].into_iter().flatten().filter(|part| !part.is_blank());
         let parts = said.chain(self.calls.finish(request).map(Part::Call)).collect();

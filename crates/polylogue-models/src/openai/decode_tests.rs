@@ -306,6 +306,7 @@ fn what_is_no_reply_is_told_apart_from_one_that_broke_off() {
         (": ping\n\n", "empty"),
         (first.as_str(), "cut"),
         (&first[..first.len() - 9], "cut"),
+        ("data: {\"choices\":[{\"delta\":{\"content\":\"a", "cut"),
         ("data: {\"choices\":[]}\n\n", "cut"),
         ("data: [DONE]\n\n", "no choices"),
         ("<html>no</html>", "no json"),

@@ -3,6 +3,8 @@
 //! What is written of a view is kept in its [`Wire`](polylogue_core::Wire): the next request of the same view writes only what is new, into
 //! the same buffer. A long conversation thus costs what its new entries cost.
 
+use std::ops::Range;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{Entry, Part, Request};
 use serde_json::Value;
@@ -67,10 +69,10 @@ pub(crate) fn encode(request: &Request<'_>, model: &str, style: &Style) -> Body 
     let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits(request, model, style.merge));
     let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin(request, model, style.merge));
     let open = open_group(request.entries, style.merge).max(prefix.entries);
-    write_groups(&mut buffer, request.entries.get(prefix.entries..open).unwrap_or_default(), style.merge);
+    write_groups(&mut buffer, request.entries, prefix.entries..open, style.merge);
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups(&mut buffer, request.entries.get(open..).unwrap_or_default(), style.merge);
+    write_groups(&mut buffer, request.entries, open..request.entries.len(), style.merge);
     buffer.put_u8(b']');
     write_tail(&mut buffer, request, style);
     Body { bytes: buffer.freeze(), kept: prefix }
@@ -131,15 +133,26 @@ fn joins(entry: &Entry, next: &Entry) -> bool {
     }
 }
 
-fn write_groups(out: &mut BytesMut, entries: &[Entry], merge: bool) {
-    for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
+/// Writes the messages of the entries in `range`, which begins with a new message.
+fn write_groups(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merge: bool) {
+    let (before, rest) = entries.split_at(range.start.min(entries.len()));
+    let mut previous = before.last();
+    let part = rest.get(..range.len()).unwrap_or(rest);
+    for group in part.chunk_by(|entry, next| merge && joins(entry, next)) {
+        let first = group.first();
+        // Strict chat templates want the agent to speak between a tool and somebody else.
+        if merge && matches!((previous, first), (Some(Entry::Tool { .. }), Some(Entry::User { .. }))) {
+            separate(out);
+            message::assistant(out, &[Part::text("...")]);
+        }
         separate(out);
-        match group.first() {
+        match first {
             Some(Entry::User { .. }) => message::user(out, group.iter().flat_map(Entry::parts)),
             Some(Entry::Assistant { .. }) => message::assistant(out, group.iter().flat_map(Entry::parts)),
             Some(Entry::Tool { id, outcome, .. }) => message::tool(out, id, outcome),
             None => {}
         }
+        previous = group.last();
     }
 }
 

@@ -26,6 +26,8 @@ enum State {
     /// Nothing but white space and perhaps the beginning of the tag so far.
     #[default]
     Start,
+    /// Right after the opening tag, where white space is no part of the thought.
+    Opened,
     Inside,
     /// Right after the closing tag, where white space is no part of the answer.
     After,
@@ -48,8 +50,9 @@ impl Splitter {
         loop {
             let (state, left) = match self.state {
                 State::Start => start(rest),
+                State::Opened => begun(rest, State::Opened, State::Inside),
                 State::Inside => inside(rest, hear),
-                State::After => after(rest),
+                State::After => begun(rest, State::After, State::Text),
                 State::Text => {
                     say(Kind::Text, rest, hear);
                     return;
@@ -65,7 +68,10 @@ impl Splitter {
 
     /// The content is over: what was held back is what it looks like.
     pub(super) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
-        let kind = if self.state == State::Inside { Kind::Thought } else { Kind::Text };
+        let kind = match self.state {
+            State::Opened | State::Inside => Kind::Thought,
+            State::Start | State::After | State::Text => Kind::Text,
+        };
         say(kind, &std::mem::take(&mut self.held), hear);
     }
 }
@@ -79,28 +85,30 @@ fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
 fn start(rest: &str) -> (State, &str) {
     let begun = rest.trim_start();
     match begun.strip_prefix(OPEN) {
-        Some(after) => (State::Inside, after),
+        Some(after) => (State::Opened, after),
         None if OPEN.starts_with(begun) && rest.len() < MAX_HELD => (State::Start, rest),
         None => (State::Text, rest),
     }
 }
 
-fn inside<'a>(rest: &'a str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
-    if let Some((thought, after)) = rest.split_once(CLOSE) {
-        say(Kind::Thought, thought, hear);
-        return (State::After, after);
-    }
-    let partial = (1..CLOSE.len())
-        .rev()
-        .find(|&length| CLOSE.get(..length).is_some_and(|beginning| rest.ends_with(beginning)));
-    let (thought, tag) = rest.split_at(rest.len() - partial.unwrap_or(0));
-    say(Kind::Thought, thought, hear);
-    (State::Inside, tag)
+/// White space keeps the state as it is; whatever else comes begins the `next`.
+fn begun(rest: &str, state: State, next: State) -> (State, &str) {
+    let begun = rest.trim_start();
+    (if begun.is_empty() { state } else { next }, begun)
 }
 
-fn after(rest: &str) -> (State, &str) {
-    let text = rest.trim_start();
-    (if text.is_empty() { State::After } else { State::Text }, text)
+fn inside<'a>(rest: &'a str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
+    if let Some((thought, after)) = rest.split_once(CLOSE) {
+        say(Kind::Thought, thought.trim_end(), hear);
+        return (State::After, after);
+    }
+    let begins_tag = |&length: &usize| CLOSE.get(..length).is_some_and(|beginning| rest.ends_with(beginning));
+    let tag = (1..CLOSE.len()).rev().find(begins_tag).unwrap_or(0);
+    let (before, _) = rest.split_at(rest.len() - tag);
+    let thought = Some(before.trim_end()).filter(|thought| rest.len() - thought.len() < MAX_HELD);
+    let (thought, held) = rest.split_at(thought.unwrap_or(before).len());
+    say(Kind::Thought, thought, hear);
+    (State::Inside, held)
 }
 
 #[cfg(test)]
@@ -124,13 +132,15 @@ mod tests {
     fn thoughts_are_told_from_text_however_the_tag_is_split() {
         for (whole, thought, text) in [
             ("<think>hm</think>\n\nyes", "hm", "yes"),
-            ("\n<think>a < b </thin </think>x</think>", "a < b </thin ", "x</think>"),
+            ("\n<think>a < b </thin </think>x</think>", "a < b </thin", "x</think>"),
             ("no <think>x</think>", "", "no <think>x</think>"),
             ("<thinking>", "", "<thinking>"),
             ("<thi", "", "<thi"),
             ("  plain", "", "  plain"),
             ("<think>never ends</thi", "never ends</thi", ""),
             ("<think></think>", "", ""),
+            ("<think>\n a\nb \n</think>\n\nyes\n", "a\nb", "yes\n"),
+            ("<think> \n </think> ", "", ""),
             ("", "", ""),
         ] {
             let expected = (thought.to_owned(), text.to_owned());

@@ -1,0 +1,256 @@
+//! Replies of servers that deviate in every way that is known, over real sockets.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Asked, KEY, ask, calls, config, model, reply, text};
+use polylogue_core::{Fault, Finish, ModelErrorKind as Kind, Part, Reply};
+use polylogue_models::{Config, Timeouts};
+use polylogue_test::server::{Answer, Behaviour, Quirk, Server};
+use serde_json::json;
+
+fn weather() -> Answer {
+    Answer::text("It is sunny \u{2600} in \"Oslo\".")
+        .think("Where? In Oslo.")
+        .call("weather", json!({"city": "Oslo"}))
+        .call("weather", json!({"city": "Rome", "days": [1, 2]}))
+        .usage(12, 34)
+}
+
+fn is_weather(reply: &Reply, quirk: &str) {
+    assert_eq!(reply.parts[0], Part::Thought("Where? In Oslo.".into()), "{quirk}");
+    assert_eq!(text(reply), "It is sunny \u{2600} in \"Oslo\".", "{quirk}");
+    let calls = calls(reply);
+    let made: Vec<_> = calls.iter().map(|(_, tool, args)| (&**tool, &**args)).collect();
+    let expected = [("weather", r#"{"city":"Oslo"}"#), ("weather", r#"{"city":"Rome","days":[1,2]}"#)];
+    assert_eq!(made, expected, "{quirk}");
+    assert!(calls[0].0 != calls[1].0 && calls[0].0.len() >= 9, "{quirk}: {calls:?}");
+    assert_eq!(reply.finish, Finish::Calls, "{quirk}");
+}
+
+/// Every deviation that leaves the reply readable, and none at all.
+fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
+    let spoiled = [
+        "html",
+        "empty-body",
+        "invalid-json",
+        "error-in-stream",
+        "endless-stream",
+        "endless-line",
+        "endless-comments",
+        "hang-up",
+        "truncated",
+        "reset",
+        "length-too-long",
+        "length-too-short",
+        "bad-chunk",
+        "slow-headers",
+        "pause-before-first",
+        "stall",
+        "silent",
+        "echo-key",
+        "redirect",
+        "status",
+    ];
+    let quirks = Quirk::CATALOGUE.iter().filter(|entry| !spoiled.contains(&entry.name));
+    quirks.map(|entry| (entry.name, Some(entry.quirk.clone()))).chain([("none", None)]).collect()
+}
+
+#[tokio::test]
+async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
+    let quirks = tolerable();
+    assert!(quirks.len() > 40, "{}", quirks.len());
+    for (name, quirk) in quirks {
+        for stream in [true, false] {
+            let answer = quirk.iter().fold(weather(), |answer, quirk| answer.with(quirk.clone()));
+            let server = Server::start(Behaviour::from(answer)).await;
+            let config = Config { stream, ..config(&server) };
+            let (reply, heard) = ask(&model(config), &Asked::default()).await;
+            let case = format!("{name}, stream {stream}");
+            if name == "empty-choices" && !stream {
+                assert!(
+                    reply.unwrap_err().message.contains("`choices`"),
+                    "a whole reply without choices is none"
+                );
+                continue;
+            }
+            let reply = reply.unwrap_or_else(|error| panic!("{case}: {error:?}"));
+            is_weather(&reply, &case);
+            // Nobody asked a server for usage that streams without being asked to.
+            let untold = name == "no-usage" || (name == "streamed-unasked" && !stream);
+            let usage = (!untold).then_some((12, 34));
+            assert_eq!(reply.usage.input.zip(reply.usage.output), usage, "{case}");
+            let heard = heard.replace(")(", "");
+            assert!(heard.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {heard}");
+            assert!(server.violations().is_empty(), "{:?}", server.violations());
+        }
+    }
+}
+
+#[tokio::test]
+async fn deviations_may_come_together() {
+    let all = [
+        Quirk::Crlf,
+        Quirk::Comments,
+        Quirk::NoSpace,
+        Quirk::NoCallIndex,
+        Quirk::NoCallId,
+        Quirk::ArgumentFragments,
+        Quirk::NullFields,
+        Quirk::EmptyChoices,
+        Quirk::ThinkTags,
+        Quirk::NoDone,
+        Quirk::SplitEvery(1),
+    ];
+    let answer = all.into_iter().fold(weather(), Answer::with);
+    let server = Server::start(Behaviour::from(answer)).await;
+    is_weather(&reply(&model(config(&server))).await.unwrap(), "all together");
+}
+
+#[tokio::test]
+async fn a_reply_in_two_thousand_pieces_is_whole() {
+    let text = "word ".repeat(2000);
+    let server = Server::start(Behaviour::from(Answer::text(&*text).pieces(2000).usage(1, 2000))).await;
+    let (reply, heard) = ask(&model(config(&server)), &Asked::default()).await;
+    let reply = reply.unwrap();
+    assert_eq!((common::text(&reply), reply.usage.output), (text.clone(), Some(2000)));
+    assert_eq!(heard, text);
+}
+
+#[tokio::test]
+async fn every_spoiled_reply_is_an_error_that_says_what_happened_and_is_told_in_time() {
+    let short = Timeouts {
+        first_token: Duration::from_millis(300),
+        idle: Duration::from_millis(300),
+        total: Duration::from_millis(1500),
+        ..Timeouts::default()
+    };
+    let far = Duration::from_secs(60);
+    for (quirk, streamed, whole, says) in [
+        (Quirk::Html, Kind::Protocol, Kind::Protocol, "cannot be read"),
+        (Quirk::EmptyBody, Kind::Protocol, Kind::Protocol, "the reply is empty"),
+        (Quirk::ErrorInStream(2), Kind::Refused, Kind::Refused, "the provider"),
+        (Quirk::EndlessLine, Kind::Protocol, Kind::Protocol, "does not end"),
+        (Quirk::EndlessComments(Duration::from_millis(5)), Kind::Timeout, Kind::Timeout, "no complete reply"),
+        (Quirk::HangUp, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::Truncated, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::Reset, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::SlowHeaders(far), Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::PauseBeforeFirst(far), Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::Silent, Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::Redirect("http://127.0.0.2:9/v1".into()), Kind::Config, Kind::Config, "redirects"),
+        (Quirk::Status(500), Kind::Refused, Kind::Refused, "status 500"),
+    ] {
+        for stream in [true, false] {
+            let server = Server::start(Behaviour::from(weather().with(quirk.clone()))).await;
+            let begun = Instant::now();
+            // A line without an end may take a while to become too long.
+            let timeouts = if quirk == Quirk::EndlessLine { Timeouts::default() } else { short };
+            let model = model(Config { stream, timeouts, ..config(&server) });
+            let error = reply(&model).await.expect_err(&format!("{quirk:?} {stream}"));
+            let case = format!("{quirk:?}, stream {stream}: {error:?}");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{case}");
+            assert_eq!(error.kind, if stream { streamed } else { whole }, "{case}");
+            assert!(error.message.contains(says), "{case}");
+            assert_eq!(error.model, "test:m", "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_body_does_not_matter_after_the_mark_of_its_end() {
+    for quirk in [Quirk::LengthTooLong, Quirk::BadChunk] {
+        let server = Server::start(Behaviour::from(weather().with(quirk))).await;
+        let whole = reply(&model(Config { stream: false, ..config(&server) })).await;
+        assert_eq!(whole.unwrap_err().kind, Kind::Connection);
+        is_weather(&reply(&model(config(&server))).await.unwrap(), "`[DONE]` came");
+    }
+    let server = Server::start(Behaviour::from(weather().with(Quirk::LengthTooShort))).await;
+    for stream in [true, false] {
+        let error = reply(&model(Config { stream, ..config(&server) })).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Connection, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn time_limits_are_told_apart() {
+    let ms = Duration::from_millis;
+    let far = Duration::from_secs(60);
+    for (quirk, timeouts, says) in [
+        (
+            Quirk::Silent,
+            Timeouts { first_token: ms(200), ..Timeouts::default() },
+            "no first piece of a reply within 200ms",
+        ),
+        (Quirk::Stall(far), Timeouts { idle: ms(200), ..Timeouts::default() }, "the reply stalled for 200ms"),
+        (
+            Quirk::Stall(far),
+            Timeouts { total: ms(200), ..Timeouts::default() },
+            "no complete reply within 200ms",
+        ),
+        (
+            Quirk::EndlessStream,
+            Timeouts { total: ms(200), ..Timeouts::default() },
+            "no complete reply within 200ms",
+        ),
+    ] {
+        let answer = Answer::text("one two three four five").pieces(5).with(quirk);
+        let server = Server::start(Behaviour::from(answer)).await;
+        let error = reply(&model(Config { timeouts, ..config(&server) })).await.unwrap_err();
+        assert_eq!((error.kind, &*error.message), (Kind::Timeout, says));
+    }
+}
+
+#[tokio::test]
+async fn a_slow_but_living_stream_outlasts_the_limits_between_pieces() {
+    let answer =
+        Answer::text("a b c d e f g h i j k l").pieces(12).with(Quirk::Pace(Duration::from_millis(60)));
+    let server = Server::start(Behaviour::from(answer)).await;
+    // Ten times what a piece takes: a loaded machine may be late.
+    let limit = Duration::from_millis(600);
+    let timeouts = Timeouts { first_token: limit, idle: limit, ..Timeouts::default() };
+    let begun = Instant::now();
+    let reply = reply(&model(Config { timeouts, ..config(&server) })).await.unwrap();
+    assert_eq!(text(&reply), "a b c d e f g h i j k l");
+    assert!(begun.elapsed() >= limit, "together the pieces took longer than the limit for one");
+}
+
+#[tokio::test]
+async fn an_error_names_the_fault_and_never_shows_the_key() {
+    let server = Server::start(Behaviour::from(Answer::text("x").with(Quirk::EchoKey))).await;
+    let config = Config { headers: vec![("x-api-key".into(), "another-secret".into())], ..config(&server) };
+    let model = model(config);
+    let error = reply(&model).await.unwrap_err();
+    assert_eq!((error.kind, error.fault(), error.status), (Kind::Config, Fault::Config, Some(401)));
+    assert!(error.body.as_ref().unwrap().contains("[key]"), "the server repeated it: {error:?}");
+    assert!(error.hint.as_ref().unwrap().contains("`TEST_API_KEY`"), "{error:?}");
+    for shown in [format!("{error:?}"), error.to_string(), format!("{model:?}")] {
+        assert!(!shown.contains(KEY) && !shown.contains("another-secret"), "{shown}");
+    }
+    let sent = &server.requests()[0];
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(sent.header("x-api-key"), Some("another-secret"));
+}
+
+#[tokio::test]
+async fn a_redirect_takes_the_key_nowhere() {
+    let other = Server::start(Behaviour::from("I am the wrong one.")).await;
+    let place = format!("{}/chat/completions?key={KEY}", other.base_url());
+    let server = Server::start(Behaviour::from(Answer::text("x").with(Quirk::Redirect(place.into())))).await;
+    let error = reply(&model(config(&server))).await.unwrap_err();
+    assert!(error.message.contains(&other.base_url()), "{error}");
+    assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    assert_eq!(other.count(), 0);
+}
+
+#[tokio::test]
+async fn nobody_there_is_an_error_of_the_connection() {
+    let server = Server::start(Behaviour::from("x")).await;
+    let config = config(&server);
+    drop(server);
+    let error = reply(&model(config)).await.unwrap_err();
+    assert_eq!((error.kind, error.fault()), (Kind::Connection, Fault::Provider));
+    assert!(error.message.starts_with("cannot connect to http://127.0.0.1:"), "{error}");
+    assert!(error.message.to_lowercase().contains("refused"), "{error}");
+}
