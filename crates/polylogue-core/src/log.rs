@@ -36,6 +36,7 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 struct Kept {
     events: Vec<Arc<Event>>,
     spent: Spent,
+    turns: u64,
     calls: HashMap<Name, u64>,
     unpriced: Option<Arc<str>>,
     /// An append was begun and not seen to end: the store knows better what is kept.
@@ -44,12 +45,19 @@ struct Kept {
 
 impl Kept {
     fn take_in(&mut self, event: Arc<Event>) {
-        if let Body::Sampled(sample) = &event.body {
-            self.spent.add(sample);
-            *self.calls.entry(sample.who.clone()).or_default() += 1;
-            if sample.cost.is_none() {
-                self.unpriced = Some(Arc::clone(&sample.model));
+        match &event.body {
+            Body::Sampled(sample) => {
+                self.spent.add(sample);
+                *self.calls.entry(sample.who.clone()).or_default() += 1;
+                if sample.cost.is_none() {
+                    self.unpriced = Some(Arc::clone(&sample.model));
+                }
             }
+            Body::Said(message) if message.to.is_aside() => {}
+            Body::Said(_) | Body::Passed { .. } | Body::Left { .. } => self.turns += 1,
+            // The turn that this chat is will end next; its members' turns are what counts.
+            Body::Closed { .. } if !event.at.is_root() => self.turns = self.turns.saturating_sub(1),
+            _ => {}
         }
         self.events.push(event);
     }
@@ -59,9 +67,11 @@ impl Kept {
     }
 }
 
-/// What a whole run may consume, nested chats included. Checked before every model call.
+/// What a whole run may consume, nested chats included. Checked before every turn and every model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Turns of agents in all chats. What is said aside is no turn, and neither is that of a chat within a chat.
+    pub turns: Option<u64>,
     /// Model calls.
     pub calls: u64,
     /// Tokens read and written.
@@ -73,9 +83,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1,000 model calls, chats 8 deep, and any amount of tokens and money.
+    /// 1,000 model calls, chats 8 deep, and any number of turns, tokens and money.
     fn default() -> Self {
-        Self { calls: 1_000, tokens: None, cost: None, depth: 8 }
+        Self { turns: None, calls: 1_000, tokens: None, cost: None, depth: 8 }
     }
 }
 
@@ -146,6 +156,11 @@ impl Log {
     /// What was spent so far.
     pub async fn spent(&self) -> Spent {
         self.kept.lock().await.spent
+    }
+
+    /// How many turns agents had in all chats, as [`Limits::turns`] counts them.
+    pub async fn turns(&self) -> u64 {
+        self.kept.lock().await.turns
     }
 
     /// How many model calls each agent finished.
@@ -261,6 +276,14 @@ impl Log {
         match self.limits.exceeded(&kept.spent, kept.unpriced.as_ref()) {
             Some(reason) => Err(Error::Limit(reason)),
             None => Ok(kept.calls.get(who).copied().unwrap_or(0)),
+        }
+    }
+
+    /// Whether another turn is within the limits.
+    pub(crate) async fn admit_turn(&self) -> Result<()> {
+        match self.limits.turns {
+            Some(limit) if self.turns().await >= limit => Err(Error::Limit(Reason::Turns { limit })),
+            _ => Ok(()),
         }
     }
 

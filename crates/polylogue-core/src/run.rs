@@ -46,6 +46,9 @@ impl<'l> Scope<'l> {
                 self.log.check_halt()?;
                 self.resumed = false;
                 let bodies = self.step(chat)?;
+                if begins_turn(&bodies) {
+                    self.log.admit_turn().await?;
+                }
                 self.append(bodies).await?;
             }
         }
@@ -200,6 +203,11 @@ impl StepEnd {
             }
         }
     }
+}
+
+/// Whether somebody gets to speak to others.
+fn begins_turn(bodies: &[Body]) -> bool {
+    bodies.iter().any(|body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| !cue.to.is_aside())))
 }
 
 /// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.

@@ -337,19 +337,20 @@ fn make_calls_legal(parts: &mut [Part], view: &View) {
     let mut taken: Vec<String> = Vec::new();
     for part in parts {
         let Part::Call(call) = part else { continue };
-        call.tool = legal_tool_name(&call.tool);
-        let free = |id: &str| !id.is_empty() && !view.has_id(id) && !taken.iter().any(|taken| taken == id);
-        if !free(&call.id) {
-            let fresh = (2..).map(|n: u64| format!("{}~{n}", call.id)).find(|id| free(id));
-            call.id = fresh.unwrap_or_default();
-        }
+        call.tool = legal(&call.tool, 64);
+        let free = |id: &String| !view.has_id(id) && !taken.contains(id);
+        // Room for the number that makes it unique.
+        let id = legal(&call.id, 32);
+        let ids = std::iter::once(id.clone()).chain((2..=u64::MAX).map(|n| format!("{id}-{n}")));
+        call.id = ids.into_iter().find(free).unwrap_or(id);
         taken.push(call.id.clone());
     }
 }
 
-/// At most 64 ASCII letters, digits, `_` and `-`: what OpenAI, Anthropic and Gemini accept.
-fn legal_tool_name(name: &str) -> String {
+/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 64 of them in the name of
+/// a tool and 40 in the id of a call.
+fn legal(text: &str, length: usize) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let name: String = name.chars().map(legal).take(64).collect();
-    if name.is_empty() { "unnamed".into() } else { name }
+    let text: String = text.chars().map(legal).take(length).collect();
+    if text.is_empty() { "unnamed".into() } else { text }
 }

@@ -110,6 +110,16 @@ impl View {
         }
     }
 
+    /// The view of `me` at the end of `transcript`, in the middle of a turn too.
+    #[must_use]
+    pub fn of(transcript: &Transcript, me: &Name, lens: Lens) -> Self {
+        let mut view = Self::new(me.clone(), lens);
+        view.catch_up(transcript);
+        let open = transcript.open_turns().iter().find(|turn| turn.cue.who == *me);
+        open.into_iter().flat_map(|turn| &turn.events).for_each(|event| view.see_own(event));
+        view
+    }
+
     /// The entries, as a request has them.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

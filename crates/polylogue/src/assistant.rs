@@ -1,5 +1,6 @@
 //! An agent that speaks by a language model.
 
+use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -16,22 +17,25 @@ use polylogue_core::{
 /// ```
 /// # fn example(model: polylogue_core::AnyModel) -> Result<(), polylogue_core::NameError> {
 /// use polylogue::Assistant;
-/// let poet = Assistant::new("Poet", model)?.system("You answer in rhymes. The task: {{task}}");
+/// let poet = Assistant::new("Poet", model)?.system_from(|task| format!("You answer in rhymes. Your task: {task}"));
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Assistant {
     name: Name,
     description: String,
     model: AnyModel,
-    system: Option<Arc<str>>,
+    system: Option<SystemFn>,
     tools: Vec<AnyTool>,
     specs: Vec<ToolSpec>,
     params: Params,
     lens: Lens,
     max_rounds: u32,
 }
+
+/// Makes the system text of the task.
+type SystemFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
 /// Told to the model when it has called tools [`max_rounds`](Assistant::max_rounds) times in one turn.
 const NO_MORE_TOOLS: &str =
@@ -59,11 +63,17 @@ impl Assistant {
         })
     }
 
-    /// Sets the system text. `{{task}}` in it stands for the task of the chat the agent is in; nothing else in it means
-    /// anything.
+    /// Sets the system text.
     #[must_use]
     pub fn system(self, text: impl Into<Arc<str>>) -> Self {
-        Self { system: Some(text.into()), ..self }
+        let text = text.into();
+        Self { system: Some(Arc::new(move |_| Arc::clone(&text))), ..self }
+    }
+
+    /// Sets a system text that is made of the task of the chat the agent is in. It has to be the same for the same task.
+    #[must_use]
+    pub fn system_from(self, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self { system: Some(Arc::new(move |task| text(task).into())), ..self }
     }
 
     /// Sets what it is good at, for whoever chooses the next speaker.
@@ -104,8 +114,13 @@ impl Assistant {
     /// The system text as the model gets it in a chat about `task`.
     #[must_use]
     pub fn system_for(&self, task: &str) -> Option<Arc<str>> {
-        let text = self.system.as_ref()?;
-        Some(if text.contains(TASK) { text.replace(TASK, task).into() } else { Arc::clone(text) })
+        self.system.as_ref().map(|text| text(task))
+    }
+
+    /// How it sees the room.
+    #[must_use]
+    pub const fn sees(&self) -> &Lens {
+        &self.lens
     }
 
     async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
@@ -114,8 +129,14 @@ impl Assistant {
     }
 }
 
-/// Stands for the task in system texts and openings.
-pub(crate) const TASK: &str = "{{task}}";
+impl fmt::Debug for Assistant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assistant")
+            .field("name", &self.name)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Agent for Assistant {
     fn name(&self) -> &Name {

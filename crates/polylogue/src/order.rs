@@ -58,14 +58,24 @@ pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     }
 }
 
-/// As `policy`, and when it is over, `who` is asked aside, with `prompt`, for what came of it.
+/// As `policy`, and when it is over, `who` is asked aside, with the words of `prompt`, for what came of it.
 ///
 /// The answer is the summary; an empty one leaves the summary that `policy` gave.
-pub fn reflected(policy: impl Policy, who: Name, prompt: impl Into<Arc<str>>) -> impl Policy {
-    let prompt = prompt.into();
+///
+/// ```
+/// # use polylogue::{Name, in_turn, reflected, until, stop::max_turns};
+/// let policy = until(max_turns(4), in_turn());
+/// let policy = reflected(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
+/// # Ok::<(), polylogue::NameError>(())
+/// ```
+pub fn reflected(
+    policy: impl Policy,
+    who: Name,
+    prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
+) -> impl Policy {
     move |chat: &Transcript| match policy.next(chat) {
         Step::Close { reason, summary } => match reflection(chat, &who) {
-            Reflection::Due => Step::Cue(Cue::aside(who.clone(), Arc::clone(&prompt))),
+            Reflection::Due => Step::Cue(Cue::aside(who.clone(), prompt(chat))),
             Reflection::Silent => Step::Close { reason, summary },
             Reflection::Of(summary) => Step::Close { reason, summary },
         },

@@ -54,7 +54,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
             .with(assistant("A", calls, &script))
             .with(assistant("B", calls, &script))
             .aside(assistant("Judge", calls, &script))
-            .policy(reflected(policy, name("Judge"), "Sum up."))
+            .policy(reflected(policy, name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     })

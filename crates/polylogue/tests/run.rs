@@ -161,6 +161,20 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
 }
 
 #[tokio::test]
+async fn turns_are_counted_over_all_chats() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"C": "four"}]"#);
+    let house = Chat::named("house").with(pair(&script, max_turns(3))).with(assistant("C", &script));
+    let chat = house.policy(once_each()).build().unwrap();
+    let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
+    let status = chat.run(&mut log, "go").await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "go".into() });
+    log.reopen().await.unwrap();
+    let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
+    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { reason: Reason::Finished, .. }));
+    assert_eq!(log.turns().await, 4);
+}
+
+#[tokio::test]
 async fn chats_are_nested_no_deeper_than_the_limit() {
     let script = script(r#"[{"A": "one"}]"#);
     let mut chat = Chat::named("c0").with(assistant("A", &script)).policy(once_each()).build().unwrap();
@@ -479,7 +493,7 @@ async fn ids_that_a_model_uses_again_are_made_unique() {
             _ => None,
         })
         .collect();
-    assert_eq!(ids, ["c", "c~2", "~2", "c~3"]);
+    assert_eq!(ids, ["c", "c-2", "unnamed", "c-3"]);
 }
 
 /// Replies with raw parts, and checks every request.
