@@ -1,0 +1,213 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Conversations among language-model agents, tools and people
+#[derive(Debug, Parser)]
+#[command(name = "polylogue", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Where conversations are kept: a file for SQLite, a folder for JSON lines
+    #[arg(long, global = true, value_name = "PATH", env = "POLYLOGUE_STORE")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// What the program says by its exit code.
+const EXIT_CODES: &str = "Exit codes:
+  0  done                     4  over budget
+  1  failed                   5  waiting for a person
+  2  bad usage or team file   6  stopped; `polylogue resume` goes on
+  3  stopped by a limit";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a team on a task
+    Run(Run),
+    /// Go on with a conversation that was stopped, failed, waits for a person or met a limit
+    Resume(Resume),
+    /// List conversations
+    Runs(Runs),
+    /// Show a conversation, or what an agent's model was sent
+    Show(Show),
+    /// Remove conversations
+    Rm(Rm),
+    /// Check a team file
+    Check(Check),
+    /// Show which keys, endpoints and stores are found
+    Doctor,
+    /// Print the JSON Schema of team files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The team file
+    pub(crate) team: PathBuf,
+
+    /// What the team is to do; `-` reads it from standard input
+    pub(crate) task: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) models: Models,
+
+    /// Set a variable of the team file
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) vars: Vec<(String, String)>,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// Answer the person who is asked, instead of asking at the terminal
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) answer: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) models: Models,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Which models speak.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Models {
+    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
+    #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
+    pub(crate) model: Option<String>,
+
+    /// Let the agents speak by the team's script
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// Record every model call to a new file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Take every model call from a recording; the network is not used
+    #[arg(long, value_name = "FILE", conflicts_with = "offline")]
+    pub(crate) replay: Option<PathBuf>,
+}
+
+/// What the whole run may consume.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Limits {
+    /// Turns of agents, in all chats
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_turns: Option<u64>,
+
+    /// Dollars; models whose price is unknown are refused
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) max_cost: Option<f64>,
+
+    /// Tokens read and written
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// Model calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_calls: Option<u64>,
+}
+
+/// What is written of a run.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Output {
+    /// Write every event as a line of JSON
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+
+    /// Write the result alone
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Show replies when they are whole; models are asked for them in one piece
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Show what reasoning models think
+    #[arg(long)]
+    pub(crate) thoughts: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Write one line of JSON for each conversation
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// Show exactly what this agent's model was sent
+    #[arg(long = "as", value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+
+    /// With `--as`: which of its model calls, counted from 1; the last when left out
+    #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) call: Option<u64>,
+
+    /// Write the events, or with `--as` the request, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write Markdown
+    #[arg(long, conflicts_with_all = ["json", "agent"])]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rm {
+    /// The conversations: ids, beginnings of ids, or `last`
+    #[arg(required = true)]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The team files
+    #[arg(required = true)]
+    pub(crate) teams: Vec<PathBuf>,
+
+    /// Set a variable of the team files
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) vars: Vec<(String, String)>,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "expected an amount such as 0.50")?;
+    if amount.is_finite() && amount >= 0.0 { Ok(amount) } else { Err("expected an amount of 0 or more".into()) }
+}

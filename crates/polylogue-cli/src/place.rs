@@ -1,0 +1,77 @@
+//! Where conversations are kept, and how people name them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use polylogue::{AnyStore, Listing, LogId, Store};
+use polylogue_store::{Jsonl, Sqlite};
+
+use crate::trouble::Trouble;
+
+/// The store at `place`: a folder that is there, or a path that ends in `/`, is one of JSON lines; everything else is a
+/// SQLite file. Without a place, the file in the user's data folder.
+pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
+    let place = self::place(place)?;
+    if is_folder(&place) {
+        return Ok(AnyStore::new(Jsonl::open(&place)?));
+    }
+    if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Trouble::failed(format!("`{}` cannot be made: {error}", folder.display()))
+                .hint("choose another place with `--store`")
+        })?;
+    }
+    Ok(AnyStore::new(Sqlite::open(&place)?))
+}
+
+fn is_folder(place: &Path) -> bool {
+    place.is_dir() || place.as_os_str().to_string_lossy().ends_with('/')
+}
+
+/// Where the store is.
+pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    // The XDG base directory specification, version 0.8.
+    let data = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")));
+    let data = data.ok_or_else(|| {
+        Trouble::usage("there is no home folder to keep conversations in").hint("name a place with `--store`")
+    })?;
+    Ok(data.join("polylogue").join("polylogue.db"))
+}
+
+/// The conversation that `text` names: an id, the beginning of just one, or `last`.
+pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble> {
+    if let Ok(id) = LogId::new(text)
+        && store.meta(&id).await.is_ok()
+    {
+        return Ok(id);
+    }
+    let all = store.list().await?;
+    let found: Vec<&Listing> = match text {
+        "last" => all.iter().take(1).collect(),
+        _ => all.iter().filter(|listing| listing.id.as_str().starts_with(text)).collect(),
+    };
+    match found.as_slice() {
+        [only] => Ok(only.id.clone()),
+        [] if all.is_empty() => Err(Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one")),
+        [] => Err(Trouble::usage(format!("there is no conversation `{text}`")).hint("`polylogue runs` lists them")),
+        several => {
+            let ids: Vec<_> = several.iter().take(5).map(|listing| format!("`{}`", listing.id)).collect();
+            Err(Trouble::usage(format!("`{text}` is the beginning of several: {}", ids.join(", "))))
+        }
+    }
+}
+
+/// An id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.
+pub(crate) fn fresh_id() -> Result<LogId, Trouble> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    // The standard library's hasher is seeded by the system.
+    let random = RandomState::new().build_hasher().finish();
+    let digit = |at: u32| DIGITS.get((random >> (5 * at)) as usize % 32).copied().unwrap_or(b'0');
+    let id: String = (0..6).map(|at| char::from(digit(at))).collect();
+    Ok(LogId::new(&id)?)
+}

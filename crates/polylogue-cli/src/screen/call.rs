@@ -1,0 +1,151 @@
+//! A tool call, folded to a line with its result.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
+use serde_json::Value;
+
+use super::style::{Colour, Style};
+use super::text::{Line, folded};
+
+/// Columns of a call, and of its result, where no width is given.
+const PLAIN_WIDTH: usize = 200;
+
+/// From this on, it is worth saying how long a call took.
+const LONG: Duration = Duration::from_secs(1);
+
+/// `search(query: "rust")`.
+pub(super) fn call(call: &Call) -> Line {
+    Line::new(&call.tool, Style::BOLD).with(&format!("({})", arguments(&call.args)), Style::DIM)
+}
+
+/// A call that has no result yet, after `elapsed`.
+pub(super) fn running(wanted: &Call, elapsed: Duration, width: usize) -> Line {
+    let time = format!("... {}", seconds(elapsed));
+    let room = width.saturating_sub(2 + time.len());
+    Line::new("⚙ ", Style::DIM).joined(&call(wanted).fit(room)).with(&time, Style::DIM)
+}
+
+/// A call with its result, on one line.
+pub(super) fn finished(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+    let (sign, style) = match outcome.status {
+        OutcomeStatus::Done => ("⚙ ", Style::DIM),
+        OutcomeStatus::Failed => ("✗ ", Style::ERROR),
+        OutcomeStatus::Unknown => ("? ", Style::PLAIN.colour(Colour::Yellow)),
+    };
+    let mut result = Line::new(&folded(&result_text(outcome)), Style::PLAIN);
+    if took >= LONG {
+        result.push(&format!(" ({})", seconds(took)), Style::DIM);
+    }
+    let (call, result) = share(call(wanted), result, width);
+    let line = Line::new(sign, style).joined(&call);
+    if result.is_empty() { line } else { line.with(" → ", Style::DIM).joined(&result) }
+}
+
+/// Gives both the room they need, or each its part of it.
+fn share(call: Line, result: Line, width: Option<usize>) -> (Line, Line) {
+    let Some(width) = width else { return (call.fit(PLAIN_WIDTH), result.fit(PLAIN_WIDTH)) };
+    // The sign and the arrow take 5 columns.
+    let room = width.saturating_sub(5);
+    let most = room.saturating_sub(result.width()).max(room / 2);
+    let call = call.fit(most);
+    let rest = room.saturating_sub(call.width());
+    (call, result.fit(rest))
+}
+
+/// What a tool gave back, as text.
+pub(super) fn result_text(outcome: &Outcome) -> String {
+    let parts = outcome.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.to_string()),
+        Part::Data(value) => Some(value.to_string()),
+        Part::Media(media) => Some(format!("[{}]", media.kind)),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// `key: value, key: value`; raw text as it is.
+pub(super) fn arguments(args: &Value) -> String {
+    match args {
+        Value::Object(fields) => {
+            let mut text = String::new();
+            for (key, value) in fields {
+                let comma = if text.is_empty() { "" } else { ", " };
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{comma}{key}: {value}");
+            }
+            text
+        }
+        Value::String(raw) => folded(raw),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A running time, to a tenth of a second: `3.2s`, `1m 05s`.
+pub(super) fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{}.{}s", time.as_secs(), time.subsec_millis() / 100),
+        seconds => format!("{}m {:02}s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(args: Value, outcome: &Outcome, took_ms: u64, width: Option<usize>, expected: &Expect) {
+        let wanted = Call { id: "1".into(), tool: "search".into(), args };
+        let line = finished(&wanted, outcome, Duration::from_millis(took_ms), width);
+        assert!(line.width() <= width.unwrap_or(usize::MAX));
+        expected.assert_eq(&line.text());
+    }
+
+    #[test]
+    fn a_call_is_folded_to_one_line() {
+        let hits = Outcome::done("3 hits\nthe first\nthe second");
+        let args = json!({"query": "rust agents", "limit": 3});
+        check(
+            args.clone(),
+            &hits,
+            900,
+            Some(80),
+            &expect![[r#"⚙ search(limit: 3, query: "rust agents") → 3 hits (+2 lines)"#]],
+        );
+        check(args.clone(), &hits, 1200, Some(40), &expect!["⚙ search(limit: 3,… → 3 hits (+2 lines)…"]);
+        check(args.clone(), &Outcome::done("ok"), 0, Some(30), &expect!["⚙ search(limit: 3, query… → ok"]);
+        check(
+            args,
+            &Outcome::failed("no\x1b[2J network"),
+            61_000,
+            None,
+            &expect![[r#"✗ search(limit: 3, query: "rust agents") → no␛[2J network (1m 01s)"#]],
+        );
+        check(
+            json!("{broken\njson"),
+            &Outcome::unknown(),
+            0,
+            Some(60),
+            &expect!["? search({broken (+1 line)) → The outcome of this call is u…"],
+        );
+        check(
+            json!({}),
+            &Outcome { status: OutcomeStatus::Done, parts: vec![] },
+            0,
+            None,
+            &expect!["⚙ search()"],
+        );
+    }
+
+    #[test]
+    fn a_running_call_says_for_how_long() {
+        let wanted = Call { id: "1".into(), tool: "run".into(), args: json!({"code": "x".repeat(100)}) };
+        let line = running(&wanted, Duration::from_millis(2_140), 30);
+        assert!(line.width() <= 30);
+        expect![[r#"⚙ run(code: "xxxxxxxx…... 2.1s"#]].assert_eq(&line.text());
+    }
+}

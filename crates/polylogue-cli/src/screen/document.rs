@@ -1,0 +1,213 @@
+//! A whole conversation, for `show`.
+
+use polylogue_core::{Audience, Body, Entry, Event, Message, Name, Outcome, Part, Path, plain};
+
+use super::call;
+use super::markdown::Markdown;
+use super::plain::written;
+use super::style::Style;
+use super::teller::{Format, Teller, calls_tools, short};
+use super::text::{Line, neutral};
+
+/// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
+pub(crate) fn shown(events: &[Event], width: Option<usize>) -> String {
+    let mut teller = Teller::new(Format { width, whole: true, thoughts: true });
+    let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
+    lines.extend(teller.unfinished());
+    written(&lines, width.is_some())
+}
+
+/// What a model was given: the system text and the entries, as they are, Markdown not rendered.
+pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> String {
+    let mut lines = Vec::new();
+    if let Some(system) = system {
+        head(&mut lines, "system");
+        lines.extend(raw(system));
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::User { .. } => head(&mut lines, &format!("{index} user")),
+            Entry::Assistant { .. } => head(&mut lines, &format!("{index} assistant")),
+            Entry::Tool { id, tool, .. } => head(&mut lines, &format!("{index} tool {tool} ({id})")),
+        }
+        entry.parts().iter().for_each(|part| lines.extend(raw_part(part)));
+    }
+    written(&lines, colour)
+}
+
+fn head(lines: &mut Vec<Line>, title: &str) {
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines.push(Line::new(&format!("[{title}]"), Style::BOLD));
+}
+
+fn raw(text: &str) -> impl Iterator<Item = Line> {
+    text.lines().map(|line| Line::new(line, Style::PLAIN))
+}
+
+fn raw_part(part: &Part) -> Vec<Line> {
+    let line = match part {
+        Part::Text(text) => return raw(text).collect(),
+        Part::Thought(text) => return text.lines().map(|line| Line::new(line, Style::DIM)).collect(),
+        Part::Call(wanted) => format!("call {}: {} {}", wanted.id, wanted.tool, wanted.args),
+        Part::Media(media) => format!("[{}: {}]", media.kind, short(&media.url)),
+        Part::Data(value) => value.to_string(),
+        _ => return Vec::new(),
+    };
+    vec![Line::new(&line, Style::PLAIN)]
+}
+
+/// Everything that was said and done as a Markdown file with `title`.
+pub(crate) fn markdown(title: &str, events: &[Event]) -> String {
+    let mut file = File { text: format!("# {}\n", one_line(title)), calls: Vec::new() };
+    events.iter().for_each(|event| file.event(event));
+    for (at, who, _, call) in std::mem::take(&mut file.calls) {
+        file.note(&format!("{who}{}: {call} has no result yet", place(&at)));
+    }
+    file.text
+}
+
+struct File {
+    text: String,
+    /// Calls without a result: in which chat, by whom, the call's id, and how it is written.
+    calls: Vec<(Path, Name, String, String)>,
+}
+
+impl File {
+    fn event(&mut self, event: &Event) {
+        let at = &event.at;
+        match &event.body {
+            Body::Opened(opening) => {
+                let names: Vec<&str> = opening.with.iter().map(Name::as_str).collect();
+                let begins = if at.is_root() { "With".into() } else { format!("{at} begins, with") };
+                self.note(&format!("{begins} {}", names.join(", ")));
+                if opening.messages.is_empty() && !opening.task.trim().is_empty() {
+                    self.body(&opening.task);
+                }
+                opening.messages.iter().for_each(|message| self.message(at, message));
+            }
+            Body::Said(message) | Body::Posted(message) => self.message(at, message),
+            // What an agent says before it uses tools; other replies are said, or were drafts.
+            Body::Sampled(sample)
+                if calls_tools(&sample.parts) && !plain(&sample.parts).trim().is_empty() =>
+            {
+                self.block(&format!("#### {}{} before it calls tools", sample.who, place(at)));
+                self.body(&plain(&sample.parts));
+            }
+            Body::Called { who, call } => {
+                let text = format!("{}({})", call.tool, call::arguments(&call.args));
+                self.calls.push((at.clone(), who.clone(), call.id.clone(), text));
+            }
+            Body::Returned { who, id, outcome } => self.returned(at, who, id, outcome),
+            Body::Passed { who } => self.note(&format!("{who} passes")),
+            Body::Left { who, why } => self.note(&format!("{who} leaves: {why}")),
+            Body::Asked(question) => {
+                self.block(&format!("### {} asks", question.who));
+                self.body(&question.text);
+            }
+            Body::Answered { to, text } => {
+                self.block(&format!("### Answer for {to}"));
+                self.body(text);
+            }
+            Body::Failed { who, error } => {
+                self.note(&format!("{who} failed ({}): {}", error.fault, error.message))
+            }
+            Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
+            Body::Reopened => self.note("The conversation goes on"),
+            // How else a message came about is no part of the document.
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, line: &str) {
+        self.text.push('\n');
+        self.text.push_str(&neutral(line));
+        self.text.push('\n');
+    }
+
+    /// A line of our own, in italics; nothing in it is markup.
+    fn note(&mut self, text: &str) {
+        let mut escaped = String::new();
+        for c in one_line(text).chars() {
+            if matches!(c, '\\' | '`' | '*' | '_' | '<' | '[' | ']') {
+                escaped.push('\\');
+            }
+            escaped.push(c);
+        }
+        self.block(&format!("*{escaped}*"));
+    }
+
+    fn message(&mut self, at: &Path, message: &Message) {
+        let to = match &message.to {
+            Audience::All => String::new(),
+            Audience::Only(names) if names.is_empty() => " (aside)".into(),
+            Audience::Only(names) => {
+                format!(" → {}", names.iter().map(Name::as_str).collect::<Vec<_>>().join(", "))
+            }
+        };
+        self.block(&format!("### {}{to}{}", message.from, place(at)));
+        let text = message.plain();
+        if !text.trim().is_empty() {
+            self.body(&text);
+        }
+        for part in &message.parts {
+            match part {
+                Part::Media(media) if media.kind.starts_with("image/") => {
+                    self.block(&format!("![{}](<{}>)", media.kind, media.url));
+                }
+                Part::Media(media) => self.block(&format!("[{}](<{}>)", media.kind, media.url)),
+                Part::Data(value) => self.fenced("json", &value.to_string()),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a participant wrote, as it is. A block of code that it left open must not swallow the rest.
+    fn body(&mut self, text: &str) {
+        let mut markdown = Markdown::new(80, Style::PLAIN);
+        markdown.push(text);
+        markdown.push("\n");
+        self.block(text.trim_end());
+        if let Some(fence) = markdown.open_fence() {
+            self.text.push_str(&fence);
+            self.text.push('\n');
+        }
+    }
+
+    fn returned(&mut self, at: &Path, who: &Name, id: &str, outcome: &Outcome) {
+        let index = self.calls.iter().position(|call| call.0 == *at && call.1 == *who && call.2 == id);
+        let call = index.map_or_else(|| id.to_owned(), |index| self.calls.remove(index).3);
+        self.block(&format!("{who} calls"));
+        self.fenced("", &call);
+        self.block("with the result");
+        self.fenced("", &call::result_text(outcome));
+    }
+
+    /// A block of code whose fence is longer than any in it.
+    fn fenced(&mut self, language: &str, text: &str) {
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        self.block(&format!("{fence}{language}\n{}\n{fence}", text.trim_end()));
+    }
+
+    fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
+        if !at.is_root() {
+            return self.note(&format!("{at} ends: {reason}"));
+        }
+        if !summary.trim().is_empty() {
+            self.block("## Summary");
+            self.body(summary);
+        }
+        self.note(&format!("Ended: {reason}"));
+    }
+}
+
+/// In which chat, if it is not the outermost.
+fn place(at: &Path) -> String {
+    if at.is_root() { String::new() } else { format!(" · {at}") }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

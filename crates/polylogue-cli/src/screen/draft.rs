@@ -1,0 +1,175 @@
+//! A reply while it is written.
+
+use polylogue_core::{Audience, Part, plain};
+
+use super::markdown::Markdown;
+use super::region::rows;
+use super::style::Style;
+use super::teller::{Key, Teller};
+use super::text::Line;
+
+/// A reply that is shown as it comes in, below its head.
+///
+/// As long as it fits on the screen, all of it can still be taken back. Lines that have to leave the screen are
+/// *frozen*: they are written for good, and only lines that no later piece changes are.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) key: Key,
+    to: Audience,
+    thought: String,
+    thoughts: Markdown,
+    text: String,
+    texts: Markdown,
+    head_frozen: bool,
+    frozen: usize,
+    /// Whether the model is done with it. It is then said, or it was one of several.
+    pub(super) complete: bool,
+}
+
+impl Draft {
+    pub(super) fn new(key: Key, to: Audience, width: usize) -> Self {
+        Self {
+            key,
+            to,
+            thought: String::new(),
+            thoughts: thoughts(width),
+            text: String::new(),
+            texts: Markdown::new(width, Style::PLAIN),
+            head_frozen: false,
+            frozen: 0,
+            complete: false,
+        }
+    }
+
+    /// Adds reasoning. It is shown before the text; a model that reasons in between is shown right when it is done.
+    pub(super) fn think(&mut self, piece: &str) {
+        self.thought.push_str(piece);
+        if self.text.is_empty() {
+            self.thoughts.push(piece);
+        }
+    }
+
+    /// Adds text.
+    pub(super) fn write(&mut self, piece: &str) {
+        if self.text.is_empty() {
+            self.thoughts.finish();
+        }
+        self.text.push_str(piece);
+        self.texts.push(piece);
+    }
+
+    /// All of it is there.
+    pub(super) fn finish(&mut self) {
+        self.thoughts.finish();
+        self.texts.finish();
+        self.complete = true;
+    }
+
+    /// Whether it shows just what `parts` say, thoughts included if `with_thoughts`.
+    pub(super) fn shows(&self, parts: &[Part], with_thoughts: bool) -> bool {
+        let thought: String = parts.iter().filter_map(thought).collect();
+        self.text == plain(parts) && (!with_thoughts || thought.is_empty() || self.thought == thought)
+    }
+
+    /// Whether it is shown as said to `to`.
+    pub(super) fn is_to(&self, to: &Audience) -> bool {
+        self.to == *to
+    }
+
+    /// Whether some of it cannot be taken back.
+    pub(super) const fn is_frozen(&self) -> bool {
+        self.head_frozen
+    }
+
+    /// The same for rows of `width` columns, unless some of it is frozen.
+    pub(super) fn rewrap(&mut self, width: usize) {
+        if self.head_frozen {
+            return;
+        }
+        self.thoughts = thoughts(width);
+        self.thoughts.push(&self.thought);
+        self.texts = Markdown::new(width, Style::PLAIN);
+        self.texts.push(&self.text);
+        if !self.text.is_empty() {
+            self.thoughts.finish();
+        }
+        if self.complete {
+            self.finish();
+        }
+    }
+
+    fn settled(&self) -> impl Iterator<Item = &Line> {
+        self.thoughts.settled().iter().chain(self.texts.settled())
+    }
+
+    /// The lines that cannot change any more and are not frozen; the first are the head, so many.
+    fn final_lines(&self, teller: &mut Teller) -> (Vec<Line>, usize) {
+        let mut lines = if self.head_frozen { Vec::new() } else { teller.head(&self.key, &self.to) };
+        let head = lines.len();
+        let gutter = teller.gutter(&self.key.0);
+        lines.extend(self.settled().skip(self.frozen).map(|line| line.after(&gutter).trimmed()));
+        (lines, head)
+    }
+
+    /// What to show in a region of `room` rows; what has to leave it is moved to `above`.
+    pub(super) fn lines(
+        &mut self,
+        room: usize,
+        columns: usize,
+        teller: &mut Teller,
+        above: &mut Vec<Line>,
+    ) -> Vec<Line> {
+        let gutter = teller.gutter(&self.key.0);
+        let (mut lines, head) = self.final_lines(teller);
+        let pending = [self.thoughts.pending(), self.texts.pending()].concat();
+        let pending: Vec<Line> = pending.iter().map(|line| line.after(&gutter).trimmed()).collect();
+        let height: usize = lines.iter().chain(&pending).map(|line| rows(line, columns)).sum();
+        let excess = height.saturating_sub(room);
+        let (leave, left) = leaving(&lines, excess, columns);
+        if leave > 0 {
+            // The head goes as a whole.
+            let leave = leave.max(head).min(lines.len());
+            above.extend(lines.drain(..leave));
+            self.frozen += leave - head;
+            self.head_frozen = true;
+            teller.in_turn(&self.key);
+        }
+        // One more makes room for the ellipsis.
+        let (hidden, _) = leaving(&pending, if left > 0 { left + 1 } else { 0 }, columns);
+        if hidden > 0 {
+            lines.push(Line::new("…", Style::DIM).after(&gutter));
+        }
+        lines.extend(pending.into_iter().skip(hidden));
+        lines
+    }
+
+    /// All that is not frozen, for good.
+    pub(super) fn seal(mut self, teller: &mut Teller) -> Vec<Line> {
+        self.finish();
+        let (lines, _) = self.final_lines(teller);
+        teller.in_turn(&self.key);
+        lines
+    }
+}
+
+fn thoughts(width: usize) -> Markdown {
+    Markdown::new(width, Style { italic: true, ..Style::DIM })
+}
+
+fn thought(part: &Part) -> Option<&str> {
+    match part {
+        Part::Thought(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// How many of the first `lines` have to go so that `excess` rows do, and how many rows are still too many then.
+fn leaving(lines: &[Line], excess: usize, columns: usize) -> (usize, usize) {
+    let mut left = excess;
+    let leave = lines.iter().take_while(|line| {
+        let more = left > 0;
+        left = if more { left.saturating_sub(rows(line, columns)) } else { left };
+        more
+    });
+    (leave.count(), left)
+}

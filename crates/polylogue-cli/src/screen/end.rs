@@ -1,0 +1,174 @@
+//! The last thing a person reads of a run: why it stopped, what it took, and how to go on.
+
+use std::time::Duration;
+
+use polylogue_core::{Ending as Kind, LogId, Reason, Spent};
+
+use super::style::Style;
+use super::text::{Line, folded, wrap};
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Why it stopped, as [`Ending::why`] says it, or in the caller's words.
+    pub(crate) status: String,
+    /// What its model calls consumed.
+    pub(crate) spent: Spent,
+    /// Turns taken.
+    pub(crate) turns: u64,
+    /// How long it ran.
+    pub(crate) elapsed: Duration,
+    /// Its id.
+    pub(crate) id: LogId,
+}
+
+impl Ending {
+    /// What a status line says of `reason`.
+    pub(crate) fn why(reason: &Reason) -> String {
+        let kind = match reason.ending() {
+            Kind::Done => "done",
+            Kind::Limit => "limit",
+            Kind::Budget => "budget",
+            Kind::Stopped => "stopped",
+        };
+        format!("{kind}: {reason}")
+    }
+
+    /// The closing lines, for rows of `width` columns; unwrapped if there is none.
+    pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
+        let status = Line::new(&folded(&self.status), Style::BOLD);
+        let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
+        let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
+        let [show, resume] = ["show", "resume"].map(|command| format!("`polylogue {command} {}`", self.id));
+        let both = format!("{show} / {resume}");
+        let fits = width.is_none_or(|width| both.len() <= width);
+        let hints = if fits { vec![both] } else { vec![show, resume] };
+        let hints = hints.iter().map(|hint| Line::new(hint, Style::DIM));
+        let lines: Vec<Line> = std::iter::once(line).chain(hints).collect();
+        match width {
+            Some(width) => lines.iter().flat_map(|line| wrap(line, width)).collect(),
+            None => lines,
+        }
+    }
+}
+
+fn turns(turns: u64) -> String {
+    if turns == 1 { "1 turn".into() } else { format!("{} turns", grouped(turns)) }
+}
+
+fn tokens(spent: &Spent) -> String {
+    match (spent.unmetered, spent.tokens()) {
+        (0, 1) => "1 token".into(),
+        (0, tokens) => format!("{} tokens", grouped(tokens)),
+        (_, 0) => "tokens unknown".into(),
+        (_, tokens) => format!("at least {} tokens", grouped(tokens)),
+    }
+}
+
+fn cost(spent: &Spent) -> String {
+    let nothing = spent.cost.picodollars == 0;
+    match spent.unpriced {
+        0 if nothing => "$0".into(),
+        0 => spent.cost.to_string(),
+        _ if nothing => "cost unknown".into(),
+        _ => format!("at least {}", spent.cost),
+    }
+}
+
+/// `41 s`, `3 min 20 s`, `2 h 05 min`.
+fn time(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `3480` as `3,480`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use polylogue_core::{Money, Name};
+
+    use super::*;
+
+    fn check(status: &str, spent: Spent, turns: u64, seconds: u64, expected: &Expect) {
+        let elapsed = Duration::from_secs(seconds);
+        let ending =
+            Ending { status: status.into(), spent, turns, elapsed, id: LogId::new("3k7v9x").unwrap() };
+        let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
+        expected.assert_eq(&lines.join("\n"));
+        assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
+    }
+
+    #[test]
+    fn it_says_why_and_what_it_took() {
+        let by = Name::new("Stock_Trader").unwrap();
+        let why = Ending::why(&Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by });
+        let cost = Money::dollars(0.0021);
+        let spent = Spent { calls: 12, input: 3000, output: 480, cost, ..Spent::default() };
+        check(
+            &why,
+            spent,
+            12,
+            41,
+            &expect![[r#"
+            done: Stock_Trader said `<CAMEL_TASK_DONE>` · 12 turns · 3,480 tokens · $0.0021 · 41 s
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+        );
+    }
+
+    #[test]
+    fn what_is_unknown_is_said_as_unknown() {
+        let unknown = Spent { calls: 2, unmetered: 2, unpriced: 2, ..Spent::default() };
+        check(
+            "limit: the limit of 2 turns",
+            unknown,
+            2,
+            200,
+            &expect![[r#"
+            limit: the limit of 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+        );
+        let partly = Spent { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
+        check(
+            "stopped\nby you",
+            partly,
+            1,
+            7500,
+            &expect![[r#"
+            stopped (+1 line) · 1 turn · at least 1,000 tokens · at least $1.50 · 2 h 05 min
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+        );
+        check(
+            "waiting for Human",
+            Spent::default(),
+            1_234_567,
+            0,
+            &expect![[r#"
+            waiting for Human · 1,234,567 turns · 0 tokens · $0 · 0 s
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+        );
+    }
+
+    #[test]
+    fn every_kind_of_end_has_its_word() {
+        assert!(Ending::why(&Reason::Turns { limit: 1 }).starts_with("limit: "));
+        assert!(Ending::why(&Reason::Unpriced { model: "m".into() }).starts_with("budget: "));
+        assert!(Ending::why(&Reason::Stopped { by: "you".into() }).starts_with("stopped: "));
+        assert!(Ending::why(&Reason::Finished).starts_with("done: "));
+    }
+}

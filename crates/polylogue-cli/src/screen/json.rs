@@ -1,0 +1,41 @@
+//! Events as JSON, one a line, for programs.
+
+use polylogue_core::Event;
+
+/// `event` as one line of JSON, with its end. Reads back as the same event.
+///
+/// JSON escapes most control characters by itself, but not DEL and the C1 controls, which some terminals obey.
+///
+/// # Errors
+/// When the event holds what JSON cannot.
+pub(crate) fn line(event: &Event) -> serde_json::Result<String> {
+    let text = serde_json::to_string(event)?;
+    let mut line = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match c {
+            // Outside of strings JSON has none of these.
+            '\x7f'..='\u{9f}' => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => line.push(c),
+        }
+    }
+    line.push('\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Body, Message, Name, Path, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_that_no_terminal_obeys() {
+        let text = "a\n\x1b[2J\u{9b}31m\x7f\u{a0}";
+        let body = Body::Said(Message::text(Name::user(), text));
+        let event = Event { seq: 3, at: Path::root(), time: Timestamp(7), body };
+        let json = line(&event).unwrap();
+        assert!(json.ends_with("}\n") && json.matches('\n').count() == 1);
+        assert!(json.trim_end().chars().all(|c| !c.is_control()), "{json}");
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+    }
+}

@@ -1,0 +1,360 @@
+//! A run on a terminal, while it happens.
+//!
+//! The rows at the bottom change in place: the reply that is being written, and a quiet line for everybody who has a
+//! turn. What is said moves above them and stays. One reply is shown while it comes in; if several agents write at
+//! once, the others are shown whole when they are done.
+
+use std::time::Duration;
+
+use polylogue_core::{Body, Event, Message, Name, Path, Piece, Sample};
+
+use super::draft::Draft;
+use super::end::Ending;
+use super::region::{Region, Size};
+use super::style::Style;
+use super::teller::{Format, Key, Teller, calls_tools};
+use super::text::Line;
+use super::turns::{Turn, Turns};
+
+/// The size of the terminal, asked before each frame.
+pub(crate) type SizeOf = Box<dyn Fn() -> Size + Send>;
+
+/// The time since any fixed moment.
+pub(crate) type Clock = Box<dyn Fn() -> Duration + Send>;
+
+/// Pieces that come faster than this are shown together.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// What is told of a reply that was no message in the end.
+const NOT_SAID: &str = "this was not said";
+
+/// A run on a terminal.
+pub(crate) struct Live {
+    teller: Teller,
+    /// Whether replies are shown while they are written.
+    stream: bool,
+    size: SizeOf,
+    clock: Clock,
+    region: Region,
+    turns: Turns,
+    draft: Option<Draft>,
+    /// Lines for the next frame to write for good.
+    above: Vec<Line>,
+    /// Lines that have to wait, because a reply that began above them is not finished.
+    held: Vec<Line>,
+    columns: usize,
+    drawn: Duration,
+}
+
+impl Live {
+    pub(crate) fn new(thoughts: bool, stream: bool, size: SizeOf, clock: Clock) -> Self {
+        let now = size();
+        let format = Format { width: Some(now.text_columns()), whole: false, thoughts };
+        Self {
+            teller: Teller::new(format),
+            stream,
+            size,
+            clock,
+            region: Region::default(),
+            turns: Turns::default(),
+            draft: None,
+            above: Vec::new(),
+            held: Vec::new(),
+            columns: now.columns,
+            drawn: Duration::ZERO,
+        }
+    }
+
+    /// A piece of a reply arrived. Returns what to write, if it is time for a frame.
+    pub(crate) fn delta(&mut self, at: &Path, who: &Name, piece: &Piece) -> String {
+        let now = (self.clock)();
+        let key = (at.clone(), who.clone());
+        let to = self.teller.audience(&key);
+        if matches!(piece, Piece::Restart) || self.draft.as_ref().is_some_and(|d| d.key == key && d.complete)
+        {
+            self.drop_draft(&key, NOT_SAID);
+        }
+        if let Some(turn) = self.turns.of(&key, &to, now) {
+            turn.piece(piece, now);
+        }
+        match self.draft.as_mut().filter(|draft| draft.key == key) {
+            Some(draft) => feed(draft, piece, self.teller.format.thoughts),
+            None => self.next_draft(),
+        }
+        if now.saturating_sub(self.drawn) >= FRAME { self.frame() } else { String::new() }
+    }
+
+    /// Signals were missed: replies that are being written are shown when they are whole.
+    pub(crate) fn missed(&mut self) {
+        self.turns.tear();
+        if let Some(key) = self.draft.as_ref().filter(|draft| !draft.complete).map(|draft| draft.key.clone())
+        {
+            self.drop_draft(&key, "pieces were lost here: the whole message follows");
+        }
+    }
+
+    /// An event came in order with the pieces, so that the pieces of its turn that follow begin a reply. Called
+    /// before [`Live::event`], and also for events that are known already.
+    pub(crate) fn in_order(&mut self, event: &Event) {
+        let now = (self.clock)();
+        for who in actors(&event.body) {
+            let turn = self.turns.known(&(event.at.clone(), who.clone()));
+            if let Some(turn) = turn.filter(|turn| turn.torn) {
+                turn.torn = false;
+                turn.next_reply(now);
+            }
+        }
+    }
+
+    /// Takes note of an event without telling of it: it was told by an earlier process.
+    pub(crate) fn recall(&mut self, event: &Event) {
+        self.take(event, true);
+        self.above.clear();
+        self.teller.begin_anew();
+    }
+
+    /// Tells of an event, which comes in order with the pieces, or was read again. Returns what to write.
+    pub(crate) fn event(&mut self, event: &Event, in_order: bool) -> String {
+        self.take(event, in_order);
+        self.next_draft();
+        self.frame()
+    }
+
+    fn take(&mut self, event: &Event, in_order: bool) {
+        let now = (self.clock)();
+        let key = |who: &Name| (event.at.clone(), who.clone());
+        match &event.body {
+            Body::Said(message) => return self.said(event, message),
+            Body::Sampled(sample) => return self.sampled(event, sample),
+            Body::Cued { cues } => {
+                for cue in cues {
+                    let mut turn = Turn::new(key(&cue.who), cue.to.clone(), now);
+                    // Read again, it does not tell which of the pieces that follow are missing.
+                    turn.torn = !in_order;
+                    self.turns.begin(turn);
+                }
+            }
+            Body::Called { who, call } => {
+                let to = self.teller.audience(&key(who));
+                self.turns
+                    .of(&key(who), &to, now)
+                    .into_iter()
+                    .for_each(|turn| turn.called(call.clone(), now));
+            }
+            Body::Returned { who, id, .. } => {
+                self.turns.known(&key(who)).into_iter().for_each(|turn| turn.returned(id, now));
+            }
+            Body::Prompted { who, .. } => {
+                self.drop_draft(&key(who), NOT_SAID);
+                self.turns.known(&key(who)).into_iter().for_each(|turn| turn.replied(now));
+            }
+            Body::Passed { who } | Body::Left { who, .. } | Body::Failed { who, .. } => {
+                self.end_turn(&key(who))
+            }
+            Body::Asked(question) => self.end_turn(&key(&question.who)),
+            Body::Answered { to, .. } => {
+                let audience = self.teller.audience(&key(to));
+                self.turns.of(&key(to), &audience, now);
+            }
+            Body::Closed { .. } => {
+                if let Some(key) = self.draft.as_ref().map(|d| d.key.clone()).filter(|key| key.0 == event.at)
+                {
+                    self.drop_draft(&key, NOT_SAID);
+                }
+                self.turns.end_chat(&event.at);
+            }
+            _ => {}
+        }
+        self.tell(event);
+    }
+
+    fn end_turn(&mut self, key: &Key) {
+        self.drop_draft(key, NOT_SAID);
+        self.turns.end(key);
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let lines = self.teller.event(event);
+        self.print(lines);
+    }
+
+    /// Writes lines for good, above the reply that is being written; below it, if some of it is written for good.
+    fn print(&mut self, lines: Vec<Line>) {
+        let waits = self.draft.as_ref().is_some_and(Draft::is_frozen);
+        if waits { self.held.extend(lines) } else { self.above.extend(lines) }
+    }
+
+    fn sampled(&mut self, event: &Event, sample: &Sample) {
+        let now = (self.clock)();
+        let key = (event.at.clone(), sample.who.clone());
+        let thoughts = self.teller.format.thoughts;
+        match self.draft.take_if(|draft| draft.key == key && draft.shows(&sample.parts, thoughts)) {
+            Some(mut draft) => {
+                self.teller.sampled_already(&key, sample);
+                draft.finish();
+                self.draft = Some(draft);
+                if calls_tools(&sample.parts) {
+                    self.seal();
+                }
+            }
+            None => {
+                self.drop_draft(&key, NOT_SAID);
+                self.tell(event);
+            }
+        }
+        self.turns.known(&key).into_iter().for_each(|turn| turn.replied(now));
+    }
+
+    fn said(&mut self, event: &Event, message: &Message) {
+        let key = (event.at.clone(), message.from.clone());
+        let thoughts = self.teller.format.thoughts;
+        let shown = self.draft.as_ref().is_some_and(|draft| {
+            draft.key == key && draft.is_to(&message.to) && draft.shows(&message.parts, thoughts)
+        });
+        if shown {
+            self.seal();
+            let rest = self.teller.said_already(&event.at, message);
+            self.print(rest);
+        } else {
+            self.drop_draft(&key, NOT_SAID);
+            self.tell(event);
+        }
+        self.turns.end(&key);
+    }
+
+    /// The reply on the screen stays.
+    fn seal(&mut self) {
+        if let Some(draft) = self.draft.take() {
+            let lines = draft.seal(&mut self.teller);
+            self.above.extend(lines);
+            self.release();
+        }
+    }
+
+    /// The reply of `key` on the screen does not count any more; `why` is told if some of it cannot be taken back.
+    fn drop_draft(&mut self, key: &Key, why: &str) {
+        let Some(draft) = self.draft.take_if(|draft| draft.key == *key) else { return };
+        if draft.is_frozen() {
+            let note = Line::new(&format!("({why})"), Style::DIM);
+            self.above.push(note.after(&self.teller.gutter(&key.0)));
+            self.teller.interrupted();
+        }
+        self.turns.known(key).into_iter().for_each(|turn| turn.text.clear());
+        self.release();
+    }
+
+    /// What had to wait follows.
+    fn release(&mut self) {
+        if !self.held.is_empty() {
+            self.above.append(&mut self.held);
+            self.teller.interrupted();
+        }
+    }
+
+    /// If no reply is on the screen, shows the first that is being written.
+    fn next_draft(&mut self) {
+        if !self.stream || self.draft.is_some() {
+            return;
+        }
+        let Some(turn) = self.turns.to_show() else { return };
+        let width = self.teller.width(&turn.key.0).unwrap_or(usize::MAX);
+        let mut draft = Draft::new(turn.key.clone(), turn.to.clone(), width);
+        if self.teller.format.thoughts {
+            draft.think(&turn.thought);
+        }
+        draft.write(&turn.text);
+        self.draft = Some(draft);
+    }
+
+    /// Time has passed: running times change, and pieces that wait for a frame are shown. Call it about ten times a
+    /// second.
+    pub(crate) fn tick(&mut self) -> String {
+        self.frame()
+    }
+
+    fn frame(&mut self) -> String {
+        let size = self.resize();
+        let now = (self.clock)();
+        let shown = self.draft.as_ref().map(|draft| draft.key.clone());
+        let mut status = self.turns.status(shown.as_ref(), now, &mut self.teller);
+        // One row is left, so that the region never scrolls by itself.
+        let most = size.rows.saturating_sub(1).max(2);
+        status.truncate(most / 2);
+        if !status.is_empty() && size.rows > 6 && (self.teller.has_begun() || shown.is_some()) {
+            status.insert(0, Line::default());
+        }
+        let room = most - status.len().min(most - 1);
+        let mut lines = match &mut self.draft {
+            Some(draft) => draft.lines(room, size.columns, &mut self.teller, &mut self.above),
+            None => Vec::new(),
+        };
+        lines.append(&mut status);
+        let mut out = String::new();
+        let above = std::mem::take(&mut self.above);
+        self.region.draw(&above, lines, size.columns, &mut out);
+        self.drawn = now;
+        out
+    }
+
+    fn resize(&mut self) -> Size {
+        let size = (self.size)();
+        if size.columns != self.columns {
+            self.columns = size.columns;
+            self.teller.format.width = Some(size.text_columns());
+            if let Some(draft) = &mut self.draft {
+                draft.rewrap(self.teller.width(&draft.key.0).unwrap_or(usize::MAX));
+            }
+        }
+        size
+    }
+
+    /// Nothing happens until the run is continued: all that changes in place vanishes.
+    pub(crate) fn rest(&mut self) -> String {
+        self.settle();
+        self.frame()
+    }
+
+    /// The run is over, or stopped.
+    pub(crate) fn end(&mut self, ending: &Ending) -> String {
+        self.settle();
+        let unfinished = self.teller.unfinished();
+        self.above.extend(unfinished);
+        if self.teller.has_begun() {
+            self.above.push(Line::default());
+        }
+        self.above.extend(ending.lines(self.teller.format.width));
+        self.frame()
+    }
+
+    /// What is on the screen stays as it is, and nobody is at anything.
+    fn settle(&mut self) {
+        if let Some(draft) = &self.draft {
+            // A reply that is complete is in the log, though its turn is not over.
+            let what = if draft.complete { "not said yet" } else { "broken off here" };
+            let note = Line::new(&format!("({what}; the turn goes on when the run is resumed)"), Style::DIM);
+            let note = note.after(&self.teller.gutter(&draft.key.0));
+            self.seal();
+            self.above.push(note);
+            self.teller.interrupted();
+        }
+        self.turns.end_all();
+    }
+}
+
+fn feed(draft: &mut Draft, piece: &Piece, thoughts: bool) {
+    match piece {
+        Piece::Text(text) => draft.write(text),
+        Piece::Thought(text) if thoughts => draft.think(text),
+        _ => {}
+    }
+}
+
+/// Whose turns an event belongs to.
+fn actors(body: &Body) -> Vec<&Name> {
+    match body {
+        Body::Cued { cues } => cues.iter().map(|cue| &cue.who).collect(),
+        Body::Sampled(sample) => vec![&sample.who],
+        Body::Prompted { who, .. } | Body::Called { who, .. } | Body::Returned { who, .. } => vec![who],
+        _ => Vec::new(),
+    }
+}

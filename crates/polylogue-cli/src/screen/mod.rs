@@ -1,0 +1,259 @@
+//! What a person, or a program, sees of a run.
+//!
+//! A [`Screen`] is told of a run's [`Signal`]s and writes what they mean: live on a terminal, as plain text, as
+//! events in JSON, or nothing but the result. It writes to one handle, in one piece for each signal.
+//!
+//! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
+//!   (the rows that change in place)
+//! - [`plain`], [`json`], [`document`] (`show`), [`end`] (the closing lines)
+//! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line
+//! - [`markdown`], [`text`], [`style`]: what lines are made of
+//!
+//! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
+//! control characters.
+
+use std::io::{self, Write};
+
+use polylogue_core::{Body, Event, Signal};
+
+mod call;
+pub(crate) mod document;
+mod draft;
+mod end;
+mod json;
+mod live;
+mod markdown;
+mod plain;
+mod region;
+mod style;
+mod teller;
+mod text;
+mod turns;
+
+pub(crate) use end::Ending;
+pub(crate) use live::{Clock, SizeOf};
+pub(crate) use region::Size;
+pub(crate) use style::{ColourWish, Looks};
+
+use live::Live;
+use plain::Plain;
+use text::neutral;
+
+/// What is written of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// The conversation, for people.
+    #[default]
+    Talk,
+    /// Every event as a line of JSON (`--json`). The closing lines are left to the caller: they are no event.
+    Json,
+    /// The result alone (`--quiet`).
+    Result,
+}
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// What is written.
+    pub(crate) output: Output,
+    /// What the output can show.
+    pub(crate) looks: Looks,
+    /// Whether replies are shown while they are written (not with `--no-stream`).
+    pub(crate) stream: bool,
+    /// Whether thoughts are shown for good; otherwise the last of them, while they are thought.
+    pub(crate) thoughts: bool,
+}
+
+/// How the caller goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// All is well.
+    Go,
+    /// Events are missing: read them from the store, from this one on, and give them to [`Screen::reread`].
+    Reread(u64),
+    /// Nobody reads the output any more.
+    Gone,
+}
+
+/// Shows a run.
+pub(crate) struct Screen<W> {
+    out: W,
+    kind: Kind,
+    /// The next event to show: whatever order signals and events that were read again come in, each is shown once.
+    next: Option<u64>,
+    gone: bool,
+}
+
+enum Kind {
+    Live(Box<Live>),
+    Plain(Box<Plain>),
+    Json,
+    Result { looks: Looks, width: usize, last: String },
+}
+
+impl<W: Write> Screen<W> {
+    /// Shows a run on `out`, whose size `size` tells, by the time of `clock`.
+    pub(crate) fn new(out: W, settings: Settings, size: SizeOf, clock: Clock) -> Self {
+        let Settings { looks, thoughts, .. } = settings;
+        let width = size().text_columns();
+        let kind = match settings.output {
+            Output::Json => Kind::Json,
+            Output::Result => Kind::Result { looks, width, last: String::new() },
+            Output::Talk if looks.live => {
+                Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
+            }
+            Output::Talk => Kind::Plain(Box::new(Plain::new(thoughts, looks.colour, width))),
+        };
+        Self { out, kind, next: None, gone: false }
+    }
+
+    /// Takes note of an event of an earlier process, without showing it: who is in the room, whose turn it is.
+    pub(crate) fn recall(&mut self, event: &Event) {
+        self.next = Some(event.seq + 1);
+        match &mut self.kind {
+            Kind::Live(live) => live.recall(event),
+            Kind::Plain(plain) => plain.recall(event),
+            Kind::Json => {}
+            Kind::Result { last, .. } => note_result(last, event),
+        }
+    }
+
+    /// Shows a signal.
+    ///
+    /// # Errors
+    /// When the output cannot be written. That nobody reads it any more is no error, but [`Flow::Gone`].
+    pub(crate) fn hear(&mut self, signal: &Signal) -> io::Result<Flow> {
+        match signal {
+            Signal::Event(event) => {
+                if let Kind::Live(live) = &mut self.kind {
+                    live.in_order(event);
+                }
+                match self.next {
+                    Some(next) if event.seq > next => Ok(Flow::Reread(next)),
+                    _ => self.event(event, true),
+                }
+            }
+            Signal::Delta { at, who, piece } => match &mut self.kind {
+                Kind::Live(live) => {
+                    let text = live.delta(at, who, piece);
+                    self.write(&text)
+                }
+                _ => Ok(self.flow()),
+            },
+            Signal::Missed { seq, .. } => {
+                if let Kind::Live(live) = &mut self.kind {
+                    live.missed();
+                }
+                Ok(if self.gone { Flow::Gone } else { Flow::Reread(self.next.unwrap_or(*seq)) })
+            }
+            _ => Ok(self.flow()),
+        }
+    }
+
+    /// Shows an event that was read from the store, after [`Flow::Reread`].
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn reread(&mut self, event: &Event) -> io::Result<Flow> {
+        self.event(event, false)
+    }
+
+    fn event(&mut self, event: &Event, in_order: bool) -> io::Result<Flow> {
+        if self.next.is_some_and(|next| event.seq < next) {
+            return Ok(self.flow());
+        }
+        self.next = Some(event.seq + 1);
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.event(event, in_order),
+            Kind::Plain(plain) => plain.event(event),
+            Kind::Json => json::line(event)?,
+            Kind::Result { last, .. } => {
+                note_result(last, event);
+                String::new()
+            }
+        };
+        self.write(&text)
+    }
+
+    /// Shows that time passes. To be called about ten times a second.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn tick(&mut self) -> io::Result<Flow> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.tick(),
+            _ => String::new(),
+        };
+        self.write(&text)
+    }
+
+    /// The run waits, for a person's answer for instance: nothing changes in place, and the cursor stands at the
+    /// beginning of a row, so that the caller can use the terminal.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn rest(&mut self) -> io::Result<Flow> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.rest(),
+            _ => String::new(),
+        };
+        self.write(&text)
+    }
+
+    /// Ends the view: with the closing lines, or the result. Nothing is shown after it.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn end(&mut self, ending: &Ending) -> io::Result<Flow> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.end(ending),
+            Kind::Plain(plain) => plain.end(ending),
+            Kind::Json => String::new(),
+            Kind::Result { looks, width, last } => result(last, *looks, *width),
+        };
+        self.write(&text)
+    }
+
+    const fn flow(&self) -> Flow {
+        if self.gone { Flow::Gone } else { Flow::Go }
+    }
+
+    /// All at once: whoever reads never sees half a frame, or half a message.
+    fn write(&mut self, text: &str) -> io::Result<Flow> {
+        if self.gone || text.is_empty() {
+            return Ok(self.flow());
+        }
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.gone = true,
+            written => written?,
+        }
+        Ok(self.flow())
+    }
+}
+
+/// What came of a run is its summary, or what was said last.
+fn note_result(last: &mut String, event: &Event) {
+    let text = match &event.body {
+        Body::Said(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_aside() => {
+            message.plain()
+        }
+        Body::Closed { summary, .. } if event.at.is_root() => (&**summary).into(),
+        _ => return,
+    };
+    if !text.trim().is_empty() {
+        *last = text.into_owned();
+    }
+}
+
+fn result(text: &str, looks: Looks, width: usize) -> String {
+    match text.trim_end() {
+        "" => String::new(),
+        text if looks.colour => {
+            plain::written(&markdown::Markdown::lines(text, width, style::Style::PLAIN), true)
+        }
+        text => format!("{}\n", neutral(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

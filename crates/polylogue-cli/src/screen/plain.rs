@@ -1,0 +1,50 @@
+//! A run as text that never moves the cursor: for files, pipes and people without colours.
+
+use polylogue_core::Event;
+
+use super::end::Ending;
+use super::teller::{Format, Teller};
+use super::text::Line;
+
+/// A run, told in whole messages.
+pub(crate) struct Plain {
+    teller: Teller,
+    colour: bool,
+}
+
+impl Plain {
+    /// With colours, Markdown is rendered for rows of `width` columns; without, it is written as it is.
+    pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
+        let format = Format { width: colour.then_some(width), whole: false, thoughts };
+        Self { teller: Teller::new(format), colour }
+    }
+
+    pub(crate) fn recall(&mut self, event: &Event) {
+        self.teller.event(event);
+        self.teller.begin_anew();
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) -> String {
+        let lines = self.teller.event(event);
+        written(&lines, self.colour)
+    }
+
+    pub(crate) fn end(&mut self, ending: &Ending) -> String {
+        let mut lines = self.teller.unfinished();
+        if self.teller.has_begun() {
+            lines.push(Line::default());
+        }
+        lines.extend(ending.lines(self.teller.format.width));
+        written(&lines, self.colour)
+    }
+}
+
+/// `lines` with their ends.
+pub(crate) fn written(lines: &[Line], colour: bool) -> String {
+    let mut out = String::new();
+    for line in lines {
+        line.write(colour, &mut out);
+        out.push('\n');
+    }
+    out
+}

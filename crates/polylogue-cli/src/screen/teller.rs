@@ -1,0 +1,483 @@
+//! What each event of a log says to a person, as lines.
+//!
+//! Whatever shows a run - the live screen, plain text, `show` - tells it in these words; they differ in when and how
+//! the lines are written.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use polylogue_core::{
+    Audience, Body, Call, Cue, Event, Failure, Message, Name, Opening, Part, Path, Question, Sample,
+    Timestamp, plain,
+};
+
+use super::call;
+use super::markdown::Markdown;
+use super::style::{Palette, Style};
+use super::text::{Line, folded, wrap};
+
+/// How much is told, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Format {
+    /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
+    pub(crate) width: Option<usize>,
+    /// Everything, as `show` does: private prompts, drafts, results of tools. Otherwise what one follows a run by.
+    pub(crate) whole: bool,
+    /// Thoughts too, dimmed.
+    pub(crate) thoughts: bool,
+}
+
+/// Whose turn it is: a chat and one of its participants.
+pub(crate) type Key = (Path, Name);
+
+/// What was told last, which decides what stands between it and the next.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Last {
+    #[default]
+    Nothing,
+    Note,
+    /// A turn that goes on: its next lines need no new head.
+    Turn(Key),
+    /// A whole message.
+    Speech,
+}
+
+/// Turns events into lines.
+#[derive(Debug, Clone)]
+pub(crate) struct Teller {
+    pub(crate) format: Format,
+    palette: Palette,
+    rooms: HashMap<Path, Vec<Name>>,
+    /// Whom the open turns speak to.
+    audiences: HashMap<Key, Audience>,
+    calls: HashMap<(Key, String), (Call, Timestamp)>,
+    /// Text of an open turn's last reply, which is either said or was a draft.
+    drafts: HashMap<Key, String>,
+    /// Thoughts of the open turns that were told.
+    thoughts: HashSet<(Key, String)>,
+    last: Last,
+    depth: usize,
+    last_said: String,
+    out: Vec<Line>,
+}
+
+impl Teller {
+    /// Deeper chats are not indented further.
+    const MAX_DEPTH: usize = 4;
+
+    pub(crate) fn new(format: Format) -> Self {
+        Self {
+            format,
+            palette: Palette::default(),
+            rooms: HashMap::new(),
+            audiences: HashMap::new(),
+            calls: HashMap::new(),
+            drafts: HashMap::new(),
+            thoughts: HashSet::new(),
+            last: Last::Nothing,
+            depth: 0,
+            last_said: String::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// The lines that tell of `event`.
+    pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
+        let at = &event.at;
+        match &event.body {
+            Body::Opened(opening) => self.opened(at, opening),
+            Body::Cued { cues } => cues.iter().for_each(|cue| self.cued(at, cue)),
+            Body::Sampled(sample) => self.sampled(at, sample),
+            Body::Prompted { who, text } => {
+                self.draft(&(at.clone(), who.clone()));
+                self.private(at, &format!("{who} is told: "), text);
+            }
+            Body::Called { who, call } => {
+                let key = ((at.clone(), who.clone()), call.id.clone());
+                self.calls.insert(key, (call.clone(), event.time));
+            }
+            Body::Returned { .. } => self.returned(event),
+            Body::Said(message) => self.said(at, message),
+            Body::Posted(message) => self.speech(at, message),
+            Body::Passed { who } => self.turn_note(at, who, "passes"),
+            Body::Left { who, why } => self.turn_note(at, who, &format!("leaves: {}", folded(why))),
+            Body::Asked(question) => self.asked(at, question),
+            Body::Answered { to, text } => self.private(at, &format!("answer for {to}: "), text),
+            Body::Failed { who, error } => self.failed(at, who, error),
+            Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
+            Body::Reopened => self.note(at, "the conversation goes on", Style::DIM),
+            _ => {}
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// The calls that have no result, when the run is over.
+    pub(crate) fn unfinished(&mut self) -> Vec<Line> {
+        let mut calls: Vec<_> = self.calls.drain().collect();
+        calls.sort_by_key(|(_, (_, time))| *time);
+        for (((at, who), _), (wanted, _)) in calls {
+            let text = format!("{who}: {} has no result yet", call::call(&wanted).text());
+            self.note(&at, &text, Style::DIM);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn cued(&mut self, at: &Path, cue: &Cue) {
+        self.audiences.insert((at.clone(), cue.who.clone()), cue.to.clone());
+        if let Some(prompt) = cue.prompt.as_ref().filter(|_| self.format.whole) {
+            self.private(at, &format!("{} is told alone: ", cue.who), prompt);
+        }
+    }
+
+    fn opened(&mut self, at: &Path, opening: &Opening) {
+        let names: Vec<_> = opening.with.iter().map(Name::as_str).collect();
+        // In this order, whoever speaks first.
+        opening.with.iter().for_each(|name| {
+            self.palette.of(name);
+        });
+        self.rooms.insert(at.clone(), opening.with.clone());
+        let begins = if at.is_root() { "with".to_owned() } else { format!("{at} begins, with") };
+        self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
+        let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
+        if !opening.task.trim().is_empty() && !quoted {
+            self.private(at, "task: ", &opening.task);
+        }
+        opening.messages.iter().for_each(|message| self.speech(at, message));
+    }
+
+    /// Whom `who` speaks to in its open turn.
+    pub(crate) fn audience(&self, key: &Key) -> Audience {
+        self.audiences.get(key).cloned().unwrap_or_default()
+    }
+
+    /// What stands above what `key` says, unless its turn goes on right here: a blank line, and who speaks to whom.
+    pub(crate) fn head(&mut self, key: &Key, to: &Audience) -> Vec<Line> {
+        if self.last == Last::Turn(key.clone()) {
+            return Vec::new();
+        }
+        let (at, who) = key;
+        let mut line = self.name(who);
+        line.push(if self.format.width.is_some() { " → " } else { " -> " }, Style::DIM);
+        self.address(&mut line, at, who, to);
+        if !at.is_root() {
+            line.push(&format!(" · {at}"), Style::DIM);
+        }
+        if self.format.width.is_none() {
+            line.push(":", Style::PLAIN);
+        }
+        let mut lines = self.separation(at);
+        lines.push(line.after(&self.gutter(at)));
+        lines
+    }
+
+    fn address(&mut self, line: &mut Line, at: &Path, who: &Name, to: &Audience) {
+        let room = self.rooms.get(at).map(Vec::as_slice).unwrap_or_default();
+        let others: Vec<Name> = room.iter().filter(|name| *name != who).cloned().collect();
+        match to {
+            Audience::All if others.len() == 1 => self.names(line, &others),
+            Audience::All => line.push("all", Style::DIM),
+            Audience::Only(_) if to.is_aside() => line.push("nobody (aside)", Style::DIM),
+            Audience::Only(names) => self.names(line, names),
+        }
+    }
+
+    fn names(&mut self, line: &mut Line, names: &[Name]) {
+        for (index, name) in names.iter().enumerate() {
+            if index > 0 {
+                line.push(", ", Style::DIM);
+            }
+            line.push(name.as_str(), self.palette.of(name));
+        }
+    }
+
+    /// Whether anything was told.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.last != Last::Nothing
+    }
+
+    /// A name in its colour.
+    pub(crate) fn name(&mut self, name: &Name) -> Line {
+        Line::new(name.as_str(), self.palette.of(name))
+    }
+
+    /// What was told so far is not on this screen.
+    pub(crate) fn begin_anew(&mut self) {
+        self.last = Last::Nothing;
+    }
+
+    /// From here on, the lines of `key` need no head: they follow its own.
+    pub(crate) fn in_turn(&mut self, key: &Key) {
+        self.depth = key.0.depth();
+        self.last = Last::Turn(key.clone());
+    }
+
+    /// The next lines need a head, whoever's they are.
+    pub(crate) fn interrupted(&mut self) {
+        if self.last != Last::Nothing {
+            self.last = Last::Speech;
+        }
+    }
+
+    /// What stands before every line of the chat `at`.
+    pub(crate) fn gutter(&self, at: &Path) -> Line {
+        let depth = if self.format.width.is_some() { at.depth().min(Self::MAX_DEPTH) } else { 0 };
+        Line::new(&"┊ ".repeat(depth), Style::DIM)
+    }
+
+    /// Columns for the lines of the chat `at`; `None` for plain text.
+    pub(crate) fn width(&self, at: &Path) -> Option<usize> {
+        self.format.width.map(|width| width.saturating_sub(self.gutter(at).width()))
+    }
+
+    /// `text` as the chat's participants wrote it.
+    fn prose(&self, at: &Path, text: &str, base: Style) -> Vec<Line> {
+        match self.width(at) {
+            Some(width) => Markdown::lines(text, width, base),
+            None => text.lines().map(|line| Line::new(line, base)).collect(),
+        }
+    }
+
+    fn put(&mut self, at: &Path, lines: &[Line]) {
+        let gutter = self.gutter(at);
+        self.out.extend(lines.iter().map(|line| line.after(&gutter).trimmed()));
+    }
+
+    /// The blank line before a message.
+    fn separation(&self, at: &Path) -> Vec<Line> {
+        let depth = at.depth().min(self.depth);
+        let inner = at.ancestors().find(|around| around.depth() == depth);
+        let gutter = self.gutter(inner.as_ref().unwrap_or(at)).trimmed();
+        if self.last == Last::Nothing { Vec::new() } else { vec![gutter] }
+    }
+
+    fn begin(&mut self, key: &Key, to: &Audience) {
+        let head = self.head(key, to);
+        self.out.extend(head);
+        self.in_turn(key);
+    }
+
+    /// A line of our own.
+    fn note(&mut self, at: &Path, text: &str, style: Style) {
+        if self.last != Last::Note {
+            let separation = self.separation(at);
+            self.out.extend(separation);
+        }
+        let line = Line::new(text, style);
+        let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
+        self.put(at, &rows);
+        self.last = Last::Note;
+        self.depth = at.depth();
+    }
+
+    fn turn_note(&mut self, at: &Path, who: &Name, what: &str) {
+        self.end_turn(&(at.clone(), who.clone()));
+        self.note(at, &format!("{who} {what}"), Style::DIM);
+    }
+
+    /// A text that is no message: folded to a line, or whole.
+    fn private(&mut self, at: &Path, label: &str, text: &str) {
+        if self.format.whole && text.trim().contains('\n') {
+            self.note(at, label.trim_end(), Style::DIM);
+            let lines = self.prose(at, text, Style::DIM);
+            self.put(at, &lines);
+        } else {
+            let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
+            let text = Line::new(&folded(text), Style::DIM).fit(room).text();
+            self.note(at, &format!("{label}{text}"), Style::DIM);
+        }
+    }
+
+    fn sampled(&mut self, at: &Path, sample: &Sample) {
+        let key = (at.clone(), sample.who.clone());
+        self.draft(&key);
+        self.thoughts(&key, &sample.parts);
+        let text = plain(&sample.parts);
+        if calls_tools(&sample.parts) {
+            self.narrated(&key, &text);
+        } else {
+            self.drafts.insert(key, text.into_owned());
+        }
+    }
+
+    /// What an agent says to itself before it uses tools.
+    fn narrated(&mut self, key: &Key, text: &str) {
+        if !text.trim().is_empty() {
+            let to = self.audience(key);
+            self.begin(key, &to);
+            let lines = self.prose(&key.0, text, Style::PLAIN);
+            self.put(&key.0, &lines);
+        }
+    }
+
+    fn thoughts(&mut self, key: &Key, parts: &[Part]) {
+        for part in parts {
+            let Part::Thought(text) = part else { continue };
+            if self.format.thoughts
+                && !part.is_blank()
+                && self.thoughts.insert((key.clone(), text.to_string()))
+            {
+                let to = self.audience(key);
+                self.begin(key, &to);
+                if self.format.width.is_none() {
+                    // Where nothing is dimmed, thoughts must not pass for words.
+                    self.put(&key.0, &[Line::new("(thinks:)", Style::PLAIN)]);
+                }
+                let lines = self.prose(&key.0, text, Style { italic: true, ..Style::DIM });
+                self.put(&key.0, &lines);
+            }
+        }
+    }
+
+    /// A reply that was not said.
+    fn draft(&mut self, key: &Key) {
+        let draft = self.drafts.remove(key).filter(|draft| self.format.whole && !draft.trim().is_empty());
+        if let Some(draft) = draft {
+            self.private(&key.0, &format!("{} wrote, but did not say: ", key.1), &draft);
+        }
+    }
+
+    /// Called for a message that was shown while it was written: what is left of it to show.
+    pub(crate) fn said_already(&mut self, at: &Path, message: &Message) -> Vec<Line> {
+        let key = (at.clone(), message.from.clone());
+        self.extras(at, &message.parts);
+        self.last_said = message.plain().into_owned();
+        self.drafts.remove(&key);
+        self.end_turn(&key);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Called for a reply that was shown while it was written.
+    pub(crate) fn sampled_already(&mut self, key: &Key, sample: &Sample) {
+        let thoughts = sample.parts.iter().filter_map(|part| match part {
+            Part::Thought(text) => Some((key.clone(), text.to_string())),
+            _ => None,
+        });
+        self.thoughts.extend(thoughts);
+    }
+
+    fn end_turn(&mut self, key: &Key) {
+        self.draft(key);
+        self.audiences.remove(key);
+        self.thoughts.retain(|(turn, _)| turn != key);
+        self.interrupted();
+    }
+
+    fn said(&mut self, at: &Path, message: &Message) {
+        let key = (at.clone(), message.from.clone());
+        if self.drafts.get(&key).is_some_and(|draft| *draft == message.plain()) {
+            self.drafts.remove(&key);
+        }
+        self.draft(&key);
+        self.speech(at, message);
+        self.end_turn(&key);
+    }
+
+    fn speech(&mut self, at: &Path, message: &Message) {
+        let key = (at.clone(), message.from.clone());
+        let text = message.plain();
+        if message.to.is_aside() && !self.format.whole {
+            self.private(at, &format!("{} (aside): ", message.from), &text);
+            return;
+        }
+        self.thoughts(&key, &message.parts);
+        self.begin(&key, &message.to);
+        let before = self.out.len();
+        let lines = self.prose(at, &text, Style::PLAIN);
+        self.put(at, &lines);
+        self.extras(at, &message.parts);
+        if self.out.len() == before {
+            self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
+        }
+        self.last_said = text.into_owned();
+        self.interrupted();
+    }
+
+    /// The parts of a message that are no text.
+    fn extras(&mut self, at: &Path, parts: &[Part]) {
+        for part in parts {
+            let line = match part {
+                Part::Media(media) => {
+                    Line::new(&format!("[{}: {}]", media.kind, short(&media.url)), Style::DIM)
+                }
+                Part::Data(value) => Line::new(&value.to_string(), Style::DIM),
+                Part::Call(wanted) => Line::new("⚙ ", Style::DIM).joined(&call::call(wanted)),
+                _ => continue,
+            };
+            let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
+            self.put(at, &rows);
+        }
+    }
+
+    fn returned(&mut self, event: &Event) {
+        let Body::Returned { who, id, outcome } = &event.body else { return };
+        let key = (event.at.clone(), who.clone());
+        let unknown = || (Call { id: id.clone(), tool: id.clone(), args: ().into() }, event.time);
+        let (wanted, begun) = self.calls.remove(&(key.clone(), id.clone())).unwrap_or_else(unknown);
+        let took = Duration::from_millis(event.time.0.saturating_sub(begun.0));
+        let to = self.audience(&key);
+        self.begin(&key, &to);
+        let line = call::finished(&wanted, outcome, took, self.width(&event.at));
+        self.put(&event.at, &[line]);
+        if self.format.whole {
+            self.whole_result(&event.at, &call::result_text(outcome));
+        }
+    }
+
+    /// All of a result that did not fit on the line.
+    fn whole_result(&mut self, at: &Path, text: &str) {
+        if text.trim().lines().count() > 1 || text.chars().count() > 60 {
+            let width = self.width(at).unwrap_or(usize::MAX);
+            let margin = Line::new("  ", Style::PLAIN);
+            let lines =
+                text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
+            let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
+            self.put(at, &lines);
+        }
+    }
+
+    fn asked(&mut self, at: &Path, question: &Question) {
+        self.interrupted();
+        let separation = self.separation(at);
+        self.out.extend(separation);
+        let head = self.name(&question.who).with(" asks you:", Style::BOLD);
+        self.put(at, &[head]);
+        let lines = self.prose(at, &question.text, Style::PLAIN);
+        self.put(at, &lines);
+        self.depth = at.depth();
+        self.last = Last::Speech;
+    }
+
+    fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
+        self.interrupted();
+        self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
+        if let Some(hint) = &error.hint {
+            self.note(at, &format!("  hint: {hint}"), Style::DIM);
+        }
+    }
+
+    fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
+        if !at.is_root() {
+            self.note(at, &format!("{at} ends: {}", folded(reason)), Style::DIM);
+            return;
+        }
+        if !summary.trim().is_empty() && summary.trim() != self.last_said.trim() {
+            self.note(at, "summary", Style::BOLD);
+            let lines = self.prose(at, summary, Style::PLAIN);
+            self.put(at, &lines);
+            self.last = Last::Speech;
+        }
+        if self.format.whole {
+            self.note(at, &format!("ended: {}", folded(reason)), Style::DIM);
+        }
+    }
+}
+
+/// Whether a reply asks for tools, so that its text is not yet what is said.
+pub(crate) fn calls_tools(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Call(_)))
+}
+
+/// A `data:` URL holds the whole file: its beginning says enough.
+pub(crate) fn short(url: &str) -> String {
+    if url.starts_with("data:") { url.chars().take(30).chain("..".chars()).collect() } else { url.to_owned() }
+}

@@ -1,0 +1,227 @@
+//! `show`.
+
+use expect_test::expect;
+use polylogue_core::Entry;
+
+use super::*;
+
+fn events() -> Vec<Event> {
+    let mut stage = Stage::live(80, 24);
+    let root = Path::root();
+    let inner = root.child(&name("critic"), 1);
+    let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "print(1)"}) };
+    let cue = Cue { prompt: Some("Be brief.\nVery.".into()), ..Cue::to_all(name("B")) };
+    let mut list = vec![
+        (root.clone(), opened(&["A", "B"], "A", "Do **it**")),
+        (root.clone(), Body::Cued { cues: vec![cue] }),
+        (root.clone(), sampled("B", vec![Part::Thought("hm".into()), Part::text("a draft")])),
+        (root.clone(), Body::Prompted { who: name("B"), text: "No.".into() }),
+        (root.clone(), sampled("B", vec![Part::text("I run it"), Part::Call(call.clone())])),
+        (root.clone(), called("B", "c1", "run", call.args)),
+        (root.clone(), returned("B", "c1", Outcome::done("1\n```\n2"))),
+        (root.clone(), sampled("B", vec![Part::text("Done:\n```py\nprint(1)")])),
+        (root.clone(), said("B", "Done:\n```py\nprint(1)")),
+        (inner.clone(), opened(&["judge"], "B", "Judge *it*_")),
+        (inner.clone(), said("judge", "Good\x1b[1m.")),
+        (inner, closed("Good.")),
+    ];
+    let aside = Message::text(name("A"), "nobody hears").to(Audience::aside());
+    list.push((root.clone(), Body::Said(aside)));
+    list.push((root.clone(), called("A", "c2", "mail", json!({}))));
+    list.push((root, closed("A summary.")));
+    list.into_iter().map(|(at, body)| stage.event_at(&at, body)).collect()
+}
+
+#[test]
+fn the_whole_conversation_as_plain_text() {
+    expect![[r#"
+        with A, B
+
+        A -> B:
+        Do **it**
+
+        B is told alone:
+        Be brief.
+        Very.
+
+        B -> A:
+        (thinks:)
+        hm
+
+        B wrote, but did not say: a draft
+        B is told: No.
+
+        B -> A:
+        I run it
+        ⚙ run(code: "print(1)") → 1 (+2 lines)
+          1
+          ```
+          2
+        Done:
+        ```py
+        print(1)
+
+        /critic.1 begins, with judge
+
+        B -> judge · /critic.1:
+        Judge *it*_
+
+        judge -> all · /critic.1:
+        Good␛[1m.
+
+        /critic.1 ends: Coder said `TERMINATE`
+
+        A -> nobody (aside):
+        nobody hears
+
+        summary
+        A summary.
+
+        ended: Coder said `TERMINATE`
+        A: mail() has no result yet
+    "#]]
+    .assert_eq(&document::shown(&events(), None));
+}
+
+#[test]
+fn the_whole_conversation_on_a_terminal() {
+    let shown = document::shown(&events(), Some(50));
+    let mut terminal = vt100::Parser::new(80, 50, 0);
+    terminal.process(shown.replace('\n', "\r\n").as_bytes());
+    expect![[r#"
+        with A, B
+
+        A → B
+        Do it
+
+        B is told alone:
+        Be brief.
+        Very.
+
+        B → A
+        hm
+
+        B wrote, but did not say: a draft
+        B is told: No.
+
+        B → A
+        I run it
+        ⚙ run(code: "print(1)") → 1 (+2 lines)
+          1
+          ```
+          2
+        Done:
+        ┌ py
+        │ print(1)
+
+        ┊ /critic.1 begins, with judge
+        ┊
+        ┊ B → judge · /critic.1
+        ┊ Judge it_
+        ┊
+        ┊ judge → all · /critic.1
+        ┊ Good␛[1m.
+        ┊
+        ┊ /critic.1 ends: Coder said `TERMINATE`
+
+        A → nobody (aside)
+        nobody hears
+
+        summary
+        A summary.
+
+        ended: Coder said `TERMINATE`
+        A: mail() has no result yet
+    "#]]
+    .assert_eq(&trimmed(terminal.screen().contents().lines()));
+}
+
+#[test]
+fn the_conversation_as_a_markdown_file() {
+    expect![[r##"
+        # Do it
+
+        *With A, B*
+
+        ### A
+
+        Do **it**
+
+        #### B before it calls tools
+
+        I run it
+
+        B calls
+
+        ```
+        run(code: "print(1)")
+        ```
+
+        with the result
+
+        ````
+        1
+        ```
+        2
+        ````
+
+        ### B
+
+        Done:
+        ```py
+        print(1)
+        ```
+
+        */critic.1 begins, with judge*
+
+        ### B · /critic.1
+
+        Judge *it*_
+
+        ### judge · /critic.1
+
+        Good␛[1m.
+
+        */critic.1 ends: Coder said \`TERMINATE\`*
+
+        ### A (aside)
+
+        nobody hears
+
+        ## Summary
+
+        A summary.
+
+        *Ended: Coder said \`TERMINATE\`*
+
+        *A: mail() has no result yet*
+    "##]]
+    .assert_eq(&document::markdown("Do\nit", &events()));
+}
+
+#[test]
+fn entries_as_a_model_received_them() {
+    let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "1"}) };
+    let entries = [
+        Entry::user("**Do** it\nnow\x1b[2J"),
+        Entry::Assistant { parts: vec![Part::text("I run it"), Part::Call(call)] },
+        Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: Outcome::done("1") },
+    ];
+    expect![[r#"
+        [system]
+        You are B.
+
+        [0 user]
+        **Do** it
+        now␛[2J
+
+        [1 assistant]
+        I run it
+        call c1: run {"code":"1"}
+
+        [2 tool run (c1)]
+        1
+    "#]]
+    .assert_eq(&document::received(Some("You are B."), &entries, false));
+    assert!(document::received(None, &entries, true).starts_with("\x1b[1m[0 user]\x1b[0m\n"));
+}

@@ -1,0 +1,89 @@
+//! JSON, the result alone, colours without a terminal.
+
+use expect_test::expect;
+
+use super::*;
+
+#[test]
+fn json_is_one_event_a_line_and_nothing_else() {
+    let mut stage = Stage::new(Settings { output: Output::Json, ..PLAIN }, 80, 24);
+    conversation(&mut stage);
+    let written = stage.written.text();
+    let events: Vec<Event> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.len(), 11);
+    assert!(events.iter().enumerate().all(|(index, event)| event.seq == index as u64));
+    assert_eq!(stage.written.pieces(), 11);
+}
+
+#[test]
+fn quiet_writes_the_result_alone() {
+    let quiet = Settings { output: Output::Result, ..PLAIN };
+    let mut stage = Stage::new(quiet, 80, 24);
+    conversation(&mut stage);
+    assert_eq!(stage.written.text(), "<CAMEL_TASK_DONE>\n");
+
+    let mut stage = Stage::new(quiet, 80, 24);
+    stage.root(said("A", "the *last*\x1b[0m words\n"));
+    stage.root(Body::Said(Message::text(name("S"), "not this").to(Audience::aside())));
+    stage.at(&Path::root().child(&name("A"), 1), closed("nor this"));
+    stage.root(closed(""));
+    stage.screen.end(&ending()).unwrap();
+    assert_eq!(stage.written.text(), "the *last*␛[0m words\n");
+
+    let mut stage = Stage::new(quiet, 80, 24);
+    stage.screen.end(&ending()).unwrap();
+    assert_eq!(stage.written.pieces(), 0);
+}
+
+#[test]
+fn without_streaming_messages_come_whole_but_waiting_is_visible() {
+    let mut stage = Stage::new(Settings { stream: false, ..LIVE }, 60, 20);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(cued("B"));
+    stage.text("B", "secret until said");
+    expect![[r#"
+        with A, B
+
+        A → B
+        Go
+
+        B is writing... 0.0s
+    "#]]
+    .assert_eq(&stage.sees());
+    stage.root(said("B", "secret until said"));
+    assert!(stage.sees().ends_with("B → A\nsecret until said\n"));
+}
+
+#[test]
+fn colours_without_a_terminal_never_move_the_cursor() {
+    let looks = Looks { colour: true, live: false };
+    let mut stage = Stage::new(Settings { looks, ..LIVE }, 60, 20);
+    conversation(&mut stage);
+    let written = stage.written.text();
+    assert!(written.contains("\x1b[1;36mTrader\x1b[0m"));
+    assert!(!written.contains('\r') && !written.contains("\x1b[J"));
+    let mut live = Stage::new(LIVE, 60, 60);
+    conversation(&mut live);
+    let mut terminal = vt100::Parser::new(60, 60, 0);
+    terminal.process(written.replace('\n', "\r\n").as_bytes());
+    assert_eq!(trimmed(terminal.screen().contents().lines()), live.sees(), "what stays is the same");
+}
+
+#[test]
+fn each_signal_is_written_at_once() {
+    let mut stage = Stage::live(60, 20);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    assert_eq!(stage.written.pieces(), 1);
+    stage.root(cued("B"));
+    assert_eq!(stage.written.pieces(), 2);
+    stage.wait(100);
+    for _ in 0..100 {
+        stage.piece_at(&Path::root(), "B", Piece::Text("x".into()));
+    }
+    assert_eq!(stage.written.pieces(), 3, "pieces that come at once wait for the next frame");
+    stage.wait(40);
+    assert_eq!(stage.written.pieces(), 4);
+    assert!(stage.sees().contains(&"x".repeat(59)));
+    stage.screen.tick().unwrap();
+    assert_eq!(stage.written.pieces(), 4, "nothing changed, nothing is written");
+}

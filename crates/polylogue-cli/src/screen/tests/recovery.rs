@@ -1,0 +1,260 @@
+//! Watchers that miss signals, runs that are resumed, readers that leave.
+
+use expect_test::expect;
+use proptest::prelude::*;
+
+use super::*;
+
+fn hear(stage: &mut Stage, event: &Event) -> Flow {
+    stage.screen.hear(&Signal::Event(Arc::new(event.clone()))).unwrap()
+}
+
+#[test]
+fn a_watcher_that_missed_signals_shows_every_message_once() {
+    let mut stage = Stage::live(60, 30);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(cued("B"));
+    stage.text("B", "The beginning");
+    // Lost: the rest of the reply, its event, and the beginning of the next turn.
+    let lost =
+        [said("B", "The beginning and the end"), cued("A")].map(|body| stage.event_at(&Path::root(), body));
+    assert_eq!(stage.screen.hear(&Signal::Missed { signals: 9, seq: 2 }).unwrap(), Flow::Reread(2));
+    for event in &lost {
+        assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
+    }
+    stage.text("A", "torn, for its beginning was lost");
+    expect![[r#"
+        with A, B
+
+        A → B
+        Go
+
+        B → A
+        The beginning and the end
+
+        A is writing... 0.0s
+    "#]]
+    .assert_eq(&stage.sees());
+    // An event that was read again arrives after all.
+    assert_eq!(hear(&mut stage, &lost[1]), Flow::Go);
+    stage.text("A", "Whole");
+    assert!(stage.sees().ends_with("A → B\nWhole\n"), "{}", stage.sees());
+    stage.root(said("A", "Whole again"));
+    expect![[r#"
+        with A, B
+
+        A → B
+        Go
+
+        B → A
+        The beginning and the end
+
+        A → B
+        Whole again
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn a_gap_between_events_is_noticed() {
+    for settings in [LIVE, PLAIN, Settings { output: Output::Json, ..PLAIN }] {
+        let mut stage = Stage::new(settings, 60, 30);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        let (first, second) = (
+            stage.event_at(&Path::root(), said("A", "one")),
+            stage.event_at(&Path::root(), said("B", "two")),
+        );
+        assert_eq!(hear(&mut stage, &second), Flow::Reread(1));
+        for event in [&first, &second] {
+            stage.screen.reread(event).unwrap();
+        }
+        assert_eq!(hear(&mut stage, &second), Flow::Go);
+        let written = stage.written.text();
+        assert_eq!((written.matches("one").count(), written.matches("two").count()), (1, 1), "{written}");
+    }
+}
+
+#[test]
+fn a_resumed_run_goes_on_where_it_was() {
+    let mut stage = Stage::live(60, 30);
+    let bodies = [opened(&["A", "B"], "A", "Go"), said("B", "before"), cued("A")];
+    for body in bodies {
+        let event = stage.event_at(&Path::root(), body);
+        stage.screen.recall(&event);
+    }
+    stage.wait(1000);
+    expect![[r#"
+        A is thinking... 1.0s
+    "#]]
+    .assert_eq(&stage.sees());
+    stage.text("A", "after");
+    stage.root(said("A", "after"));
+    expect![[r#"
+        A → B
+        after
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
+    let mut stage = Stage::live(70, 30);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(cued("B"));
+    stage.text("B", "Half a rep");
+    stage.screen.end(&Ending { status: "stopped".into(), ..ending() }).unwrap();
+    expect![[r#"
+        with A, B
+
+        A → B
+        Go
+
+        B → A
+        Half a rep
+        (broken off here; the turn goes on when the run is resumed)
+
+        stopped · 2 turns · 3,480 tokens · cost unknown · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn a_run_that_waits_leaves_the_terminal_to_others() {
+    let mut stage = Stage::live(70, 30);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(Body::Cued { cues: vec![Cue::to_all(name("A")), Cue::to_all(name("B"))] });
+    let question = polylogue_core::Question { who: name("B"), text: "Shall I?".into() };
+    stage.root(Body::Asked(question));
+    assert!(stage.sees().contains("A is thinking"));
+    stage.screen.rest().unwrap();
+    assert!(stage.sees().ends_with("B asks you:\nShall I?\n"), "{}", stage.sees());
+    assert!(stage.written.text().ends_with("\x1b[J"), "the cursor stands at the beginning of a row");
+}
+
+struct Broken(io::ErrorKind, usize);
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        self.1 += 1;
+        Err(self.0.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let size = || Box::new(|| Size::USUAL);
+    let clock = || Box::new(|| Duration::ZERO);
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    let event = stage.event_at(&Path::root(), said("A", "hi"));
+    let signal = Signal::Event(Arc::new(event));
+    let mut screen = Screen::new(Broken(io::ErrorKind::BrokenPipe, 0), PLAIN, size(), clock());
+    assert_eq!(screen.hear(&signal).unwrap(), Flow::Gone);
+    assert_eq!(screen.end(&ending()).unwrap(), Flow::Gone);
+    assert_eq!(screen.out.1, 1, "it is not tried again");
+    let mut screen = Screen::new(Broken(io::ErrorKind::StorageFull, 0), PLAIN, size(), clock());
+    assert!(screen.hear(&signal).is_err());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Piece(usize, Piece),
+    Body { who: usize, kind: usize, text: String, lost: bool },
+    Missed,
+    Resize(usize, usize),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let text = || "[a-z *#`|\n\u{1b}中]{0,30}";
+    let piece = prop_oneof![
+        text().prop_map(Piece::Text),
+        text().prop_map(Piece::Thought),
+        Just(Piece::Restart),
+        text().prop_map(|args| Piece::Call { index: 0, tool: Some(args.clone()), args }),
+    ];
+    prop_oneof![
+        4 => (0usize..4, piece).prop_map(|(who, piece)| Step::Piece(who, piece)),
+        5 => (0usize..4, 0usize..=SAID, text(), prop::bool::weighted(0.2))
+            .prop_map(|(who, kind, text, lost)| Step::Body { who, kind, text, lost }),
+        1 => Just(Step::Missed),
+        1 => (40usize..100, 1usize..30).prop_map(|(columns, rows)| Step::Resize(columns, rows)),
+        1 => (0u64..5000).prop_map(Step::Wait),
+    ]
+}
+
+const NAMES: [&str; 4] = ["A", "B", "C", "user"];
+
+/// The last kind of `body`.
+const SAID: usize = 11;
+
+/// Reads again what the screen has not shown.
+fn catch_up(stage: &mut Stage, log: &[Event]) {
+    let missed = Signal::Missed { signals: 1, seq: 0 };
+    let Flow::Reread(from) = stage.screen.hear(&missed).unwrap() else { panic!("it has to be read again") };
+    for event in log.iter().filter(|event| event.seq >= from) {
+        assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
+    }
+}
+
+fn body(kind: usize, who: &str, text: &str) -> Body {
+    let question = || polylogue_core::Question { who: name(who), text: text.into() };
+    match kind {
+        0 => opened(&["A", "B", "C"], who, text),
+        1 => cued(who),
+        2 => Body::Cued { cues: vec![Cue::aside(name(who), text), Cue::to_all(name("C"))] },
+        3 => sampled(who, vec![Part::Thought(text.into()), Part::text(text)]),
+        4 => called(who, "1", text, json!(text)),
+        5 => returned(who, "1", Outcome::done(text)),
+        6 => Body::Asked(question()),
+        7 => Body::Answered { to: name(who), text: text.into() },
+        8 => Body::Prompted { who: name(who), text: text.into() },
+        9 => closed(text),
+        10 => Body::Passed { who: name(who) },
+        _ => said(who, text),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever comes in whatever order: nothing panics, and each message is told exactly once.
+    #[test]
+    fn no_message_is_lost_or_repeated(steps in prop::collection::vec(step(), 0..60), thoughts: bool) {
+        let mut stage = Stage::new(Settings { thoughts, ..LIVE }, 50, 12);
+        stage.root(opened(&["A", "B", "C"], "user", "Go"));
+        let mut log: Vec<Event> = Vec::new();
+        let mut marks = Vec::new();
+        let places = [Path::root(), Path::root().child(&name("A"), 1)];
+        for (index, step) in steps.into_iter().enumerate() {
+            let at = &places[index % 2];
+            match step {
+                Step::Piece(who, piece) => {
+                    let signal = Signal::Delta { at: at.clone(), who: name(NAMES[who]), piece };
+                    stage.screen.hear(&signal).unwrap();
+                }
+                Step::Body { who, kind, text, lost } => {
+                    let mark = format!("mark{index}.");
+                    let text = if kind == SAID { format!("{text}\n\n{mark}") } else { text };
+                    marks.extend((kind == SAID).then_some(mark));
+                    let event = stage.event_at(at, body(kind, NAMES[who], &text));
+                    log.push(event.clone());
+                    if !lost && let Flow::Reread(_) = hear(&mut stage, &event) {
+                        catch_up(&mut stage, &log);
+                    }
+                }
+                Step::Missed => catch_up(&mut stage, &log),
+                Step::Resize(columns, rows) => stage.claim_size(columns, rows),
+                Step::Wait(ms) => stage.wait(ms),
+            }
+        }
+        catch_up(&mut stage, &log);
+        stage.screen.end(&ending()).unwrap();
+        let written = stage.written.text();
+        let found: Vec<usize> = marks.iter().flat_map(|mark| written.match_indices(mark.as_str())).map(|(at, _)| at).collect();
+        prop_assert_eq!(found.len(), marks.len(), "{}", written);
+    }
+}

@@ -1,0 +1,356 @@
+//! What is told of events.
+
+use expect_test::{Expect, expect};
+use polylogue_core::{Failure, Fault, Question};
+
+use super::*;
+
+fn check_width(columns: usize, expected: &Expect) {
+    let mut stage = Stage::live(columns, 50);
+    conversation(&mut stage);
+    expected.assert_eq(&stage.scrolls());
+}
+
+#[test]
+fn a_conversation_at_40_columns() {
+    check_width(
+        40,
+        &expect![[r#"
+            with Trader, Coder
+
+            Trader → Coder
+            Instruction: plot the price.
+            Input: AAPL
+
+            Coder → Trader
+            I look it up first.
+            ⚙ quotes(days: 30,… → day,price (+2 li…
+            Solution: here is the plot:
+
+            ┌ python
+            │ import matplotlib
+            │ plot(x)
+
+            Day │ Price
+            ────┼──────
+            1   │   170
+
+            • done
+            • Next request.
+
+            Trader → Coder
+            <CAMEL_TASK_DONE>
+
+            done: Coder said `TERMINATE` · 2 turns
+            · 3,480 tokens · cost unknown · 41 s
+            `polylogue show 3k7v9x`
+            `polylogue resume 3k7v9x`
+        "#]],
+    );
+}
+
+#[test]
+fn a_conversation_at_80_columns() {
+    check_width(
+        80,
+        &expect![[r#"
+        with Trader, Coder
+
+        Trader → Coder
+        Instruction: plot the price.
+        Input: AAPL
+
+        Coder → Trader
+        I look it up first.
+        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
+        Solution: here is the plot:
+
+        ┌ python
+        │ import matplotlib
+        │ plot(x)
+
+        Day │ Price
+        ────┼──────
+        1   │   170
+
+        • done
+        • Next request.
+
+        Trader → Coder
+        <CAMEL_TASK_DONE>
+
+        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]],
+    );
+}
+
+#[test]
+fn a_conversation_at_120_columns() {
+    check_width(
+        120,
+        &expect![[r#"
+        with Trader, Coder
+
+        Trader → Coder
+        Instruction: plot the price.
+        Input: AAPL
+
+        Coder → Trader
+        I look it up first.
+        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
+        Solution: here is the plot:
+
+        ┌ python
+        │ import matplotlib
+        │ plot(x)
+
+        Day │ Price
+        ────┼──────
+        1   │   170
+
+        • done
+        • Next request.
+
+        Trader → Coder
+        <CAMEL_TASK_DONE>
+
+        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]],
+    );
+}
+
+#[test]
+fn a_conversation_in_plain_text() {
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    conversation(&mut stage);
+    expect![[r#"
+        with Trader, Coder
+
+        Trader -> Coder:
+        Instruction: plot the *price*.
+        Input: `AAPL`
+
+        Coder -> Trader:
+        I look it up first.
+        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
+        Solution: here is the **plot**:
+
+        ```python
+        import matplotlib
+        plot(x)
+        ```
+
+        | Day | Price |
+        |-|-:|
+        | 1 | 170 |
+
+        - done
+        - Next request.
+
+        Trader -> Coder:
+        <CAMEL_TASK_DONE>
+
+        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]]
+    .assert_eq(&stage.written.text());
+    assert_eq!(stage.written.pieces(), 6, "one piece for each block, none for a token");
+}
+
+#[test]
+fn speakers_are_coloured_and_the_rest_is_quiet() {
+    let mut stage = Stage::live(60, 20);
+    stage.root(opened(&["Trader", "Coder"], "Trader", "**Go**"));
+    expect![[r#"
+        ESC[2mwith Trader, CoderESC[0m
+
+        ESC[1;36mTraderESC[0mESC[2m → ESC[0mESC[1;32mCoderESC[0m
+        ESC[1mGoESC[0m
+    "#]]
+    .assert_eq(&stage.written.text().replace('\x1b', "ESC").replace('\r', ""));
+}
+
+#[test]
+fn who_is_addressed() {
+    let mut stage = Stage::live(60, 40);
+    stage.root(opened(&["A", "B", "C"], "user", "to the room"));
+    let to = |names: &[&str]| Audience::Only(names.iter().map(|who| name(who)).collect());
+    stage.root(Body::Said(Message::text(name("A"), "to one").to(to(&["B"]))));
+    stage.root(Body::Posted(Message::text(name("A"), "to two").to(to(&["B", "C"]))));
+    stage.root(Body::Said(Message::text(name("B"), "C\nbecause C knows").to(Audience::aside())));
+    stage.root(said("C", ""));
+    expect![[r#"
+        with A, B, C
+
+        user → all
+        to the room
+
+        A → B
+        to one
+
+        A → B, C
+        to two
+
+        B (aside): C (+1 line)
+
+        C → all
+        (says nothing)
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn chats_within_chats_are_set_apart() {
+    let mut stage = Stage::live(60, 40);
+    let root = Path::root();
+    let inner = root.child(&name("critics"), 1);
+    stage.root(opened(&["writer", "critics"], "user", "Write."));
+    stage.root(said("writer", "A text."));
+    stage.root(cued("critics"));
+    stage.wait(1000);
+    stage.at(&inner, opened(&["judge", "jury"], "writer", "A text."));
+    stage.at(&inner, cued("judge"));
+    stage.wait(1100);
+    expect![[r#"
+        with writer, critics
+
+        user → all
+        Write.
+
+        writer → critics
+        A text.
+
+        ┊ /critics.1 begins, with judge, jury
+        ┊
+        ┊ writer → all · /critics.1
+        ┊ A text.
+
+        ┊ judge is thinking... 1.1s
+    "#]]
+    .assert_eq(&stage.sees());
+    stage.piece_at(&inner, "judge", Piece::Text("Too short.\n\n- a".into()));
+    stage.at(&inner, sampled("judge", vec![Part::text("Too short.\n\n- a")]));
+    stage.at(&inner, said("judge", "Too short.\n\n- a"));
+    stage.at(&inner, called("jury", "c", "vote", json!({})));
+    stage.at(&inner, returned("jury", "c", Outcome::failed("no quorum")));
+    stage.at(&inner, closed("Too short."));
+    stage.root(said("critics", "Too short."));
+    expect![[r#"
+        with writer, critics
+
+        user → all
+        Write.
+
+        writer → critics
+        A text.
+
+        ┊ /critics.1 begins, with judge, jury
+        ┊
+        ┊ writer → all · /critics.1
+        ┊ A text.
+        ┊
+        ┊ judge → jury · /critics.1
+        ┊ Too short.
+        ┊
+        ┊ • a
+        ┊
+        ┊ jury → judge · /critics.1
+        ┊ ✗ vote() → no quorum
+        ┊
+        ┊ /critics.1 ends: Coder said `TERMINATE`
+
+        critics → writer
+        Too short.
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn everything_else_that_happens() {
+    let mut stage = Stage::live(70, 60);
+    stage.root(opened(&["A", "B"], "user", "hi"));
+    stage.root(Body::Passed { who: name("A") });
+    stage.root(Body::Prompted { who: name("B"), text: "That was no JSON.\nTry again.".into() });
+    stage.root(Body::Asked(Question { who: name("B"), text: "May I *run* it?".into() }));
+    stage.root(Body::Answered { to: name("B"), text: "yes".into() });
+    let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
+    stage.root(Body::Failed { who: name("B"), error });
+    stage.root(Body::Reopened);
+    stage.root(Body::Left { who: name("A"), why: "bored".into() });
+    let media =
+        polylogue_core::Media { kind: "image/png".into(), url: format!("data:{}", "x".repeat(99)).into() };
+    let parts = vec![Part::text("See:"), Part::Media(media), Part::Data(json!({"score": 7}))];
+    stage.root(Body::Said(Message { from: name("B"), to: Audience::All, parts }));
+    stage.root(called("B", "c9", "deploy", json!({"to": "prod"})));
+    stage.root(closed("All in all: a **summary**."));
+    stage.screen.end(&ending()).unwrap();
+    expect![[r#"
+        with A, B
+
+        user → all
+        hi
+
+        A passes
+        B is told: That was no JSON. (+1 line)
+
+        B asks you:
+        May I run it?
+
+        answer for B: yes
+
+        ✗ B failed (provider): status 429
+          hint: wait
+        the conversation goes on
+
+        A leaves: bored
+
+        B → A
+        See:
+        [image/png: data:xxxxxxxxxxxxxxxxxxxxxxxxx..]
+        {"score":7}
+
+        summary
+        All in all: a summary.
+
+        B: deploy(to: "prod") has no result yet
+
+        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown
+        · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn nobody_drives_the_terminal() {
+    let evil = "\x1b[2J\x1b]0;title\x07\u{9b}5m\r\x08\x1b[999A";
+    let mut stage = Stage::live(80, 40);
+    stage.root(opened(&["A", "B"], "user", evil));
+    stage.text("A", evil);
+    stage.root(said("A", evil));
+    stage.root(called("A", evil, evil, json!({evil: evil})));
+    stage.wait(100);
+    stage.root(returned("A", evil, Outcome::failed(evil)));
+    stage.piece_at(&Path::root(), "A", Piece::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
+    stage.piece_at(&Path::root(), "A", Piece::Thought(evil.into()));
+    stage.wait(100);
+    let error = Failure { fault: Fault::Tool, message: evil.into(), hint: Some(evil.into()) };
+    stage.root(Body::Failed { who: name("A"), error });
+    stage.root(Body::Left { who: name("A"), why: evil.into() });
+    stage.root(Body::Prompted { who: name("A"), text: evil.into() });
+    stage.root(closed(evil));
+    stage.screen.end(&Ending { status: evil.into(), ..ending() }).unwrap();
+    let written = stage.written.text();
+    for foreign in ["\x1b[2J", "\x1b]", "\u{9b}", "\x08", "\x07"] {
+        assert!(!written.contains(foreign), "{foreign:?}");
+    }
+    assert!(written.contains("␛[2J"));
+    // Besides line ends, only our own colours and moves are left.
+    let ours = written.split('\x1b').skip(1).all(|rest| {
+        let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+        rest.starts_with('[') && matches!(&rest[end..=end], "m" | "A" | "J")
+    });
+    assert!(ours);
+}

@@ -1,0 +1,225 @@
+//! The turns that are going on, and the quiet lines that say so.
+
+use std::time::Duration;
+
+use polylogue_core::{Audience, Call, Name, Path, Piece};
+
+use super::call;
+use super::style::Style;
+use super::teller::{Key, Teller};
+use super::text::{Line, wrap};
+
+/// What a turn's model is at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Doing {
+    /// Nothing has come in yet.
+    #[default]
+    Waiting,
+    Thinking,
+    Writing,
+    Calling(String),
+}
+
+/// A turn that is going on.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) key: Key,
+    pub(super) to: Audience,
+    /// When what it is at began.
+    since: Duration,
+    doing: Doing,
+    /// What came in of the present reply.
+    pub(super) text: String,
+    pub(super) thought: String,
+    /// Calls without a result, and when they began.
+    calls: Vec<(Call, Duration)>,
+    /// Which attempt at the reply this is, from 1.
+    attempt: u32,
+    /// Pieces of the present reply were missed: it is shown when it is whole.
+    pub(super) torn: bool,
+}
+
+impl Turn {
+    pub(super) fn new(key: Key, to: Audience, now: Duration) -> Self {
+        Self {
+            key,
+            to,
+            since: now,
+            doing: Doing::Waiting,
+            text: String::new(),
+            thought: String::new(),
+            calls: Vec::new(),
+            attempt: 1,
+            torn: false,
+        }
+    }
+
+    /// Takes a piece of the reply.
+    pub(super) fn piece(&mut self, piece: &Piece, now: Duration) {
+        match piece {
+            Piece::Text(text) => {
+                self.text.push_str(text);
+                self.doing = Doing::Writing;
+            }
+            Piece::Thought(text) => {
+                self.thought.push_str(text);
+                self.doing = Doing::Thinking;
+            }
+            Piece::Call { tool: Some(tool), .. } => self.doing = Doing::Calling(tool.clone()),
+            Piece::Restart => {
+                self.next_reply(now);
+                self.attempt += 1;
+                self.torn = false;
+            }
+            _ => {}
+        }
+    }
+
+    /// The present reply is over.
+    pub(super) fn next_reply(&mut self, now: Duration) {
+        self.text.clear();
+        self.thought.clear();
+        self.doing = Doing::Waiting;
+        self.since = now;
+    }
+
+    /// A model call was finished, or its agent told something.
+    pub(super) fn replied(&mut self, now: Duration) {
+        self.next_reply(now);
+        self.attempt = 1;
+    }
+
+    pub(super) fn called(&mut self, call: Call, now: Duration) {
+        self.calls.push((call, now));
+    }
+
+    pub(super) fn returned(&mut self, id: &str, now: Duration) {
+        self.calls.retain(|(call, _)| call.id != id);
+        self.since = now;
+    }
+
+    /// Whether there is text to show while it comes in.
+    pub(super) fn can_be_shown(&self) -> bool {
+        !self.torn && !self.to.is_aside() && !self.text.trim().is_empty()
+    }
+
+    /// The lines that say what it is at, `shown` if its text is on the screen.
+    fn status(&self, shown: bool, alone: bool, now: Duration, teller: &mut Teller) -> Vec<Line> {
+        let (at, who) = &self.key;
+        let gutter = teller.gutter(at);
+        let width = teller.width(at).unwrap_or(usize::MAX);
+        let mut lines: Vec<Line> = Vec::new();
+        for (wanted, begun) in &self.calls {
+            let caller = if alone { Line::default() } else { teller.name(who).with(": ", Style::DIM) };
+            let room = width.saturating_sub(caller.width());
+            lines.push(call::running(wanted, now.saturating_sub(*begun), room).after(&caller));
+        }
+        let doing = match &self.doing {
+            Doing::Waiting | Doing::Writing if shown || !self.calls.is_empty() => None,
+            Doing::Waiting | Doing::Thinking => Some("is thinking".to_owned()),
+            Doing::Writing => Some("is writing".to_owned()),
+            Doing::Calling(tool) => Some(format!("is calling {tool}")),
+        };
+        if let Some(doing) = doing {
+            let again = if self.attempt > 1 { format!(" (attempt {})", self.attempt) } else { String::new() };
+            let text = format!(" {doing}... {}{again}", call::seconds(now.saturating_sub(self.since)));
+            lines.push(teller.name(who).with(&text, Style::DIM).fit(width));
+        }
+        if self.doing == Doing::Thinking && !teller.format.thoughts {
+            lines.extend(last_thoughts(&self.thought, width));
+        }
+        lines.iter().map(|line| line.after(&gutter)).collect()
+    }
+}
+
+/// The end of a train of thought, in two rows.
+fn last_thoughts(thought: &str, width: usize) -> Vec<Line> {
+    /// Enough for two rows of any screen.
+    const CHARS: usize = 400;
+    let margin = Line::new("  ", Style::PLAIN);
+    let from = thought.char_indices().rev().nth(CHARS).map_or(0, |(at, _)| at);
+    let words: Vec<&str> = thought.get(from..).unwrap_or_default().split_whitespace().collect();
+    let line = Line::new(&words.join(" "), Style { italic: true, ..Style::DIM });
+    let rows = wrap(&line, width.saturating_sub(2));
+    let skip = rows.len().saturating_sub(2);
+    rows.iter().skip(skip).filter(|row| !row.is_empty()).map(|row| row.after(&margin)).collect()
+}
+
+/// All turns that are going on, in the order they began.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    turns: Vec<Turn>,
+    /// Signals were missed: what a turn that we do not know of sends is no beginning.
+    pub(super) missed: bool,
+}
+
+impl Turns {
+    /// More than these are counted, not listed.
+    const MAX_STATUS: usize = 6;
+
+    pub(super) fn begin(&mut self, turn: Turn) {
+        self.end(&turn.key);
+        self.turns.push(turn);
+    }
+
+    pub(super) fn end(&mut self, key: &Key) {
+        self.turns.retain(|turn| turn.key != *key);
+    }
+
+    /// A chat is over, and so are its turns.
+    pub(super) fn end_chat(&mut self, at: &Path) {
+        self.turns.retain(|turn| turn.key.0 != *at);
+    }
+
+    pub(super) fn end_all(&mut self) {
+        self.turns.clear();
+    }
+
+    /// The turn of `key`; one that we did not see the beginning of is made up: a run that is resumed goes on in the
+    /// midst of a turn.
+    pub(super) fn of(&mut self, key: &Key, to: &Audience, now: Duration) -> Option<&mut Turn> {
+        let index = self.turns.iter().position(|turn| turn.key == *key);
+        let index = index.unwrap_or_else(|| {
+            let torn = self.missed;
+            self.turns.push(Turn { torn, ..Turn::new(key.clone(), to.clone(), now) });
+            self.turns.len() - 1
+        });
+        self.turns.get_mut(index)
+    }
+
+    pub(super) fn known(&mut self, key: &Key) -> Option<&mut Turn> {
+        self.turns.iter_mut().find(|turn| turn.key == *key)
+    }
+
+    /// Signals were missed.
+    pub(super) fn tear(&mut self) {
+        self.missed = true;
+        self.turns.iter_mut().for_each(|turn| turn.torn = true);
+    }
+
+    /// The first turn whose text can be shown while it comes in.
+    pub(super) fn to_show(&self) -> Option<&Turn> {
+        self.turns.iter().find(|turn| turn.can_be_shown())
+    }
+
+    /// Whether `turn` is that of a chat, one of whose own participants has its turn.
+    fn is_outer(&self, turn: &Turn) -> bool {
+        let (at, who): &(Path, Name) = &turn.key;
+        let inside = format!("{at}/{who}.");
+        self.turns.iter().any(|other| other.key.0.as_str().starts_with(&inside))
+    }
+
+    /// The quiet lines below the conversation. `shown` is the turn whose text is on the screen.
+    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, teller: &mut Teller) -> Vec<Line> {
+        let inner: Vec<&Turn> = self.turns.iter().filter(|turn| !self.is_outer(turn)).collect();
+        let alone = inner.len() == 1;
+        let blocks = inner.iter().map(|turn| turn.status(shown == Some(&turn.key), alone, now, teller));
+        let blocks: Vec<Vec<Line>> = blocks.filter(|block| !block.is_empty()).collect();
+        let more = blocks.len().saturating_sub(Self::MAX_STATUS);
+        let mut lines: Vec<Line> = blocks.into_iter().take(Self::MAX_STATUS).flatten().collect();
+        if more > 0 {
+            lines.push(Line::new(&format!("and {more} more"), Style::DIM));
+        }
+        lines
+    }
+}
