@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use polylogue_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -20,15 +21,16 @@ pub(super) fn to_write(place: &Path, found: Found) -> Result<Connection, StoreEr
     if found == Found::Nothing {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
-    let connected = open(place, flags).and_then(|mut connection| {
-        // Every commit reaches the disk before it is acknowledged.
-        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;")?;
-        if found == Found::Nothing {
-            create(&mut connection)?;
+    let begun = Instant::now();
+    let connected = loop {
+        match open(place, flags).and_then(|connection| set_up(connection, found)) {
+            // SQLite waits by itself, except where a database gets its mode: when several processes make it at once.
+            Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(1))
+            }
+            connected => break connected,
         }
-        connection.execute_batch("PRAGMA journal_mode = WAL; SELECT 1 FROM claims LIMIT 1;")?;
-        Ok(connection)
-    });
+    };
     match connected {
         Ok(connection) if connection.is_readonly("main").unwrap_or(false) => {
             Err(StoreError::ReadOnly { place: show(place), why: "the file is read-only".into() })
@@ -45,6 +47,20 @@ pub(super) fn to_write(place: &Path, found: Found) -> Result<Connection, StoreEr
         }
         Err(error) => Err(store_error(place, &error)),
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+}
+
+fn set_up(mut connection: Connection, found: Found) -> rusqlite::Result<Connection> {
+    // Every commit reaches the disk before it is acknowledged.
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;")?;
+    if found == Found::Nothing {
+        create(&mut connection)?;
+    }
+    connection.execute_batch("PRAGMA journal_mode = WAL; SELECT 1 FROM claims LIMIT 1;")?;
+    Ok(connection)
 }
 
 fn open(place: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {

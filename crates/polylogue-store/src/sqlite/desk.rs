@@ -58,6 +58,11 @@ impl<'a> Desk<'a> {
         Self { connection, office }
     }
 
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
     /// One value, or none when there is no such row.
     fn get<T: rusqlite::types::FromSql>(
         &self,

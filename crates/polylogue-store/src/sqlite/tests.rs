@@ -1,1 +1,96 @@
+//! Tests of commits, which need a hand on the writer.
 
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{join_all, join3};
+use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
+use rusqlite::Connection;
+
+use super::*;
+
+fn store() -> (tempfile::TempDir, Sqlite) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(dir.path().join("chats.db")).unwrap();
+    (dir, store)
+}
+
+fn said(seq: u64, bytes: usize) -> Arc<Event> {
+    let body = Body::Said(Message::text(Name::user(), "x".repeat(bytes)));
+    Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), body })
+}
+
+async fn begin(store: &Sqlite, name: &str) -> Claim {
+    store.create(&LogId::new(name).unwrap(), &Meta::default()).await.unwrap()
+}
+
+async fn limit_pages(store: &Sqlite, pages: u32) {
+    let sql = format!("PRAGMA max_page_count = {pages}");
+    let limited = store.writer().unwrap().run(move |desk| Ok(desk.connection().execute_batch(&sql)?));
+    limited.await.unwrap();
+}
+
+/// Keeps the writer busy until `meanwhile` has asked for everything, and waits for all of it.
+async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let waiting = store.writer().unwrap().run(move |_| {
+        let _ = gate.lock().unwrap().recv();
+        Ok(())
+    });
+    // Each is polled once, in this order, before any of them goes on.
+    let (waited, done, ()) = join3(waiting, meanwhile, async move { open.send(()).unwrap() }).await;
+    waited.unwrap();
+    done
+}
+
+#[tokio::test]
+async fn what_waits_is_committed_together() {
+    let (_dir, store) = store();
+    let place = Arc::clone(&store.place);
+    let (writer, tasks) = (store.writer().unwrap(), 10);
+    let insert_and_look = |nth| {
+        let place = Arc::clone(&place);
+        writer.run(move |desk| {
+            desk.create(&LogId::new(&format!("log-{nth}"))?, &Meta::default())?;
+            let outside = Connection::open(&*place)?;
+            Ok(outside.query_row("SELECT count(*) FROM logs", [], |row| row.get::<_, i64>(0))?)
+        })
+    };
+    let seen = at_once(&store, join_all((0..tasks).map(insert_and_look))).await;
+    // Nobody outside saw any of them before all were written.
+    assert_eq!(seen, vec![Ok(0); tasks]);
+    assert_eq!(store.list().await.unwrap().len(), tasks);
+}
+
+#[tokio::test]
+async fn an_append_that_does_not_fit_fails_alone() {
+    let (_dir, store) = store();
+    let claims = [begin(&store, "a").await, begin(&store, "b").await, begin(&store, "c").await];
+    limit_pages(&store, 30).await;
+    let (small, big) = ([said(0, 100)], [said(0, 100), said(1, 1 << 20)]);
+    let appends = [&small[..], &big[..], &small[..]].into_iter().zip(&claims);
+    let results = at_once(&store, join_all(appends.map(|(batch, claim)| store.append(claim, batch)))).await;
+    let full = StoreError::Full { place: store.place.display().to_string() };
+    assert_eq!(results, [Ok(()), Err(full), Ok(())]);
+    let kept = async |claim: &Claim| store.read(&claim.id, 0).await.unwrap().len();
+    assert_eq!([kept(&claims[0]).await, kept(&claims[1]).await, kept(&claims[2]).await], [1, 0, 1]);
+    // With room it goes on where it was.
+    limit_pages(&store, 10_000).await;
+    store.append(&claims[1], &big).await.unwrap();
+    assert_eq!(kept(&claims[1]).await, 2);
+}
+
+#[tokio::test]
+async fn a_claim_is_void_when_its_seat_is_gone() {
+    let (dir, first) = store();
+    let claim = begin(&first, "a").await;
+    // As when somebody clears the folder away, or the file system loses its locks.
+    std::fs::remove_dir_all(dir.path().join("chats.db.writers")).unwrap();
+    let second = Sqlite::open(&first.place).unwrap();
+    let taken = second.claim(&claim.id).await.unwrap();
+    let fenced = Err(StoreError::Fenced { id: claim.id.clone() });
+    assert_eq!(first.append(&claim, &[said(0, 1)]).await, fenced);
+    second.append(&taken, &[said(0, 1)]).await.unwrap();
+    assert_eq!(first.append(&claim, &[said(1, 1)]).await, fenced);
+}

@@ -1,0 +1,117 @@
+//! The suite finds what is broken: a store with one fault at a time.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use polylogue_core::{AnyStore, Claim, Event, Listing, LogId, Meta, Store, StoreError};
+use polylogue_store::Memory;
+use polylogue_test::store::{conforms, survives};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    ForgetsTheLastEvent,
+    KeepsGaps,
+    KeepsHalfOfABatch,
+    IgnoresFences,
+    NeverBusy,
+    NeverReleases,
+    ReadsFromTheStart,
+    ListsOldestFirst,
+    RemovesNothing,
+}
+
+struct Faulty(Memory, Fault);
+
+impl Store for Faulty {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        self.0.create(id, meta).await
+    }
+
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        match self.0.claim(id).await {
+            Err(StoreError::Busy { id, .. }) if self.1 == Fault::NeverBusy => Ok(Claim { id, fence: 0 }),
+            result => result,
+        }
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let result = match self.1 {
+            Fault::ForgetsTheLastEvent if batch.len() > 2 => {
+                self.0.append(claim, &batch[..batch.len() - 1]).await
+            }
+            _ => self.0.append(claim, batch).await,
+        };
+        match (result, self.1) {
+            (Err(StoreError::Gap { .. }), Fault::KeepsGaps)
+            | (Err(StoreError::Fenced { .. }), Fault::IgnoresFences) => Ok(()),
+            (Err(error @ StoreError::Gap { .. }), Fault::KeepsHalfOfABatch) => {
+                let _ = self.0.append(claim, &batch[..batch.len() / 2]).await;
+                let _ = self.0.append(claim, &batch[..1]).await;
+                Err(error)
+            }
+            (result, _) => result,
+        }
+    }
+
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        if self.1 == Fault::NeverReleases { Ok(()) } else { self.0.release(claim).await }
+    }
+
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.0.read(id, if self.1 == Fault::ReadsFromTheStart { 0 } else { from }).await
+    }
+
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        self.0.meta(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        let mut list = self.0.list().await?;
+        if self.1 == Fault::ListsOldestFirst {
+            list.reverse();
+        }
+        Ok(list)
+    }
+
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        if self.1 == Fault::RemovesNothing {
+            self.0.meta(id).await.map(drop)
+        } else {
+            self.0.remove(id).await
+        }
+    }
+}
+
+/// What the suite says of a store.
+async fn verdict(test: impl Future<Output = ()>) -> String {
+    let panic = AssertUnwindSafe(test).catch_unwind().await.err();
+    panic.map_or_else(String::new, |panic| *panic.downcast::<String>().unwrap())
+}
+
+#[tokio::test]
+async fn the_suite_names_the_rule_that_is_broken() {
+    for (fault, rule) in [
+        (Fault::ForgetsTheLastEvent, "events are kept in order"),
+        (Fault::KeepsGaps, "events without gaps are kept"),
+        (Fault::KeepsHalfOfABatch, "others refused as a whole"),
+        (Fault::IgnoresFences, "the earlier claim is void"),
+        (Fault::NeverBusy, "a claimed log is busy"),
+        (Fault::NeverReleases, "a released log can be claimed"),
+        (Fault::ReadsFromTheStart, "reading begins where it is told"),
+        (Fault::ListsOldestFirst, "logs are listed newest first"),
+        (Fault::RemovesNothing, "a removed log is gone"),
+    ] {
+        let verdict = verdict(conforms(|| AnyStore::new(Faulty(Memory::new(), fault)))).await;
+        assert!(verdict.contains(rule), "{fault:?}: {verdict}");
+    }
+    let sound = verdict(conforms(|| AnyStore::new(Faulty(Memory::new(), Fault::None)))).await;
+    assert_eq!(sound, "");
+}
+
+#[tokio::test]
+async fn the_suite_finds_a_store_that_forgets() {
+    let verdict = verdict(survives(|| AnyStore::new(Memory::new()))).await;
+    assert!(verdict.contains("what was acknowledged is there when the place is opened again"), "{verdict}");
+}

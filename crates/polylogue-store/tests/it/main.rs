@@ -1,0 +1,15 @@
+//! Tests of the stores from outside.
+
+// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
+#[cfg(test)]
+mod broken;
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod jsonl;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod sqlite;
+#[cfg(test)]
+mod support;
