@@ -1,5 +1,7 @@
 //! Replies of servers that deviate in every way that is known, over real sockets.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
 mod common;
 
 use std::time::{Duration, Instant};

@@ -1,9 +1,11 @@
 //! What is sent, as a server with the rules of the strictest ones sees it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
 mod common;
 
-use common::{Asked, ask, config, model, reply, text};
-use polylogue_core::{Call, Entry, Model, Outcome, Part, Price, ToolSpec, Usage};
+use common::{Asked, ask, config, model, reply, text, weather};
+use polylogue_core::{Call, Entry, Model, Outcome, Part, Price, Usage};
 use polylogue_models::{Config, Endpoint, Env, Models};
 use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
@@ -46,13 +48,7 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
 #[tokio::test]
 async fn tools_schemas_and_parameters_reach_the_server_as_they_are() {
     let server = Server::start(Behaviour::from("{}")).await;
-    let mut asked = Asked::default();
-    asked.tools = vec![ToolSpec {
-        name: "weather".into(),
-        description: "Tells the weather.".into(),
-        parameters: json!({"type": "object", "properties": {}}),
-        repeatable: true,
-    }];
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
     asked.params = polylogue_core::Params {
         temperature: Some(0.2),
         seed: Some(7),
@@ -109,13 +105,7 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_server_without_tools_says_so_and_the_hint_too() {
     let server = Server::start(Behaviour::from("x").text_only()).await;
-    let mut asked = Asked::default();
-    asked.tools = vec![ToolSpec {
-        name: "weather".into(),
-        description: "Tells the weather.".into(),
-        parameters: json!({"type": "object"}),
-        repeatable: true,
-    }];
+    let asked = Asked { tools: vec![weather()], ..Asked::default() };
     let error = ask(&model(config(&server)), &asked).await.0.unwrap_err();
     assert_eq!(error.status, Some(400));
     assert!(error.hint.unwrap().contains("no tools"));

@@ -1,5 +1,7 @@
 //! What is tried again, how often, and what the watcher is told.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
 mod common;
 
 use std::time::{Duration, Instant};

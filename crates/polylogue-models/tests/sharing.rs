@@ -1,5 +1,7 @@
 //! Many agents on one endpoint, and agents that stop listening.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
 mod common;
 
 use std::sync::Arc;

@@ -10,10 +10,10 @@ use polylogue_core::{
 use polylogue_models::{Config, Endpoint, Key, OpenAi, Retries, Timeouts};
 use polylogue_test::server::Server;
 
-pub const KEY: &str = "sk-a-key-that-nobody-may-see";
+pub(crate) const KEY: &str = "sk-a-key-that-nobody-may-see";
 
 /// How `server` is reached: with a key, without retries, with limits of time no test waits for.
-pub fn config(server: &Server) -> Config {
+pub(crate) fn config(server: &Server) -> Config {
     Config {
         provider: "test".into(),
         key: Key::new(KEY),
@@ -24,29 +24,29 @@ pub fn config(server: &Server) -> Config {
     }
 }
 
-pub fn model(config: Config) -> OpenAi {
+pub(crate) fn model(config: Config) -> OpenAi {
     Endpoint::new(config).unwrap().model("m")
 }
 
 /// Quick retries: the waits themselves are tested with paused time.
-pub fn quick(attempts: u32) -> Retries {
+pub(crate) fn quick(attempts: u32) -> Retries {
     Retries { attempts, first_wait: Duration::from_millis(1), seed: Some(1), ..Retries::default() }
 }
 
 /// One agent's view, to ask with.
-pub struct Asked {
-    pub at: Path,
-    pub who: Name,
-    pub nth: u64,
-    pub system: Option<String>,
-    pub entries: Vec<Entry>,
-    pub tools: Vec<ToolSpec>,
-    pub params: Params,
-    pub wire: Wire,
+pub(crate) struct Asked {
+    pub(crate) at: Path,
+    pub(crate) who: Name,
+    pub(crate) nth: u64,
+    pub(crate) system: Option<String>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) tools: Vec<ToolSpec>,
+    pub(crate) params: Params,
+    pub(crate) wire: Wire,
 }
 
 impl Asked {
-    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub(crate) fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
         Self {
             at: Path::root(),
             who: Name::new("weather_girl").unwrap(),
@@ -59,10 +59,20 @@ impl Asked {
         }
     }
 
-    pub fn request(&self) -> Request<'_> {
+    pub(crate) fn request(&self) -> Request<'_> {
         let origin = Origin { at: &self.at, who: &self.who, nth: self.nth };
         let Self { system, entries, tools, params, wire, .. } = self;
         Request { origin, system: system.as_deref(), entries, tools, params, wire }
+    }
+}
+
+/// A tool to ask with.
+pub(crate) fn weather() -> ToolSpec {
+    ToolSpec {
+        name: "weather".into(),
+        description: "Tells the weather.".into(),
+        parameters: serde_json::json!({"type": "object", "properties": {}}),
+        repeatable: true,
     }
 }
 
@@ -74,7 +84,7 @@ impl Default for Asked {
 
 /// The pieces as one readable line.
 #[derive(Default)]
-pub struct Heard(pub String);
+pub(crate) struct Heard(pub(crate) String);
 
 impl Deltas for Heard {
     fn push(&mut self, delta: Delta<'_>) {
@@ -89,23 +99,23 @@ impl Deltas for Heard {
 }
 
 /// Asks, and tells the reply and the pieces.
-pub async fn ask(model: &OpenAi, asked: &Asked) -> (Result<Reply, ModelError>, String) {
+pub(crate) async fn ask(model: &OpenAi, asked: &Asked) -> (Result<Reply, ModelError>, String) {
     let mut heard = Heard::default();
     let reply = model.complete(&asked.request(), &mut heard).await;
     (reply, heard.0)
 }
 
-pub async fn reply(model: &OpenAi) -> Result<Reply, ModelError> {
+pub(crate) async fn reply(model: &OpenAi) -> Result<Reply, ModelError> {
     ask(model, &Asked::default()).await.0
 }
 
 /// All text of a reply.
-pub fn text(reply: &Reply) -> String {
+pub(crate) fn text(reply: &Reply) -> String {
     polylogue_core::plain(&reply.parts).into_owned()
 }
 
 /// The calls of a reply: id, tool and arguments.
-pub fn calls(reply: &Reply) -> Vec<(String, String, String)> {
+pub(crate) fn calls(reply: &Reply) -> Vec<(String, String, String)> {
     let call = |part: &Part| match part {
         Part::Call(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
         _ => None,
