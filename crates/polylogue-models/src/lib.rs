@@ -1,4 +1,48 @@
-//! Models for Polylogue.
+//! Models for Polylogue: endpoints over HTTP, scripts, and recordings.
+//!
+//! # A model by its name
+//!
+//! [`Models`] gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`, with keys and addresses out
+//! of an [`Env`]. It keeps one [`Endpoint`] for each [`Provider`], so that all agents share its connections and its
+//! limits.
+//!
+//! ```
+//! use polylogue_core::Model;
+//! use polylogue_models::{Env, Models};
+//!
+//! let models = Models::new(Env::with_file(".env".as_ref())?);
+//! let model = models.model("ollama:llama3.2")?;
+//! assert_eq!(model.name(), "ollama:llama3.2");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # An endpoint of one's own
+//!
+//! Any server that speaks OpenAI's chat completions will do; [`Config`] says how to reach it, how much to ask of it
+//! at once ([`Limits`]), how long to wait ([`Timeouts`]) and when to try again ([`Retries`]).
+//!
+//! ```
+//! use std::time::Duration;
+//! use polylogue_models::{Config, Endpoint, Limits, Timeouts};
+//!
+//! let endpoint = Endpoint::new(Config {
+//!     provider: "house".into(),
+//!     limits: Limits { in_flight: Some(8), per_minute: Some(600) },
+//!     timeouts: Timeouts { total: Duration::from_secs(120), ..Timeouts::default() },
+//!     ..Config::new("http://127.0.0.1:8000/v1")
+//! })?;
+//! let model = endpoint.model("Qwen/Qwen3-8B");
+//! # let _ = model;
+//! # Ok::<(), polylogue_core::ModelError>(())
+//! ```
+//!
+//! Replies are read with lenience: most of what servers get wrong changes nothing. What cannot be read is an error that
+//! says whose fault it is and what to do, and shows no key.
+//!
+//! # Without a provider
+//!
+//! [`Script`] replies by script, for tests and demonstrations; [`Recorder`] and [`Replayer`] keep what a model
+//! said and say it again with the network off.
 
 mod cassette;
 mod env;
