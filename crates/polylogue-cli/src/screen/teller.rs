@@ -157,8 +157,11 @@ impl Teller {
         }
         let (at, who) = key;
         let mut line = self.name(who);
-        line.push(if self.format.width.is_some() { " → " } else { " -> " }, Style::DIM);
-        self.address(&mut line, at, who, to);
+        let alone = self.rooms.get(at).is_some_and(|room| room.len() == 1 && room.contains(who));
+        if !(alone && to.is_all()) {
+            line.push(if self.format.width.is_some() { " → " } else { " -> " }, Style::DIM);
+            self.address(&mut line, at, who, to);
+        }
         if !at.is_root() {
             line.push(&format!(" · {at}"), Style::DIM);
         }

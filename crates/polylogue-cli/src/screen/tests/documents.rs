@@ -66,7 +66,7 @@ fn the_whole_conversation_as_plain_text() {
         B -> judge · /critic.1:
         Judge *it*_
 
-        judge -> all · /critic.1:
+        judge · /critic.1:
         Good␛[1m.
 
         /critic.1 ends: Coder said `TERMINATE`
@@ -119,7 +119,7 @@ fn the_whole_conversation_on_a_terminal() {
         ┊ B → judge · /critic.1
         ┊ Judge it_
         ┊
-        ┊ judge → all · /critic.1
+        ┊ judge · /critic.1
         ┊ Good␛[1m.
         ┊
         ┊ /critic.1 ends: Coder said `TERMINATE`
