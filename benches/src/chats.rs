@@ -1,0 +1,141 @@
+//! The same with Polylogue.
+
+use futures_util::future::try_join_all;
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Deltas, Log, LogId, Meta, Model, ModelError, Reason, Reply, Request,
+    Signal, Status, Watch, in_turn, until,
+};
+use polylogue_models::{Config, Endpoint};
+use polylogue_store::{Memory, Sqlite};
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::bare::{SYSTEM, TASK};
+use crate::job::{By, Cost, PIECES};
+use crate::meter::Meter;
+use crate::server::WORDS;
+
+/// Where the chats are kept.
+struct Place {
+    store: AnyStore,
+    /// Removed with the database in it.
+    _folder: Option<TempDir>,
+}
+
+impl Place {
+    fn of(by: By) -> Result<Self> {
+        if by != By::Sqlite {
+            return Ok(Self { store: AnyStore::new(Memory::new()), _folder: None });
+        }
+        let folder = tempfile::tempdir()?;
+        let store = AnyStore::new(Sqlite::open(folder.path().join("bench.polylogue.db"))?);
+        Ok(Self { store, _folder: Some(folder) })
+    }
+
+    async fn log(&self, id: u64, calls: u64) -> Result<Log> {
+        let id = LogId::new(&format!("chat-{id}"))?;
+        let log = Log::create(self.store.clone(), id, &Meta::default()).await?;
+        Ok(log.limits(polylogue::Limits { calls, ..polylogue::Limits::default() }))
+    }
+}
+
+/// So many chats of so many calls each, one after the other.
+pub(crate) async fn calls(base_url: &str, by: By, chats: u64, calls: u64) -> Result<Cost> {
+    let (place, model) = (Place::of(by)?, model(base_url, false)?);
+    run(&place, &pair(&model, 2)?, 0, 2).await?;
+    let chat = pair(&model, calls)?;
+    let meter = Meter::start();
+    for id in 1..=chats {
+        run(&place, &chat, id, calls).await?;
+    }
+    Ok(meter.stop())
+}
+
+/// So many chats of one streamed reply each; `watched` if somebody wants the pieces as they arrive.
+pub(crate) async fn pieces(base_url: &str, by: By, chats: u64, watched: bool) -> Result<Cost> {
+    let (place, model) = (Place::of(by)?, model(base_url, true)?);
+    let chat = pair(&model, 1)?;
+    run(&place, &chat, 0, 1).await?;
+    let meter = Meter::start();
+    for id in 1..=chats {
+        let mut log = place.log(id, 1).await?;
+        let counted = if watched { Some(tokio::spawn(count(log.watch().await))) } else { None };
+        finish(&chat, &mut log).await?;
+        drop(log);
+        if let Some(counted) = counted {
+            let seen = counted.await?;
+            if seen != PIECES {
+                return Err(format!("the watcher saw {seen} pieces").into());
+            }
+        }
+    }
+    Ok(meter.stop())
+}
+
+async fn count(mut watch: Watch) -> usize {
+    let mut pieces = 0;
+    while let Some(signal) = watch.next().await {
+        pieces += usize::from(matches!(signal, Signal::Delta { .. }));
+    }
+    pieces
+}
+
+/// So many chats at the same time, each of so many calls.
+pub(crate) async fn crowd(base_url: &str, by: By, chats: u64, calls: u64) -> Result<Cost> {
+    let (place, model) = (Place::of(by)?, model(base_url, false)?);
+    let chat = pair(&model, calls)?;
+    let meter = Meter::start();
+    try_join_all((0..chats).map(|id| run(&place, &chat, id, calls))).await?;
+    Ok(meter.stop())
+}
+
+/// One chat of so many messages, whose model is a function.
+pub(crate) async fn messages(count: u64) -> Result<Cost> {
+    let place = Place::of(By::Memory)?;
+    let chat = pair(&AnyModel::new(Parrot), count)?;
+    let meter = Meter::start();
+    run(&place, &chat, 0, count).await?;
+    Ok(meter.stop())
+}
+
+fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
+    let endpoint = Endpoint::new(Config { stream, ..Config::new(base_url) })?;
+    Ok(AnyModel::new(endpoint.model("bench")))
+}
+
+/// Two agents who talk in turn until `calls` replies were given.
+fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
+    let agent = |name| Ok::<_, polylogue::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
+    Ok(Chat::named("pair")
+        .with(agent("Ann")?)
+        .with(agent("Bob")?)
+        .policy(until(max_turns(calls), in_turn()))
+        .cap(calls + 1)
+        .build()?)
+}
+
+async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
+    finish(chat, &mut place.log(id, calls).await?).await
+}
+
+/// Runs the chat, which has to come to its limit of turns.
+async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
+    match chat.run(log, TASK).await? {
+        Status::Closed { reason: Reason::Turns { .. }, .. } => Ok(()),
+        other => Err(format!("a chat ended otherwise than it should: {other:?}").into()),
+    }
+}
+
+/// Says always the same.
+struct Parrot;
+
+impl Model for Parrot {
+    fn name(&self) -> &str {
+        "bench:parrot"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> std::result::Result<Reply, ModelError> {
+        Ok(Reply::text(WORDS))
+    }
+}

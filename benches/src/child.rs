@@ -1,0 +1,55 @@
+//! Measurements in processes of their own.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::job::{By, Cost, Job, What};
+use crate::meter::Meter;
+use crate::server::{Server, Way};
+use crate::{Result, bare, chats};
+
+/// The argument that makes this program measure and print a [`Cost`].
+pub(crate) const MEASURE: &str = "measure";
+
+/// Does a job and prints what it cost.
+pub(crate) fn answer(job: &str) -> Result<()> {
+    let job: Job = serde_json::from_str(job)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let cost = runtime.block_on(do_it(&job))?;
+    println!("{}", serde_json::to_string(&cost)?);
+    Ok(())
+}
+
+async fn do_it(job: &Job) -> Result<Cost> {
+    let url = &*job.base_url;
+    match job.what {
+        What::Nothing => Ok(Meter::start().stop()),
+        What::Calls { by: By::Bare, chats, calls } => bare::calls(url, chats, calls).await,
+        What::Calls { by, chats, calls } => chats::calls(url, by, chats, calls).await,
+        What::Pieces { by: By::Bare, chats, .. } => bare::pieces(url, chats).await,
+        What::Pieces { by, chats, watched } => chats::pieces(url, by, chats, watched).await,
+        What::Crowd { by, chats, calls } => chats::crowd(url, by, chats, calls).await,
+        What::Messages { count } => chats::messages(count).await,
+    }
+}
+
+/// The command that does a job.
+pub(crate) fn command(base_url: String, what: What) -> Result<Command> {
+    let mut command = Command::new(this_program()?);
+    command.arg(MEASURE).arg(serde_json::to_string(&Job { base_url, what })?);
+    Ok(command)
+}
+
+/// Has a job done in a process of its own.
+pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
+    let output = command(server.base_url(way), what)?.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{what:?} failed: {}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// This program's own file.
+pub(crate) fn this_program() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?)
+}

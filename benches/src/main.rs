@@ -1,0 +1,36 @@
+//! What Polylogue costs: `cargo run --release -p polylogue-bench` prints it as tables.
+//!
+//! The endpoint runs in this process and every measurement in a fresh one, so that neither the endpoint's CPU and memory
+//! nor those of an earlier measurement are counted. The reference is a loop over hyper that keeps its serialised history
+//! and appends to it: the least that anybody could do.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
+
+mod bare;
+mod chats;
+mod child;
+mod job;
+mod meter;
+mod report;
+mod server;
+mod table;
+
+use std::process::ExitCode;
+
+/// Any error: a benchmark can only tell of it.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => report::all(),
+        [child::MEASURE, job] => child::answer(job),
+        _ => Err("usage: cargo run --release -p polylogue-bench".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What is measured, in which order, and how it is told.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::child::{command, measure, this_program};
+use crate::job::{By, Cost, What};
+use crate::server::{Server, Way};
+use crate::{Result, table};
+
+/// Every measurement is repeated so often, all of a table in turn, and the least is told: what disturbs a measurement
+/// only ever adds to it.
+const RUNS: usize = 5;
+
+/// Measures and prints everything.
+pub(crate) fn all() -> Result<()> {
+    if cfg!(debug_assertions) {
+        return Err("this is a debug build, whose figures mean nothing\n  hint: add `--release`".into());
+    }
+    let server = Server::start()?;
+    println!(
+        "Each figure is the least of {RUNS} runs, each in a fresh process; the endpoint is another process.\n"
+    );
+    calls(&server)?;
+    pieces(&server)?;
+    crowd(&server)?;
+    start(&server)?;
+    linear()?;
+    size()
+}
+
+/// Measures each job [`RUNS`] times, in turn.
+fn least(server: &Server, jobs: &[(Way, What)]) -> Result<Vec<Cost>> {
+    let mut best: Vec<Option<Cost>> = vec![None; jobs.len()];
+    for _ in 0..RUNS {
+        for ((way, what), best) in jobs.iter().zip(&mut best) {
+            let cost = measure(server, *way, *what)?;
+            let least = best.map_or(cost, |best| Cost {
+                cpu_us: best.cpu_us.min(cost.cpu_us),
+                wall_us: best.wall_us.min(cost.wall_us),
+                peak_kib: best.peak_kib.min(cost.peak_kib),
+            });
+            *best = Some(least);
+        }
+    }
+    Ok(best.into_iter().flatten().collect())
+}
+
+fn calls(server: &Server) -> Result<()> {
+    // About as many calls in each measurement.
+    let shapes = [(50_u32, 20_u32), (5, 400)];
+    let job = |by, (chats, calls): (u32, u32)| {
+        (Way::Whole, What::Calls { by, chats: chats.into(), calls: calls.into() })
+    };
+    let mut columns = Vec::new();
+    for shape in shapes {
+        columns.push(least(server, &By::ALL.map(|by| job(by, shape)))?);
+    }
+    let mut rows = Vec::new();
+    for (index, by) in By::ALL.into_iter().enumerate() {
+        let mut row = vec![by.name().to_owned()];
+        for ((chats, calls), costs) in shapes.iter().zip(&columns) {
+            row.extend(beside_first(costs, index, f64::from(chats * calls)));
+        }
+        row.push(kib_per_call(server, by)?);
+        rows.push(row);
+    }
+    let head = ["", "20 calls", "ratio", "wall", "400 calls", "ratio", "wall", "KiB per request"];
+    table::print("One chat of two agents: CPU and time per call, in microseconds", &head, &rows);
+    Ok(())
+}
+
+/// What the `index`-th cost per unit, how many times the first that is, and how long it took.
+fn beside_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
+    let (Some(first), Some(cost)) = (costs.first(), costs.get(index)) else { return Vec::new() };
+    let ratio = cost.cpu_us / first.cpu_us;
+    vec![
+        format!("{:.0}", cost.cpu_us / units),
+        format!("{ratio:.2}x"),
+        format!("{:.0}", cost.wall_us / units),
+    ]
+}
+
+/// The mean body of a request in a chat of 400 calls: shows that all send the same.
+fn kib_per_call(server: &Server, by: By) -> Result<String> {
+    server.forget();
+    measure(server, Way::Whole, What::Calls { by, chats: 1, calls: 400 })?;
+    let (requests, bytes) = server.bodies();
+    Ok(bytes.checked_div(requests * 1024).unwrap_or_default().to_string())
+}
+
+fn pieces(server: &Server) -> Result<()> {
+    let shapes = [(Way::Burst, 40_u32), (Way::Paced, 2)];
+    let who = [
+        ("bare loop", By::Bare, false),
+        ("Polylogue, log in memory", By::Memory, false),
+        ("Polylogue, log in memory, watched", By::Memory, true),
+        ("Polylogue, log in SQLite, watched", By::Sqlite, true),
+    ];
+    let mut columns = Vec::new();
+    for (way, chats) in shapes {
+        let jobs = who.map(|(_, by, watched)| (way, What::Pieces { by, chats: chats.into(), watched }));
+        columns.push(least(server, &jobs)?);
+    }
+    let mut rows = Vec::new();
+    for (index, (name, ..)) in who.iter().enumerate() {
+        let mut row = vec![(*name).to_owned()];
+        for ((_, chats), costs) in shapes.iter().zip(&columns) {
+            row.extend(beside_first(costs, index, f64::from(*chats)).into_iter().take(2));
+        }
+        rows.push(row);
+    }
+    let head = ["", "at once", "ratio", "1 ms apart", "ratio"];
+    table::print("A reply in 2,000 pieces: CPU per reply, in microseconds", &head, &rows);
+    Ok(())
+}
+
+fn crowd(server: &Server) -> Result<()> {
+    let (chats, calls) = (1_000_u32, 10_u32);
+    let crowd = |by| (Way::Slow, What::Crowd { by, chats: chats.into(), calls: calls.into() });
+    let jobs = [(Way::Slow, What::Nothing), crowd(By::Memory), crowd(By::Sqlite)];
+    let names = ["a process that does nothing", By::Memory.name(), By::Sqlite.name()];
+    let row = |(name, cost): (&str, Cost)| {
+        let peak = cost.peak_kib.map_or("unknown".to_owned(), |kib| format!("{}", kib / 1024));
+        let per_call = cost.cpu_us / f64::from(chats * calls);
+        vec![name.to_owned(), peak, format!("{per_call:.0}"), format!("{:.2}", cost.wall_us / 1e6)]
+    };
+    let rows: Vec<_> = names.into_iter().zip(least(server, &jobs)?).map(row).collect();
+    let title = "1,000 chats at the same time, of 10 calls each that take 20 ms; 256 in flight at most";
+    table::print(title, &["", "peak MiB", "CPU us per call", "seconds"], &rows);
+    Ok(())
+}
+
+/// From the start of a process to its first request.
+fn start(server: &Server) -> Result<()> {
+    let mut rows = Vec::new();
+    for by in By::ALL {
+        let what = What::Calls { by, chats: 0, calls: 2 };
+        let mut times = Vec::new();
+        for _ in 0..4 * RUNS {
+            times.push(to_first_request(server, &mut command(server.base_url(Way::Whole), what)?)?);
+        }
+        times.sort();
+        let told = |time: Option<&Duration>| {
+            time.map_or(String::new(), |time| format!("{:.1}", time.as_secs_f64() * 1e3))
+        };
+        rows.push(vec![by.name().to_owned(), told(times.first()), told(times.get(times.len() / 2))]);
+    }
+    let title = "A program with a new database: milliseconds from its start to its first request";
+    table::print(title, &["", "least", "median"], &rows);
+    Ok(())
+}
+
+fn to_first_request(server: &Server, command: &mut Command) -> Result<Duration> {
+    server.forget();
+    let begun = Instant::now();
+    let status = command.stdout(Stdio::null()).status()?;
+    let first = server.first().ok_or_else(|| format!("no request came: {status}"))?;
+    Ok(first.duration_since(begun))
+}
+
+/// Instructions of long chats: twice the messages should cost twice as much.
+fn linear() -> Result<()> {
+    let title = "One long chat without an endpoint: instructions, counted by callgrind";
+    let (short, long) = (instructions(5_000)?, instructions(10_000)?);
+    let rows = match (short, long) {
+        (Some(short), Some(long)) => vec![
+            vec!["5,000 messages".to_owned(), format!("{short}"), String::new()],
+            vec!["10,000 messages".to_owned(), format!("{long}"), format!("{:.3}x", ratio(long, short))],
+        ],
+        _ => vec![vec!["not counted: `valgrind` is missing".to_owned()]],
+    };
+    table::print(title, &["", "instructions", "ratio"], &rows);
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts, told to three digits")]
+fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
+}
+
+/// `None` without valgrind.
+fn instructions(count: u64) -> Result<Option<u64>> {
+    let job = command(String::new(), What::Messages { count })?;
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(job.get_program());
+    let output = match valgrind.args(job.get_args()).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("the program failed under valgrind: {told}").into());
+    }
+    let collected = told.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {told}"))?;
+    Ok(Some(collected.trim().parse()?))
+}
+
+fn size() -> Result<()> {
+    let binary = this_program()?.with_file_name(format!("polylogue{}", std::env::consts::EXE_SUFFIX));
+    let told = match std::fs::metadata(&binary) {
+        Ok(file) => format!("{:.1} MiB", ratio(file.len(), 1 << 20)),
+        Err(_) => "not built: `cargo build --release -p polylogue-cli`".to_owned(),
+    };
+    println!("The `polylogue` program: {told}");
+    Ok(())
+}
