@@ -7,9 +7,10 @@ use crate::{Call, Entry, Part, Request};
 impl Request<'_> {
     /// What is wrong with the request, if anything: the reasons for which providers reject histories.
     ///
-    /// A request has entries; the last is not the agent's own words; no entry is without content; nothing holds
-    /// thoughts; every call is answered right after the entry that makes it, in the order of the calls, and by
-    /// nothing else; ids are not used twice.
+    /// A request has entries; neither the first nor the last is the agent's own words, and its own words never stand twice
+    /// in a row; nobody else speaks right after the results of tools; no entry is without content; nothing holds
+    /// thoughts; every call is answered right after the entry that makes it, in the order of the calls, and by nothing
+    /// else; ids are not used twice. What others say may stand twice in a row: providers that mind are given it merged.
     ///
     /// # Errors
     /// Names the first entry that breaks a rule, and the rule.
@@ -17,7 +18,9 @@ impl Request<'_> {
         let Some(last) = self.entries.last() else { return Err("the request has no entries".into()) };
         let mut awaited: Vec<&Call> = Vec::new();
         let mut ids = HashSet::new();
-        for (index, entry) in self.entries.iter().enumerate() {
+        let before = std::iter::once(None).chain(self.entries.iter().map(Some));
+        for (index, (entry, before)) in self.entries.iter().zip(before).enumerate() {
+            check_order(before, entry).map_err(|flaw| format!("entry {index} {flaw}"))?;
             check_entry(entry, &mut awaited, &mut ids).map_err(|flaw| format!("entry {index} {flaw}"))?;
         }
         if let Some(call) = awaited.first() {
@@ -27,6 +30,18 @@ impl Request<'_> {
             Entry::Assistant { .. } => Err("the last entry is the agent's own words".into()),
             _ => Ok(()),
         }
+    }
+}
+
+fn check_order(before: Option<&Entry>, entry: &Entry) -> Result<(), String> {
+    match (before, entry) {
+        (None | Some(Entry::Assistant { .. }), Entry::Assistant { .. }) => {
+            Err("is the agent's own words with nothing of others before".into())
+        }
+        (Some(Entry::Tool { .. }), Entry::User { .. }) => {
+            Err("is another's words right after a result".into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -72,7 +72,7 @@ pub struct View {
     ids: HashSet<String>,
     /// What others said since the agent's own turn began: it is heard after the turn, so that the view does not
     /// depend on who was faster.
-    held: Option<Vec<Entry>>,
+    held: Option<Vec<Vec<Part>>>,
     chain: [u8; 32],
     wire: Wire,
     /// How many events of the transcript were taken in.
@@ -85,6 +85,9 @@ pub struct View {
 const BEGIN: &str = "Begin.";
 /// Stands for the silence of the others when an agent has its turn right after its own words.
 const GO_ON: &str = "Go on.";
+/// Stands between the results of tools and what somebody else says: Mistral's API refuses a user's word right after
+/// them (its error 3230).
+const NOTED: &str = "Noted.";
 /// Stands for what the window left out, where no opening does.
 const LEFT_OUT: &str = "(What was said before is left out.)";
 
@@ -247,15 +250,15 @@ impl View {
         } else if message.to.includes(&self.me) {
             let parts = self.introduced(message);
             if !parts.is_empty() {
-                self.hear(Entry::User { parts });
+                self.hear(parts);
             }
         }
     }
 
-    fn hear(&mut self, entry: Entry) {
+    fn hear(&mut self, parts: Vec<Part>) {
         match &mut self.held {
-            Some(held) => held.push(entry),
-            None => self.push(entry),
+            Some(held) => held.push(parts),
+            None => self.push_others(parts),
         }
     }
 
@@ -264,8 +267,8 @@ impl View {
         self.pending.clear();
         self.settle();
         self.push_own(said);
-        for entry in self.held.take().unwrap_or_default() {
-            self.push(entry);
+        for parts in self.held.take().unwrap_or_default() {
+            self.push_others(parts);
         }
     }
 
@@ -317,8 +320,10 @@ impl View {
         if parts.is_empty() {
             return;
         }
-        if self.entries.is_empty() {
-            self.push_text(BEGIN);
+        match self.entries.last() {
+            None => self.push_text(BEGIN),
+            Some(Entry::Assistant { .. }) => self.push_text(GO_ON),
+            Some(Entry::User { .. } | Entry::Tool { .. }) => {}
         }
         self.ids.extend(parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call.id.clone()),
@@ -329,7 +334,14 @@ impl View {
 
     fn push_text(&mut self, text: &(impl AsRef<str> + ?Sized)) {
         let text = if text.as_ref().trim().is_empty() { GO_ON } else { text.as_ref() };
-        self.push(Entry::user(text));
+        self.push_others(vec![Part::text(text)]);
+    }
+
+    fn push_others(&mut self, parts: Vec<Part>) {
+        if let Some(Entry::Tool { .. }) = self.entries.last() {
+            self.push(Entry::assistant(NOTED));
+        }
+        self.push(Entry::User { parts });
     }
 
     fn push(&mut self, entry: Entry) {
@@ -381,7 +393,9 @@ impl View {
     }
 
     fn cut(&mut self, cut: usize) {
-        let headless = self.pinned == 0 && !matches!(self.entries.get(cut), Some(Entry::User { .. }));
+        let is_others =
+            |at: Option<usize>| matches!(at.and_then(|at| self.entries.get(at)), Some(Entry::User { .. }));
+        let headless = !is_others(Some(cut)) && !is_others(self.pinned.checked_sub(1));
         let head = headless.then(|| Entry::user(LEFT_OUT));
         self.entries.splice(self.pinned..cut, head);
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
