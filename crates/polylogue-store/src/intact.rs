@@ -1,19 +1,6 @@
 //! What is left of a damaged log.
 
-use polylogue_core::{Event, StoreError};
-
-/// Everything that can be read of a log, damaged or not.
-///
-/// The events are in order. When there is damage, [`StoreError::Damaged`] says how many of them are the unbroken
-/// beginning: a conversation that can be forked and gone on with. Those behind are what could be read after the
-/// damage.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Intact {
-    /// Every event that can be read, in the order of `seq`.
-    pub events: Vec<Event>,
-    /// What is wrong with the log, if anything.
-    pub damage: Option<StoreError>,
-}
+use polylogue_core::{Event, Intact, StoreError};
 
 /// Reads one event from JSON, and says what is wrong with it if it is not event number `seq`.
 pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {

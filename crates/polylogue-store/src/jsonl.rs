@@ -8,11 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{Claim, Event, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
 use crate::grant::Grant;
-use crate::intact::Intact;
 use crate::io_error;
 use crate::workers::Workers;
 use folder::Folder;
@@ -40,6 +39,9 @@ use folder::Folder;
 /// and names itself in `monday.writer`, for others to be told. Programs other than Polylogue should not write to the
 /// files.
 ///
+/// Claiming looks at the first and the last line, reading at all of them. A claimed log keeps a file open, of which the
+/// system allows a process about a thousand by default.
+///
 /// Each append is written and synchronised on its own; with many conversations at once [`Sqlite`](crate::Sqlite) is
 /// faster, because conversations share its commits.
 #[derive(Debug)]
@@ -64,15 +66,6 @@ impl Jsonl {
             fs::create_dir_all(&dir).map_err(|error| io_error::writing(&dir, &error))?;
         }
         Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
-    }
-
-    /// Everything that can be read of a log, even of a damaged one.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`], [`StoreError::Newer`], or when the file cannot be read at all.
-    pub async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        let id = id.clone();
-        self.run(move |folder| folder.read_intact(&id)).await
     }
 
     async fn run<T: Send + 'static>(
@@ -119,6 +112,11 @@ impl Store for Jsonl {
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.read(&id, from)).await
+    }
+
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.read_intact(&id)).await
     }
 
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {

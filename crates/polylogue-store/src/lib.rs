@@ -42,7 +42,6 @@ mod memory;
 mod sqlite;
 mod workers;
 
-pub use intact::Intact;
 pub use jsonl::Jsonl;
 pub use memory::Memory;
 pub use sqlite::Sqlite;

@@ -12,16 +12,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{Claim, Event, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
 use crate::grant::Grant;
-use crate::intact::Intact;
 use crate::io_error;
 use crate::workers::Workers;
+use desk::Desk;
+use fault::Fault;
 use reader::Reader;
 use schema::Found;
-use writer::Writer;
+use writer::{Giver, Writer};
 
 /// One SQLite database with any number of logs.
 ///
@@ -70,11 +71,14 @@ use writer::Writer;
 /// names that file. The operating system gives up the lock when the process dies, however it dies; claims whose file
 /// can be locked, or is gone, count no more. Dropping the store waits for what is under way and frees its claims.
 ///
+/// All processes have to be on one machine: SQLite's WAL mode does not work over network file systems.
+///
 /// # Damage
 ///
 /// What is damaged is reported as [`StoreError::Damaged`] by whatever needs it; the rest goes on working.
-/// [`read_intact`](Self::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
-/// off, or whose disk or folder cannot be written, is opened for reading: only writing fails.
+/// [`read_intact`](Store::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
+/// off, or whose disk or folder cannot be written, is opened for reading: only writing fails. (When a page is lost
+/// through which others are found, the command `.recover` of `sqlite3` may find more than Polylogue does.)
 #[derive(Debug)]
 pub struct Sqlite {
     place: Arc<Path>,
@@ -117,15 +121,6 @@ impl Sqlite {
         Ok(Self { place, readers: Workers::new(Self::READERS), writer })
     }
 
-    /// Everything that can be read of a log, even of a damaged one.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`], or when the database cannot be read at all.
-    pub async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        let id = id.clone();
-        self.reading(move |reader, place| reader.read_intact(place, &id)).await
-    }
-
     /// All logs that can be listed, newest first, and what is wrong with the rest of the database, if anything.
     ///
     /// Checks the whole database, which takes about a second a gigabyte.
@@ -144,51 +139,62 @@ impl Sqlite {
         self.readers.run(move |reader| job(reader, &place)).await
     }
 
-    fn writer(&self) -> Result<&Writer, StoreError> {
-        self.writer.as_ref().map_err(Clone::clone)
+    fn giver(&self) -> Giver {
+        self.writer.as_ref().map(Writer::giver).unwrap_or_default()
     }
 
-    /// The writer knows that a log is damaged; a reader knows how much of it is not.
-    async fn explained<T>(&self, id: &LogId, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        match result {
-            Err(error @ StoreError::Damaged { .. }) => {
-                let damage = self.read_intact(id).await.ok().and_then(|intact| intact.damage);
-                Err(damage.unwrap_or(error))
+    /// Writes; when something is damaged, says how much of the log is intact, or of all logs.
+    async fn writing<T: Send + 'static>(
+        &self,
+        id: Option<&LogId>,
+        work: impl Fn(&Desk<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let written = match &self.writer {
+            Ok(writer) => writer.run(work).await,
+            Err(error) => Err(error.clone()),
+        };
+        match (written, id) {
+            (Err(StoreError::Damaged { place, why, .. }), Some(id)) => {
+                let intact = self.read_intact(id).await?;
+                let events = intact.events.len() as u64;
+                Err(intact.damage.unwrap_or(StoreError::Damaged { place, why, intact: events }))
             }
-            result => result,
+            (Err(error @ StoreError::Damaged { .. }), None) => {
+                Err(self.list_intact().await?.1.unwrap_or(error))
+            }
+            (written, _) => written,
         }
     }
 }
 
 impl Store for Sqlite {
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        let (id, meta) = (id.clone(), meta.clone());
-        let writer = self.writer()?;
-        let giver = writer.giver();
-        writer.run(move |desk| Ok(giver.grant(desk.create(&id, &meta)?))).await.map(Grant::accept)
+        let (id, meta, giver) = (id.clone(), meta.clone(), self.giver());
+        self.writing(None, move |desk| Ok(giver.grant(desk.create(&id, &meta)?))).await.map(Grant::accept)
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        let writer = self.writer()?;
-        let (giver, log) = (writer.giver(), id.clone());
-        let claimed = writer.run(move |desk| Ok(giver.grant(desk.claim(&log)?))).await;
-        self.explained(id, claimed).await.map(Grant::accept)
+        let (log, giver) = (id.clone(), self.giver());
+        self.writing(Some(id), move |desk| Ok(giver.grant(desk.claim(&log)?))).await.map(Grant::accept)
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
-        let (batch, writer) = (Batch::new(&claim.id, batch)?, self.writer()?);
-        let by = claim.clone();
-        let appended = writer.run(move |desk| desk.append(&by, &batch)).await;
-        self.explained(&claim.id, appended).await
+        let (batch, by) = (Batch::new(&claim.id, batch)?, claim.clone());
+        self.writing(Some(&claim.id), move |desk| desk.append(&by, &batch)).await
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.writer()?.run(move |desk| desk.release(&claim)).await
+        self.writing(None, move |desk| desk.release(&claim)).await
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.read(place, &id, from)).await
+    }
+
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.read_intact(place, &id)).await
     }
 
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
@@ -201,8 +207,8 @@ impl Store for Sqlite {
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
-        let id = id.clone();
-        self.writer()?.run(move |desk| desk.remove(&id)).await
+        let log = id.clone();
+        self.writing(Some(id), move |desk| desk.remove(&log)).await
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Event, LogId, Meta, StoreError};
+use polylogue_core::{Intact, Event, LogId, Meta, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::intact::{Intact, Salvage, parse_event};
+use crate::intact::{Salvage, parse_event};
 use crate::io_error::{reading, show};
 
 /// The only format so far.

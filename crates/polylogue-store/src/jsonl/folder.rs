@@ -6,12 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Claim, Event, Listing, LogId, Meta, StoreError};
+use polylogue_core::{Intact, Claim, Event, Listing, LogId, Meta, StoreError};
 
 use super::file::{self, LogFile};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
-use crate::intact::Intact;
 use crate::{fence, io_error};
 
 /// The folder, and the logs that are claimed through this store.

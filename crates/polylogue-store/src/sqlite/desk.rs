@@ -31,11 +31,17 @@ impl Office {
 
     /// Deletes all claims. They count no more when the seat is gone; this only leaves a tidy table.
     pub(super) fn close(&self, connection: &Connection) {
-        if let Some(seat) = self.seat.get() {
-            let _ = connection.execute("DELETE FROM claims WHERE writer = ?1", [seat.token()]);
+        if let Some(own) = self.own() {
+            let _ = connection.execute("DELETE FROM claims WHERE writer = ?1", [own]);
         }
     }
 
+    /// What claims call this store, if it has any.
+    fn own(&self) -> Option<&str> {
+        self.seat.get().map(Seat::token)
+    }
+
+    /// What claims call this store, which is about to have one.
     fn token(&self) -> Result<&str, StoreError> {
         if let Some(seat) = self.seat.get() {
             return Ok(seat.token());
@@ -113,7 +119,7 @@ impl<'a> Desk<'a> {
             self.connection.prepare_cached("SELECT writer, holder FROM claims WHERE log = ?1")?;
         let claim = select.query_row([log], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
         let Some((writer, holder)) = claim else { return Ok(None) };
-        let own = self.office.seat.get().is_some_and(|seat| seat.token() == writer);
+        let own = self.office.own() == Some(&*writer);
         if own || seat::is_taken(self.office.place(), &writer) {
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
@@ -133,7 +139,7 @@ impl<'a> Desk<'a> {
         let log = self.log(&claim.id)?;
         let valid = self.get::<i64>(
             "SELECT 1 FROM claims WHERE fence = ?1 AND log = ?2 AND writer = ?3",
-            params![claim.fence.cast_signed(), log, self.office.token()?],
+            params![claim.fence.cast_signed(), log, self.office.own()],
         )?;
         if valid.is_none() {
             return Err(StoreError::Fenced { id: claim.id.clone() }.into());
@@ -152,7 +158,7 @@ impl<'a> Desk<'a> {
     pub(super) fn release(&self, claim: &Claim) -> Result<(), Fault> {
         self.execute(
             "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
-            params![claim.fence.cast_signed(), self.office.token()?],
+            params![claim.fence.cast_signed(), self.office.own()],
         )?;
         Ok(())
     }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use polylogue_core::{Event, Listing, LogId, Meta, StoreError, Timestamp};
+use polylogue_core::{Intact, Event, Listing, LogId, Meta, StoreError, Timestamp};
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
 use super::connect;
 use super::fault::store_error;
 use crate::batch;
-use crate::intact::{Intact, Salvage, parse_event};
+use crate::intact::{Salvage, parse_event};
 use crate::io_error::show;
 
 /// A connection that reads, made when it is needed.

@@ -83,12 +83,12 @@ fn is_locked(seat: &Path) -> bool {
     }
 }
 
+/// Removes the seats of dead processes, and what became of processes that died while they took theirs.
 fn clear(writers: &Path, own: &str) {
     for entry in fs::read_dir(writers).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let dead =
-            name.to_str().is_some_and(|name| name != own && is_token(name) && !is_locked(&entry.path()));
-        if dead {
+        let token = name.to_str().map(|name| name.strip_prefix('.').unwrap_or(name));
+        if token.is_some_and(|token| token != own && is_token(token) && !is_locked(&entry.path())) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -115,10 +115,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("db");
         let alive = Seat::take(&place).unwrap();
-        let dead = folder(&place).join("4711-1");
-        fs::write(&dead, "").unwrap();
+        let dead = ["4711-1", ".4711-2"].map(|name| folder(&place).join(name));
+        dead.iter().for_each(|seat| fs::write(seat, "").unwrap());
         let _other = Seat::take(&place).unwrap();
-        assert!(!dead.exists());
+        assert!(!dead.iter().any(|seat| seat.exists()));
         assert!(is_taken(&place, alive.token()));
     }
 

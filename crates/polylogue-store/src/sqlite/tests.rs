@@ -26,7 +26,8 @@ async fn begin(store: &Sqlite, name: &str) -> Claim {
 
 async fn limit_pages(store: &Sqlite, pages: u32) {
     let sql = format!("PRAGMA max_page_count = {pages}");
-    let limited = store.writer().unwrap().run(move |desk| Ok(desk.connection().execute_batch(&sql)?));
+    let limited =
+        store.writer.as_ref().unwrap().run(move |desk| Ok(desk.connection().execute_batch(&sql)?));
     limited.await.unwrap();
 }
 
@@ -34,7 +35,7 @@ async fn limit_pages(store: &Sqlite, pages: u32) {
 async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
-    let waiting = store.writer().unwrap().run(move |_| {
+    let waiting = store.writer.as_ref().unwrap().run(move |_| {
         let _ = gate.lock().unwrap().recv();
         Ok(())
     });
@@ -48,7 +49,7 @@ async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
 async fn what_waits_is_committed_together() {
     let (_dir, store) = store();
     let place = Arc::clone(&store.place);
-    let (writer, tasks) = (store.writer().unwrap(), 10);
+    let (writer, tasks) = (store.writer.as_ref().unwrap(), 10);
     let insert_and_look = |nth| {
         let place = Arc::clone(&place);
         writer.run(move |desk| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use polylogue_core::{Claim, StoreError};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
 use tokio::sync::oneshot;
 
@@ -70,6 +70,7 @@ impl Drop for Writer {
 }
 
 /// Makes grants that find their way back. It does not keep the thread alive.
+#[derive(Default)]
 pub(super) struct Giver(Option<WeakUnboundedSender<Box<dyn Task>>>);
 
 impl Giver {
@@ -123,7 +124,7 @@ impl<T: Send, W: Fn(&Desk<'_>) -> Result<T, Fault> + Send> Task for Asked<T, W> 
 }
 
 fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
-    let mut office = Office::new(place);
+    let office = Office::new(place);
     while let Some(first) = tasks.blocking_recv() {
         let mut group = vec![first];
         while group.len() < SHARED
@@ -131,7 +132,7 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
         {
             group.push(task);
         }
-        commit(&mut connection, &mut office, group);
+        commit(&mut connection, &office, group);
     }
     office.close(&connection);
     // Before the seat goes with the office: closing may write.
@@ -139,25 +140,27 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
 }
 
 /// Commits a group of tasks at once; if that fails, each by itself, so that only those fail that have to.
-fn commit(connection: &mut Connection, office: &mut Office, mut group: Vec<Box<dyn Task>>) {
-    match (write(connection, office, &mut group), group.len()) {
+fn commit(connection: &mut Connection, office: &Office, mut group: Vec<Box<dyn Task>>) {
+    let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+        Ok(transaction) => transaction,
+        // It is not the tasks' fault, and a task by itself would have to wait as long.
+        Err(error) => return fail(group, office, &error),
+    };
+    match (write(transaction, office, &mut group), group.len()) {
         (Ok(()), _) => group.into_iter().for_each(|task| task.answer(Ok(()))),
-        (Err(error), 1) => {
-            let error = store_error(office.place(), &error);
-            group.into_iter().for_each(|task| task.answer(Err(error.clone())));
-        }
+        (Err(error), 1) => fail(group, office, &error),
         (Err(_), _) => group.into_iter().for_each(|task| commit(connection, office, vec![task])),
     }
 }
 
-fn write(
-    connection: &mut Connection,
-    office: &mut Office,
-    group: &mut [Box<dyn Task>],
-) -> Result<(), rusqlite::Error> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn write(transaction: Transaction<'_>, office: &Office, group: &mut [Box<dyn Task>]) -> rusqlite::Result<()> {
     for task in group {
         task.write(&Desk::new(&transaction, office))?;
     }
     transaction.commit()
+}
+
+fn fail(group: Vec<Box<dyn Task>>, office: &Office, error: &rusqlite::Error) {
+    let error = store_error(office.place(), error);
+    group.into_iter().for_each(|task| task.answer(Err(error.clone())));
 }
