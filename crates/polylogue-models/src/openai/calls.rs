@@ -64,7 +64,7 @@ pub(super) struct Added {
 
 impl Calls {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        !self.0.iter().any(Draft::is_call)
     }
 
     /// The name of a call's tool, as far as it is known.
@@ -108,8 +108,7 @@ impl Calls {
     /// The calls, with ids that are unique in the conversation of `request`'s agent.
     pub(super) fn finish(self, request: &Request<'_>) -> impl Iterator<Item = Call> {
         let mut taken: Vec<String> = Vec::new();
-        let named = self.0.into_iter().filter(|draft| !draft.tool.is_empty());
-        named.enumerate().map(move |(index, draft)| {
+        self.0.into_iter().filter(Draft::is_call).enumerate().map(move |(index, draft)| {
             let id = unique_id(draft.id, index, request, &taken);
             taken.push(id.clone());
             Call { id, tool: draft.tool, args: arguments(draft.args) }
@@ -118,6 +117,12 @@ impl Calls {
 }
 
 impl Draft {
+    /// Whether anything was said of it. A call whose tool was not named is one: the model will hear that there is no
+    /// such tool.
+    fn is_call(&self) -> bool {
+        !self.tool.is_empty() || !self.args.is_empty()
+    }
+
     /// Whether a piece that seems to go on with this call begins another: some servers give every call the same
     /// index, or none, and repeat the name with every piece or only with the first.
     fn is_other_than(&self, piece: &Piece<'_>) -> bool {

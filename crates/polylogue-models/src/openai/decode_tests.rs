@@ -219,6 +219,9 @@ fn arguments_that_are_no_object_are_kept_as_text() {
         let reply = stream(&deltas(&[&function.to_string()])).0.unwrap();
         assert_eq!(calls(&reply)[0].2, kept.to_string());
     }
+    let nameless = r#"{"tool_calls":[{"index":0},{"index":1,"function":{"arguments":"{}"}}]}"#;
+    let reply = stream(&deltas(&[nameless])).0.unwrap();
+    assert_eq!((calls(&reply).len(), reply.finish), (1, Finish::Calls), "a call without a name is one");
     let old = [
         r#"{"function_call":{"name":"f","arguments":"{\"a\""}}"#,
         r#"{"function_call":{"arguments":":1}"}}"#,

@@ -193,6 +193,19 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
 }
 
 #[test]
+fn names_that_a_model_invented_are_sent_in_a_form_that_is_allowed() {
+    let long = "x".repeat(70);
+    let named =
+        |tool: &str| Part::Call(Call { id: format!("id {tool}"), tool: tool.into(), args: json!({}) });
+    let names = ["look", "functions.look it", "", &long, "blick\u{fc}"];
+    let entries = [Entry::Assistant { parts: names.iter().map(|name| named(name)).collect() }];
+    let body = Asked::new().json(&entries, &STYLE);
+    let calls = body["messages"][2]["tool_calls"].as_array().unwrap();
+    let sent: Vec<&str> = calls.iter().map(|call| call["function"]["name"].as_str().unwrap()).collect();
+    assert_eq!(sent, ["look", "functions_look_it", "unnamed", &long[..64], "blick_"]);
+}
+
+#[test]
 fn another_system_text_model_or_style_is_not_taken_for_the_old_one() {
     let mut asked = Asked::new();
     let entries = [Entry::user("a"), Entry::assistant("b"), Entry::user("c")];

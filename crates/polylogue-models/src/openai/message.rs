@@ -1,5 +1,7 @@
 //! Single messages of a chat-completions request.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Outcome, Part};
 use serde_json::{Value, json};
@@ -64,7 +66,7 @@ fn tool_call(out: &mut BytesMut, call: &Call) {
     out.extend_from_slice(br#"{"id":"#);
     json::string(out, &call.id);
     out.extend_from_slice(br#","type":"function","function":{"name":"#);
-    json::string(out, &call.tool);
+    json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);
     // Servers put the arguments through a JSON parser again, and some refuse a history in which that fails.
     let args = match &call.args {
@@ -73,6 +75,17 @@ fn tool_call(out: &mut BytesMut, call: &Call) {
     };
     json::string(out, &args);
     out.extend_from_slice(b"}}");
+}
+
+/// The name of a tool as providers allow it in a history. Models invent names with other characters, and a history that
+/// repeats them would be refused for ever after.
+fn legal_name(name: &str) -> Cow<'_, str> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match name.len() {
+        0 => Cow::Borrowed("unnamed"),
+        1..=64 if name.chars().all(is_legal) => Cow::Borrowed(name),
+        _ => name.chars().take(64).map(|c| if is_legal(c) { c } else { '_' }).collect(),
+    }
 }
 
 fn is_wordless(part: &Part) -> bool {
