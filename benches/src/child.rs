@@ -1,6 +1,5 @@
 //! Measurements in processes of their own.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::job::{By, Cost, Job, What};
@@ -35,7 +34,7 @@ async fn do_it(job: &Job) -> Result<Cost> {
 
 /// The command that does a job.
 pub(crate) fn command(base_url: String, what: What) -> Result<Command> {
-    let mut command = Command::new(this_program()?);
+    let mut command = Command::new(std::env::current_exe()?);
     command.arg(MEASURE).arg(serde_json::to_string(&Job { base_url, what })?);
     Ok(command)
 }
@@ -47,9 +46,4 @@ pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
         return Err(format!("{what:?} failed: {}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-/// This program's own file.
-pub(crate) fn this_program() -> Result<PathBuf> {
-    Ok(std::env::current_exe()?)
 }

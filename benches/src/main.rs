@@ -12,6 +12,7 @@ mod job;
 mod meter;
 mod report;
 mod server;
+mod start;
 mod table;
 
 use std::process::ExitCode;

@@ -1,16 +1,15 @@
 //! What is measured, in which order, and how it is told.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::child::{command, measure, this_program};
+use crate::child::{command, measure};
 use crate::job::{By, Cost, What};
 use crate::server::{Server, Way};
-use crate::{Result, table};
+use crate::{Result, start, table};
 
 /// Every measurement is repeated so often, all of a table in turn, and the least is told: what disturbs a measurement
 /// only ever adds to it.
-const RUNS: usize = 5;
+pub(crate) const RUNS: usize = 5;
 
 /// Measures and prints everything.
 pub(crate) fn all() -> Result<()> {
@@ -24,9 +23,9 @@ pub(crate) fn all() -> Result<()> {
     calls(&server)?;
     pieces(&server)?;
     crowd(&server)?;
-    start(&server)?;
+    start::report(&server)?;
     linear()?;
-    size()
+    start::size()
 }
 
 /// Measures each job [`RUNS`] times, in turn.
@@ -131,34 +130,6 @@ fn crowd(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// From the start of a process to its first request.
-fn start(server: &Server) -> Result<()> {
-    let mut rows = Vec::new();
-    for by in By::ALL {
-        let what = What::Calls { by, chats: 0, calls: 2 };
-        let mut times = Vec::new();
-        for _ in 0..4 * RUNS {
-            times.push(to_first_request(server, &mut command(server.base_url(Way::Whole), what)?)?);
-        }
-        times.sort();
-        let told = |time: Option<&Duration>| {
-            time.map_or(String::new(), |time| format!("{:.1}", time.as_secs_f64() * 1e3))
-        };
-        rows.push(vec![by.name().to_owned(), told(times.first()), told(times.get(times.len() / 2))]);
-    }
-    let title = "A program with a new database: milliseconds from its start to its first request";
-    table::print(title, &["", "least", "median"], &rows);
-    Ok(())
-}
-
-fn to_first_request(server: &Server, command: &mut Command) -> Result<Duration> {
-    server.forget();
-    let begun = Instant::now();
-    let status = command.stdout(Stdio::null()).status()?;
-    let first = server.first().ok_or_else(|| format!("no request came: {status}"))?;
-    Ok(first.duration_since(begun))
-}
-
 /// Instructions of long chats: twice the messages should cost twice as much.
 fn linear() -> Result<()> {
     let title = "One long chat without an endpoint: instructions, counted by callgrind";
@@ -196,14 +167,4 @@ fn instructions(count: u64) -> Result<Option<u64>> {
     let collected = told.lines().find_map(|line| line.split_once("Collected :"));
     let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {told}"))?;
     Ok(Some(collected.trim().parse()?))
-}
-
-fn size() -> Result<()> {
-    let binary = this_program()?.with_file_name(format!("polylogue{}", std::env::consts::EXE_SUFFIX));
-    let told = match std::fs::metadata(&binary) {
-        Ok(file) => format!("{:.1} MiB", ratio(file.len(), 1 << 20)),
-        Err(_) => "not built: `cargo build --release -p polylogue-cli`".to_owned(),
-    };
-    println!("The `polylogue` program: {told}");
-    Ok(())
 }

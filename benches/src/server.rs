@@ -40,7 +40,7 @@ const THINKING: Duration = Duration::from_millis(20);
 /// The words of a reply that comes in one piece: 300 characters.
 pub(crate) const WORDS: &str = "ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars \
     ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars \
-    ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars";
+    ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars.";
 
 /// The words of one piece of a streamed reply.
 pub(crate) const PIECE: &str = "word ";
@@ -193,5 +193,29 @@ impl Body for Pieces {
         self.sent += 1;
         let data = if self.sent > PIECES { Self::end() } else { self.piece.clone() };
         Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_what_they_are_said_to_be() {
+        assert_eq!(WORDS.len(), 300);
+        let reply: serde_json::Value = serde_json::from_slice(&whole()).unwrap();
+        assert_eq!(reply["choices"][0]["message"]["content"], WORDS);
+    }
+
+    #[tokio::test]
+    async fn a_streamed_reply_has_all_its_pieces() {
+        let body = Pieces::new(None).collect().await.unwrap().to_bytes();
+        let text = std::str::from_utf8(&body).unwrap();
+        let events: Vec<_> = text.split("\n\n").filter_map(|event| event.strip_prefix("data: ")).collect();
+        assert_eq!((events.len(), events.last()), (PIECES + 3, Some(&"[DONE]")));
+        let event = |at: usize| serde_json::from_str::<serde_json::Value>(events[at]).unwrap();
+        assert_eq!(event(0)["choices"][0]["delta"]["content"], PIECE);
+        assert_eq!(event(PIECES)["choices"][0]["finish_reason"], "stop");
+        assert_eq!(event(PIECES + 1)["usage"]["completion_tokens"], PIECES);
     }
 }
