@@ -56,7 +56,7 @@ pub use model::{
 pub use name::{Name, NameError};
 pub use policy::{Policy, Step};
 pub use reason::{Circle, Ending, Reason};
-pub use store::{AnyStore, Claim, Listing, LogId, Meta, Store, StoreError};
+pub use store::{AnyStore, Claim, Intact, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Turn};

@@ -49,6 +49,12 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Damaged`] names how many events before the damage are intact; reading fewer succeeds.
     fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
+    /// Everything that can be read of a log, even of a damaged one.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when nothing can be read at all.
+    fn read_intact(&self, id: &LogId) -> impl Future<Output = Result<Intact, StoreError>> + Send;
+
     /// What was said of the log when it was created.
     ///
     /// # Errors
@@ -66,6 +72,19 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
     fn remove(&self, id: &LogId) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// Everything that can be read of a log, damaged or not.
+///
+/// The events are in order. When there is damage, [`StoreError::Damaged`] says how many of them are the unbroken
+/// beginning: a conversation that can be forked and gone on with. Those behind are what could be read after the
+/// damage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intact {
+    /// Every event that can be read, in the order of `seq`.
+    pub events: Vec<Event>,
+    /// What is wrong with the log, if anything.
+    pub damage: Option<StoreError>,
 }
 
 /// The name of a log: 1 to 64 ASCII letters, digits, `-` and `_`.
@@ -290,6 +309,7 @@ erased_store! {
     fn append(claim: &'a Claim, batch: &'a [Arc<Event>]) -> ();
     fn release(claim: Claim) -> ();
     fn read(id: &'a LogId, from: u64) -> Vec<Event>;
+    fn read_intact(id: &'a LogId) -> Intact;
     fn meta(id: &'a LogId) -> Meta;
     fn list() -> Vec<Listing>;
     fn remove(id: &'a LogId) -> ();
@@ -321,6 +341,9 @@ impl Store for AnyStore {
     }
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         self.0.read(id, from).await
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        self.0.read_intact(id).await
     }
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
         self.0.meta(id).await

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Intact, Event, LogId, Meta, StoreError};
+use polylogue_core::{Event, Intact, LogId, Meta, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::intact::{Salvage, parse_event};

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Intact, Claim, Event, Listing, LogId, Meta, StoreError};
+use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, StoreError};
 
 use super::file::{self, LogFile};
 use super::writer::Writer;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue_core::{Intact, Event, Listing, LogId, Meta, StoreError, Timestamp};
+use polylogue_core::{Event, Intact, Listing, LogId, Meta, StoreError, Timestamp};
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use polylogue_core::{AnyStore, Claim, Event, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 use polylogue_store::Memory;
 use polylogue_test::store::{conforms, survives};
 
@@ -18,6 +18,7 @@ enum Fault {
     NeverBusy,
     NeverReleases,
     ReadsFromTheStart,
+    SalvagesNothing,
     ListsOldestFirst,
     RemovesNothing,
 }
@@ -63,6 +64,18 @@ impl Store for Faulty {
         self.0.read(id, if self.1 == Fault::ReadsFromTheStart { 0 } else { from }).await
     }
 
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let mut intact = self.0.read_intact(id).await?;
+        if self.1 == Fault::SalvagesNothing {
+            intact.events.clear();
+        }
+        Ok(intact)
+    }
+
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        self.0.read_intact(id).await
+    }
+
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
         self.0.meta(id).await
     }
@@ -100,6 +113,7 @@ async fn the_suite_names_the_rule_that_is_broken() {
         (Fault::NeverBusy, "a claimed log is busy"),
         (Fault::NeverReleases, "a released log can be claimed"),
         (Fault::ReadsFromTheStart, "reading begins where it is told"),
+        (Fault::SalvagesNothing, "a sound log is intact"),
         (Fault::ListsOldestFirst, "logs are listed newest first"),
         (Fault::RemovesNothing, "a removed log is gone"),
     ] {
