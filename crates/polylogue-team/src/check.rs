@@ -82,8 +82,9 @@ fn name(node: &Node) -> Option<&str> {
     node.text().filter(|text| Name::new(text).is_ok())
 }
 
-/// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names.
-pub(crate) fn check(root: &Node, voices: &[Name], report: &mut Report<'_>) {
+/// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names, if that is
+/// known.
+pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_>) {
     let outline = Outline::of(root);
     names::check(&outline, report);
     chats::check(&outline, report);

@@ -94,10 +94,11 @@ impl Place {
     }
 }
 
-/// A file may not speak to the terminal of whoever looks at its errors.
+/// A file may not speak to the terminal of whoever looks at its errors, nor turn the direction of its text.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         c if c.is_control() || c.width().is_none() => '\u{fffd}',
         c => c,
     }

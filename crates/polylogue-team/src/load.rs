@@ -168,8 +168,10 @@ impl<'a> Loader<'a> {
         let mut value = Reader { schema: schema(), vars: &mut vars, tools: &tools, report }.read(root);
         self.tools = tools;
         let teams = self.teams_within(root, report);
-        let voices: Vec<Name> = teams.iter().flatten().flat_map(Team::voices).collect();
-        check::check(root, &voices, report);
+        // Who speaks in a team with mistakes is not known.
+        let known: Option<Vec<&Team>> = teams.iter().map(Option::as_ref).collect();
+        let voices: Option<Vec<Name>> = known.map(|teams| teams.into_iter().flat_map(Team::voices).collect());
+        check::check(root, voices.as_deref(), report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;
         }
@@ -192,7 +194,7 @@ impl<'a> Loader<'a> {
         let (_, shown) = self.around.last()?;
         let path = Path::new(shown).parent().unwrap_or(Path::new("")).join(named);
         let identity = self.files.identity(&path);
-        if let Some(message) = self.refusal(&identity, &path) {
+        if let Some(message) = self.refusal(&identity) {
             report.error(&file.span, message);
             return None;
         }
@@ -219,10 +221,10 @@ impl<'a> Loader<'a> {
     }
 
     /// Why a file is not read.
-    fn refusal(&self, identity: &Path, path: &Path) -> Option<String> {
+    fn refusal(&self, identity: &Path) -> Option<String> {
         if let Some(first) = self.around.iter().position(|(outer, _)| outer == identity) {
-            let files = self.around.iter().skip(first).map(|(_, shown)| shown.clone());
-            let cycle: Vec<String> = files.chain([path.display().to_string()]).collect();
+            let files = || self.around.iter().skip(first).map(|(_, shown)| shown.as_str());
+            let cycle: Vec<&str> = files().chain(files().take(1)).collect();
             return Some(format!("this team contains itself: {}", cycle.join(" > ")));
         }
         if self.around.len() >= DEEPEST {

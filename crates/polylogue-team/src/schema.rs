@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::team::Team;
 
@@ -35,11 +35,26 @@ fn tidy(value: &mut Value) {
                     text.split("\n\n").map(|text| text.replace('\n', " ")).collect();
                 *text = paragraphs.join("\n\n");
             }
+            bound(object);
             object.values_mut().for_each(tidy);
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
         _ => {}
     }
+}
+
+/// Gives a whole number the bounds of its type, within the numbers that every reader of JSON takes exactly.
+fn bound(schema: &mut Map<String, Value>) {
+    const EXACT: i64 = 1 << 53;
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint16") => (0, i64::from(u16::MAX)),
+        Some("uint32") => (0, i64::from(u32::MAX)),
+        Some("uint64") => (0, EXACT),
+        Some("int64") => (-EXACT, EXACT),
+        _ => return,
+    };
+    schema.entry("minimum").or_insert_with(|| least.into());
+    schema.entry("maximum").or_insert_with(|| most.into());
 }
 
 fn is_empty(value: &Value) -> bool {

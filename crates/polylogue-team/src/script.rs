@@ -97,8 +97,10 @@ impl Default for ArgsForm {
 #[expect(dead_code, reason = "it is there for its schema")]
 struct ExpectForm {
     /// A text that the last entry holds.
+    #[schemars(with = "Option<ScriptText>")]
     last: Option<String>,
     /// A text that the system text holds.
+    #[schemars(with = "Option<ScriptText>")]
     system: Option<String>,
     /// Exactly the tools that are offered, in any order.
     tools: Option<Vec<String>>,

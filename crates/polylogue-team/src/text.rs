@@ -161,9 +161,9 @@ macro_rules! text_kinds {
 
 text_kinds! {
     /// A [`Name`].
-    NameText: { "type": "string", "format": "name", "pattern": "^\\p{L}[\\p{L}\\p{N}_-]{0,63}$" };
+    NameText: { "type": "string", "format": "name", "pattern": "^\\p{Alphabetic}[\\p{Alphabetic}\\p{N}_-]{0,63}$" };
     /// A model as `provider:model`.
-    ModelText: { "type": "string", "format": "model", "pattern": "^[^:/\\s]+[:/]\\S+$" };
+    ModelText: { "type": "string", "format": "model", "examples": ["openai:gpt-4o-mini", "ollama:llama3.2"] };
     /// The path of a file.
     PathText: { "type": "string", "format": "path", "minLength": 1 };
     /// A regular expression.

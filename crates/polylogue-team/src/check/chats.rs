@@ -30,7 +30,8 @@ fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_
     for (who, node) in participants(chat) {
         if !seen.insert(who) {
             report.error(&node.span, format!("`{who}` takes part already"));
-        } else if outline.member(who).is_some() {
+        } else if outline.member(who).is_some() || outline.members.is_empty() {
+            // Where nobody is, the mistake is another.
         } else if who == outline.team {
             let hint = "it is the outermost chat; one that takes part in others stands in `chats`";
             report.error_with_hint(&node.span, format!("`{who}` cannot take part in a chat"), hint);

@@ -8,17 +8,17 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Entry};
 
-pub(super) fn check(outline: &Outline<'_>, below: &[Name], report: &mut Report<'_>) {
+pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut Report<'_>) {
     let agents = outline.members.iter().filter(|member| member.kind == Kind::Agent);
     let reflects = |(_, chat): &(&str, &crate::yaml::Node)| chat.get("summary").entry("reflect").is_some();
     let summarizers: Vec<String> =
         outline.chats().filter(reflects).map(|(name, _)| summarizer(name)).collect();
     let voices: Vec<&str> = (agents.map(|member| member.name))
         .chain(summarizers.iter().map(String::as_str))
-        .chain(below.iter().map(Name::as_str))
+        .chain(below.into_iter().flatten().map(Name::as_str))
         .collect();
     for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {
-        if !voices.contains(&step.key.as_str()) {
+        if below.is_some() && !voices.contains(&step.key.as_str()) {
             check_stranger(outline, step, &voices, report);
         }
         check_reply(step, report);

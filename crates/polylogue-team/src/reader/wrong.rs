@@ -49,7 +49,7 @@ impl Reader<'_, '_> {
     /// A value of a kind that cannot stand there.
     pub(super) fn mismatch(&mut self, node: &Node, shape: &Shape<'_>, label: Label<'_>) -> Value {
         let written = self.report.source.slice(&node.span);
-        if written.starts_with("{{") {
+        if written.starts_with("{{") && matches!(node.data, Data::Map(_)) {
             // A variable without quotes was reported when the tree was built.
             return Value::Null;
         }

@@ -1,0 +1,341 @@
+//! Names of nobody, names that are there twice, and chats without an end or a way in.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn names_are_legal_unique_and_not_the_users() {
+    check(
+        r"
+name: t
+agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+chats:
+  - {name: A, participants: [A], stop: {max_turns: 1}}
+",
+        &expect![[r#"
+            error: no agent can be called `user`
+             --> t.yaml:3:17
+              |
+            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+              |                 ^^^^
+            hint: `user` is whoever gives the task; a person in the chat has a name of their own
+
+            error: the name `a b` has characters other than letters, digits, `_` and `-`
+             --> t.yaml:3:31
+              |
+            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+              |                               ^^^
+            hint: use `a_b`
+
+            error: there is an agent `A` already, in line 3
+             --> t.yaml:3:55
+              |
+            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+              |                                                       ^
+
+            error: `A` takes part already
+             --> t.yaml:4:26
+              |
+            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                          ^
+
+            error: `t` cannot take part in a chat
+             --> t.yaml:4:29
+              |
+            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                             ^
+            hint: it is the outermost chat; one that takes part in others stands in `chats`
+
+            error: there is no agent, chat or team `B`
+             --> t.yaml:4:32
+              |
+            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                                ^
+            hint: there is `user`, `A`, `A`, `t_summary`, `A`
+
+            error: the author of this summary is called `t_summary`, and so is an agent
+             --> t.yaml:4:68
+              |
+            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                                                                    ^^^^^^^
+
+            error: there is an agent `A` already, in line 3
+             --> t.yaml:6:12
+              |
+            6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
+              |            ^
+
+            error: the chat `A` takes part in itself: A > A
+             --> t.yaml:6:30
+              |
+            6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
+              |                              ^
+        "#]],
+    );
+}
+
+#[test]
+fn chats_do_not_contain_themselves() {
+    check(
+        r"
+name: t
+agents: [{name: A}]
+chat: {participants: [one], stop: {max_turns: 1}}
+chats:
+  - {name: one, participants: [A, two], stop: {max_turns: 1}}
+  - {name: two, participants: [three, A], stop: {max_turns: 1}}
+  - {name: three, participants: [one], stop: {max_turns: 1}}
+  - {name: four, participants: [four], stop: {max_turns: 1}}
+",
+        &expect![[r#"
+            error: the chat `one` takes part in itself: one > two > three > one
+             --> t.yaml:8:34
+              |
+            8 |   - {name: three, participants: [one], stop: {max_turns: 1}}
+              |                                  ^^^
+
+            error: the chat `four` takes part in itself: four > four
+             --> t.yaml:9:33
+              |
+            9 |   - {name: four, participants: [four], stop: {max_turns: 1}}
+              |                                 ^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn openings_and_stops_name_participants() {
+    check(
+        r"
+name: t
+agents: [{name: Ann}, {name: Bob}, {name: Cyd}]
+chat:
+  participants: [Ann, Bob]
+  opening: [{from: An, to: [Bob, Cyd], text: hi}, '{{task}}', {from: user, to: user, text: '{{task}} {{name}}'}]
+  stop: {all: [{says: {text: x, by: [Cyd, user]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
+",
+        &expect![[r#"
+            error: `An` does not take part in this chat
+             --> t.yaml:6:20
+              |
+            6 |   opening: [{from: An, to: [Bob, Cyd], text: hi}, '{{task}}', {from: user, to: user, text: '{{task}}
+              |                    ^^
+            hint: did you mean `Ann`?
+
+            error: `Cyd` does not take part in this chat
+             --> t.yaml:6:34
+              |
+            6 |   opening: [{from: An, to: [Bob, Cyd], text: hi}, '{{task}}', {from: user, to: user, text: '{{task}}
+              |                                  ^^^
+            hint: there is `Ann`, `Bob`
+
+            error: `user` does not take part in this chat
+             --> t.yaml:6:80
+              |
+            6 | i}, '{{task}}', {from: user, to: user, text: '{{task}} {{name}}'}]
+              |                                  ^^^^
+            hint: there is `Ann`, `Bob`
+
+            error: there is no variable `name`
+             --> t.yaml:6:102
+              |
+            6 |  user, to: user, text: '{{task}} {{name}}'}]
+              |                                  ^^^^^^^^
+            hint: define it: `vars: {name: ...}`
+
+            error: `Cyd` does not take part in this chat
+             --> t.yaml:7:38
+              |
+            7 | op: {all: [{says: {text: x, by: [Cyd, user]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
+              |                                  ^^^
+            hint: there is `Ann`, `Bob`
+
+            error: `[` is no regular expression: unclosed character class
+             --> t.yaml:7:79
+              |
+            7 | r]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
+              |                                  ^^^
+
+            error: `Bobby` does not take part in this chat
+             --> t.yaml:7:88
+              |
+            7 | y: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
+              |                                  ^^^^^
+            hint: did you mean `Bob`?
+
+            error: an item of `all` is empty
+             --> t.yaml:7:99
+              |
+            7 | s: {pattern: '[', by: Bobby}}]}, {}]}
+              |                                  ^^
+            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`
+        "#]],
+    );
+}
+
+#[test]
+fn people_have_no_model_and_no_script() {
+    check(
+        r"
+name: t
+agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+chat: {participants: [Me, A], stop: {max_turns: 2}}
+script:
+  - Me: hello
+  - t: hello
+  - B: hello
+  - t_summary: hello
+  - A: {say: hi, sayy: x}
+  - A: {delay_ms: 3}
+  - A: {}
+  - A: one
+    B: two
+  - hello
+  - A: {calls: [{tool: x, args: {limit: 2, deep: '{{x}}'}}, {args: []}]}
+",
+        &expect![[r#"
+            error: a person has no `model`
+             --> t.yaml:3:34
+              |
+            3 | agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user
+              |                                  ^^^^^
+            hint: leave out `model`, or `human: true`
+
+            error: a person has no `tools`
+             --> t.yaml:3:51
+              |
+            3 | e, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+              |                                  ^^^^^
+            hint: leave out `tools`, or `human: true`
+
+            error: nobody is called `Mee`
+             --> t.yaml:3:89
+              |
+            3 | : []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+              |                                  ^^^
+            hint: did you mean `Me`?
+
+            error: `Me` is a person, and speaks for themselves
+             --> t.yaml:6:5
+              |
+            6 |   - Me: hello
+              |     ^^
+
+            error: no agent is called `t`
+             --> t.yaml:7:5
+              |
+            7 |   - t: hello
+              |     ^
+            hint: there is `A`
+
+            error: no agent is called `B`
+             --> t.yaml:8:5
+              |
+            8 |   - B: hello
+              |     ^
+            hint: there is `A`
+
+            error: no agent is called `t_summary`
+             --> t.yaml:9:5
+              |
+            9 |   - t_summary: hello
+              |     ^^^^^^^^^
+            hint: there is `A`
+
+            error: unknown key `sayy`
+              --> t.yaml:10:18
+               |
+            10 |   - A: {say: hi, sayy: x}
+               |                  ^^^^
+            hint: did you mean `say`?
+
+            error: this step needs one of `say`, `think`, `calls` and `error`
+              --> t.yaml:11:5
+               |
+            11 |   - A: {delay_ms: 3}
+               |     ^
+
+            error: `A` is empty
+              --> t.yaml:12:8
+               |
+            12 |   - A: {}
+               |        ^^
+            hint: there is `calls`, `delay_ms`, `error`, `expect`, `finish`, `pace`, `say`, `think`, `usage`
+
+            error: an item of `script` takes one key only, and `B` is another
+              --> t.yaml:14:5
+               |
+            14 |     B: two
+               |     ^
+
+            error: no agent is called `B`
+              --> t.yaml:14:5
+               |
+            14 |     B: two
+               |     ^
+            hint: there is `A`
+
+            error: an item of `script` has to be a mapping, not a text
+              --> t.yaml:15:5
+               |
+            15 |   - hello
+               |     ^^^^^
+
+            error: an item of `calls` needs the key `tool`
+              --> t.yaml:16:62
+               |
+            16 |   - A: {calls: [{tool: x, args: {limit: 2, deep: '{{x}}'}}, {args: []}]}
+               |                                                              ^^^^
+
+            error: `args` has to be a text or a mapping, not a list
+              --> t.yaml:16:68
+               |
+            16 |   - A: {calls: [{tool: x, args: {limit: 2, deep: '{{x}}'}}, {args: []}]}
+               |                                                                    ^^
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    check(
+        r"
+name: t
+vars: {a: 1, unused: 2}
+agents: [{name: A, system: '{{a}}'}, {name: Idle}]
+chat: {participants: [A]}
+chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
+",
+        &expect![[r#"
+            warning: the variable `unused` is not used
+             --> t.yaml:3:14
+              |
+            3 | vars: {a: 1, unused: 2}
+              |              ^^^^^^
+            hint: write `{{unused}}` where it belongs, or leave it out
+
+            warning: the agent `Idle` takes part in nothing
+             --> t.yaml:4:45
+              |
+            4 | agents: [{name: A, system: '{{a}}'}, {name: Idle}]
+              |                                             ^^^^
+            hint: name it among the `participants` of a chat that is reached from `chat`, or leave it out
+
+            warning: nothing ends the chat `t` before its 100th turn
+             --> t.yaml:5:8
+              |
+            5 | chat: {participants: [A]}
+              |        ^^^^^^^^^^^^
+            hint: give it a `stop`, such as `stop: {max_turns: 20}`
+
+            warning: the chat `lonely` takes part in nothing
+             --> t.yaml:6:16
+              |
+            6 | chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
+              |                ^^^^^^
+            hint: name it among the `participants` of a chat that is reached from `chat`, or leave it out
+        "#]],
+    );
+}

@@ -1,0 +1,416 @@
+//! Keys, types and values that are none.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn all_mistakes_of_a_file_are_found_at_once() {
+    check(
+        r#"
+name: Stock Trading
+modle: openai:gpt-4o
+vars: {role: Trader}
+agents:
+  - name: Trader
+    sytem: You are a {{rolle}}.
+    parameters: {temperature: hot, top_p: 2, stop: X}
+  - name: Trader
+    system: "{{rolle}} and {{role}}"
+    tools: [get_histroy]
+  - description: nobody
+chat:
+  pattern: in_trun
+  participants: [Tradr, work]
+  max_turns: 5
+  stop:
+    matches: "(unclosed"
+    max_turns: -1
+chats:
+  - name: work
+    participants: []
+    stop: {says: {text: DONE, by: Nobody}}
+"#,
+        &expect![[r#"
+            error: the name `Stock Trading` has characters other than letters, digits, `_` and `-`
+             --> t.yaml:2:7
+              |
+            2 | name: Stock Trading
+              |       ^^^^^^^^^^^^^
+            hint: use `Stock_Trading`
+
+            error: unknown key `modle`
+             --> t.yaml:3:1
+              |
+            3 | modle: openai:gpt-4o
+              | ^^^^^
+            hint: did you mean `model`?
+
+            error: unknown key `sytem`
+             --> t.yaml:7:5
+              |
+            7 |     sytem: You are a {{rolle}}.
+              |     ^^^^^
+            hint: did you mean `system`?
+
+            error: `temperature` has to be a number, not a text
+             --> t.yaml:8:31
+              |
+            8 |     parameters: {temperature: hot, top_p: 2, stop: X}
+              |                               ^^^
+
+            error: `top_p` has to be at most 1
+             --> t.yaml:8:43
+              |
+            8 |     parameters: {temperature: hot, top_p: 2, stop: X}
+              |                                           ^
+
+            error: `stop` has to be a list, not a text
+             --> t.yaml:8:52
+              |
+            8 |     parameters: {temperature: hot, top_p: 2, stop: X}
+              |                                                    ^
+
+            error: there is an agent `Trader` already, in line 6
+             --> t.yaml:9:11
+              |
+            9 |   - name: Trader
+              |           ^^^^^^
+
+            error: there is no variable `rolle`
+              --> t.yaml:10:14
+               |
+            10 |     system: "{{rolle}} and {{role}}"
+               |              ^^^^^^^^^
+            hint: did you mean `role`?
+
+            error: there is no tool `get_histroy`
+              --> t.yaml:11:13
+               |
+            11 |     tools: [get_histroy]
+               |             ^^^^^^^^^^^
+            hint: did you mean `get_history`?
+
+            error: an item of `agents` needs the key `name`
+              --> t.yaml:12:5
+               |
+            12 |   - description: nobody
+               |     ^^^^^^^^^^^
+
+            error: `pattern` cannot be `in_trun`
+              --> t.yaml:14:12
+               |
+            14 |   pattern: in_trun
+               |            ^^^^^^^
+            hint: did you mean `in_turn`?
+
+            error: there is no agent, chat or team `Tradr`
+              --> t.yaml:15:18
+               |
+            15 |   participants: [Tradr, work]
+               |                  ^^^^^
+            hint: did you mean `Trader`?
+
+            error: unknown key `max_turns`
+              --> t.yaml:16:3
+               |
+            16 |   max_turns: 5
+               |   ^^^^^^^^^
+            hint: it goes into `stop`
+
+            error: `(unclosed` is no regular expression: unclosed group
+              --> t.yaml:18:14
+               |
+            18 |     matches: "(unclosed"
+               |              ^^^^^^^^^^^
+
+            error: `max_turns` has to be at least 1
+              --> t.yaml:19:16
+               |
+            19 |     max_turns: -1
+               |                ^^
+
+            error: `participants` is empty
+              --> t.yaml:22:19
+               |
+            22 |     participants: []
+               |                   ^^
+        "#]],
+    );
+}
+
+#[test]
+fn keys_that_are_misplaced_are_sent_where_they_belong() {
+    check(
+        "name: t\nagents: [{name: A, temperature: 1}]\nparticipants: [A]\nchat: {participants: [A], max_cost: 1}\n",
+        &expect![[r#"
+            error: unknown key `temperature`
+             --> t.yaml:2:20
+              |
+            2 | agents: [{name: A, temperature: 1}]
+              |                    ^^^^^^^^^^^
+            hint: it goes into `parameters`
+
+            error: unknown key `participants`
+             --> t.yaml:3:1
+              |
+            3 | participants: [A]
+              | ^^^^^^^^^^^^
+            hint: it goes into `chat`
+
+            error: unknown key `max_cost`
+             --> t.yaml:4:27
+              |
+            4 | chat: {participants: [A], max_cost: 1}
+              |                           ^^^^^^^^
+            hint: it goes into `stop`
+        "#]],
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type() {
+    check(
+        r#"
+name: 42
+description: yes
+task: true
+model: gpt
+vars: [a]
+agents: {name: A}
+chat:
+  participants: A
+  stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+  circles: {repetition: 0, similarity: 2}
+  summary: reflect
+  max_turns_cap: 99999999999999999999
+limits:
+"#,
+        &expect![[r#"
+            error: `name` has to be a text, not a number
+             --> t.yaml:2:7
+              |
+            2 | name: 42
+              |       ^^
+            hint: put it in quotes: "42"
+
+            error: `task` has to be a text, not `true`
+             --> t.yaml:4:7
+              |
+            4 | task: true
+              |       ^^^^
+            hint: put it in quotes: "true"
+
+            error: `gpt` is no model
+             --> t.yaml:5:8
+              |
+            5 | model: gpt
+              |        ^^^
+            hint: write `provider:model`, such as `openai:gpt-4o-mini`
+
+            error: `vars` has to be a mapping, not a list
+             --> t.yaml:6:7
+              |
+            6 | vars: [a]
+              |       ^^^
+
+            error: `agents` has to be a list, not a mapping
+             --> t.yaml:7:9
+              |
+            7 | agents: {name: A}
+              |         ^^^^^^^^^
+
+            error: `participants` has to be a list, not a text
+             --> t.yaml:9:17
+              |
+            9 |   participants: A
+              |                 ^
+
+            error: `max_turns` has to be a whole number, not a text
+              --> t.yaml:10:21
+               |
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+               |                     ^^^^
+            hint: leave out the quotation marks
+
+            error: `max_tokens` has to be a whole number
+              --> t.yaml:10:39
+               |
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+               |                                       ^^^
+
+            error: `says` has to be a text or a mapping, not a list
+              --> t.yaml:10:50
+               |
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+               |                                                  ^^^
+
+            error: `max_cost` has to be at least 0
+              --> t.yaml:10:65
+               |
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+               |                                                                 ^^
+
+            error: `max_time_s` has to be a number, not a text
+              --> t.yaml:10:81
+               |
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+               |                                                                                 ^^^^
+
+            error: `repetition` has to be at least 2
+              --> t.yaml:11:25
+               |
+            11 |   circles: {repetition: 0, similarity: 2}
+               |                         ^
+
+            error: `similarity` has to be at most 1
+              --> t.yaml:11:40
+               |
+            11 |   circles: {repetition: 0, similarity: 2}
+               |                                        ^
+
+            error: `summary` cannot be `reflect`
+              --> t.yaml:12:12
+               |
+            12 |   summary: reflect
+               |            ^^^^^^^
+            hint: it takes more than a word: `summary: {reflect: ...}`
+
+            error: `max_turns_cap` has to be at most 1000000
+              --> t.yaml:13:18
+               |
+            13 |   max_turns_cap: 99999999999999999999
+               |                  ^^^^^^^^^^^^^^^^^^^^
+
+            error: `limits` is empty
+              --> t.yaml:14:7
+               |
+            14 | limits:
+               |       ^
+            hint: give it a mapping, or leave it out
+        "#]],
+    );
+}
+
+#[test]
+fn a_missing_key_is_shown_where_it_is_missing() {
+    check(
+        "agents:\n  - human: true\n",
+        &expect![[r#"
+        error: a team needs the key `name`
+         --> t.yaml:1:1
+          |
+        1 | agents:
+          | ^^^^^^
+
+        error: a team needs the key `chat`
+         --> t.yaml:1:1
+          |
+        1 | agents:
+          | ^^^^^^
+
+        error: an item of `agents` needs the key `name`
+         --> t.yaml:2:5
+          |
+        2 |   - human: true
+          |     ^^^^^
+    "#]],
+    );
+    check(
+        "[]",
+        &expect![[r#"
+        error: a team has to be a mapping, not a list
+         --> t.yaml:1:1
+          |
+        1 | []
+          | ^^
+    "#]],
+    );
+    check(
+        "",
+        &expect![[r#"
+        error: the file is empty
+         --> t.yaml:1:1
+          |
+        1 | 
+          | ^
+        hint: a team has at least `name`, `agents` and `chat`
+    "#]],
+    );
+    check(
+        "# nothing but a comment\n",
+        &expect![[r#"
+        error: the file is empty
+         --> t.yaml:1:1
+          |
+        1 | # nothing but a comment
+          | ^
+        hint: a team has at least `name`, `agents` and `chat`
+    "#]],
+    );
+}
+
+#[test]
+fn prices_and_windows_take_one_of_several_forms() {
+    check(
+        r"
+name: t
+prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
+agents: [{name: A, sees: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages: 0, tokens: 5}}}]
+chat: {participants: [A, B], stop: {max_turns: 1}}
+",
+        &expect![[r#"
+            error: `a:b` cannot be `fre`
+             --> t.yaml:3:17
+              |
+            3 | prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
+              |                 ^^^
+            hint: did you mean `free`?
+
+            error: `c:d` needs the key `output`
+             --> t.yaml:3:30
+              |
+            3 | prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
+              |                              ^^^^^
+
+            error: unknown key `cache`
+             --> t.yaml:3:70
+              |
+            3 | prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
+              |                                                                      ^^^^^
+            hint: did you mean `cached`?
+
+            error: `g:h` has to be `free` or a mapping, not a number
+             --> t.yaml:3:88
+              |
+            3 | prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
+              |                                                                                        ^
+
+            error: unknown key `message`
+             --> t.yaml:4:36
+              |
+            4 | ents: [{name: A, sees: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages
+              |                                  ^^^^^^^
+            hint: did you mean `messages`?
+
+            error: `names` cannot be `sometimes`
+             --> t.yaml:4:56
+              |
+            4 | s: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages: 0, tokens: 5}}}]
+              |                                  ^^^^^^^^^
+            hint: there is `auto`, `always`, `never`
+
+            error: `messages` has to be at least 1
+             --> t.yaml:4:105
+              |
+            4 | me: B, sees: {window: {messages: 0, tokens: 5}}}]
+              |                                  ^
+
+            error: `messages` and `tokens` cannot both be given
+             --> t.yaml:4:108
+              |
+            4 |  B, sees: {window: {messages: 0, tokens: 5}}}]
+              |                                  ^^^^^^
+        "#]],
+    );
+}

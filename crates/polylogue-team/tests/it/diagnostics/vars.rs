@@ -1,0 +1,87 @@
+//! Variables that are not there, and places where none can be.
+
+use expect_test::expect;
+use polylogue_team::{Overrides, parse};
+
+use super::check;
+
+#[test]
+fn variables_are_defined_and_used_where_they_can_be() {
+    check(
+        r#"
+name: t
+task: About {{task}}
+description: "{{a}} \u0041{{zz}}"
+vars: {a: 1, b: x, task: y, 2c: z, unused: 5}
+agents: [{name: A, system: "{{ a }} {{B}} {{task}} {b} {{{b}}}"}]
+chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
+"#,
+        &expect![[r#"
+            error: `{{task}}` is not known here
+             --> t.yaml:3:13
+              |
+            3 | task: About {{task}}
+              |             ^^^^^^^^
+            hint: it is in system texts, prompts and openings: the task is given when a chat begins
+
+            error: there is no variable `zz`
+             --> t.yaml:4:27
+              |
+            4 | description: "{{a}} \u0041{{zz}}"
+              |                           ^^^^^^
+            hint: there is `2c`, `a`, `b`, `task`, `unused`
+
+            error: no variable can be called `task`
+             --> t.yaml:5:20
+              |
+            5 | vars: {a: 1, b: x, task: y, 2c: z, unused: 5}
+              |                    ^^^^
+            hint: the task is known as `{{task}}` anyway; its default stands in `task`
+
+            error: no variable can be called `2c`
+             --> t.yaml:5:29
+              |
+            5 | vars: {a: 1, b: x, task: y, 2c: z, unused: 5}
+              |                             ^^
+            hint: a name begins with a letter and goes on with letters, digits, `_` and `-`
+
+            error: there is no variable `B`
+             --> t.yaml:6:37
+              |
+            6 | agents: [{name: A, system: "{{ a }} {{B}} {{task}} {b} {{{b}}}"}]
+              |                                     ^^^^^
+            hint: did you mean `b`?
+
+            error: the name `{{a}}` does not begin with a letter
+             --> t.yaml:7:23
+              |
+            7 | chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
+              |                       ^^^^^^^
+            hint: use `a`
+
+            error: `{{task}}` is not known here
+             --> t.yaml:7:47
+              |
+            7 | chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
+              |                                               ^^^^^^^^
+            hint: it is in system texts, prompts and openings: the task is given when a chat begins
+        "#]],
+    );
+}
+
+#[test]
+fn values_that_the_caller_gives_are_checked_too() {
+    let vars = [("nmae".to_owned(), "x".to_owned())].into();
+    let overrides = Overrides { vars, ..Overrides::default() };
+    let text = "name: t\nvars: {name: y}\nagents: [{name: A, system: '{{name}}'}]\nchat: {participants: [A], stop: {max_turns: 1}}";
+    let errors = parse(text, "t.yaml", &overrides).unwrap_err();
+    expect![[r#"
+        error: a value is given for `nmae`, which is no variable of this team
+         --> t.yaml:2:1
+          |
+        2 | vars: {name: y}
+          | ^^^^
+        hint: did you mean `name`?
+    "#]]
+    .assert_eq(&errors.to_string());
+}

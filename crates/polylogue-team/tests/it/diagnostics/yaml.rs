@@ -1,0 +1,161 @@
+//! Text that is no YAML, or not the YAML that it seems to be.
+
+use expect_test::expect;
+
+use super::{check, check_with};
+
+#[test]
+fn yaml_that_is_broken() {
+    check(
+        "name: t\n\tagents: []\n",
+        &expect![[r#"
+            error: this is no YAML: while scanning a plain scalar, found a tab
+             --> t.yaml:1:7
+              |
+            1 | name: t
+              |       ^
+            hint: indent with spaces, not with tabs
+        "#]],
+    );
+    check(
+        "name: note: this\n",
+        &expect![[r#"
+            error: this is no YAML: mapping values are not allowed in this context
+             --> t.yaml:1:11
+              |
+            1 | name: note: this
+              |           ^
+            hint: a text that holds `: ` has to be in quotes, and the keys of one mapping begin in the same column
+        "#]],
+    );
+    check(
+        "name: t\nagents: [\n",
+        &expect![[r#"
+        error: this is no YAML: unclosed bracket '['
+         --> t.yaml:2:9
+          |
+        2 | agents: [
+          |         ^
+    "#]],
+    );
+    check(
+        "name: 'abc\n",
+        &expect![[r#"
+            error: this is no YAML: invalid indentation in multiline quoted scalar
+             --> t.yaml:2:1
+              |
+            2 | 
+              | ^
+            hint: close the quotation mark, or write `|` and the text on lines of its own
+        "#]],
+    );
+    check(
+        "name: t\n description: x\n",
+        &expect![[r#"
+            error: this is no YAML: mapping values are not allowed in this context
+             --> t.yaml:2:13
+              |
+            2 |  description: x
+              |             ^
+            hint: a text that holds `: ` has to be in quotes, and the keys of one mapping begin in the same column
+        "#]],
+    );
+    check(
+        "a: 1\n---\nb: 2\n",
+        &expect![[r#"
+        error: a second document begins here
+         --> t.yaml:2:1
+          |
+        2 | ---
+          | ^^^
+        hint: a file holds one team: leave out the `---`
+    "#]],
+    );
+    check(
+        "%YAML 1.2\n---\nname: t\n",
+        &expect![[r#"
+        error: this is no YAML: YAML directives are disallowed
+         --> t.yaml:1:1
+          |
+        1 | %YAML 1.2
+          | ^
+        hint: leave out the line that begins with `%`
+    "#]],
+    );
+    check(
+        "name: \u{7}\n",
+        &expect![[r#"
+            error: this is no YAML: unexpected character: `\u{7}'
+             --> t.yaml:1:7
+              |
+            1 | name: �
+              |       ^
+            hint: take it out
+        "#]],
+    );
+}
+
+#[test]
+fn yaml_that_means_something_else_than_it_seems_to() {
+    check_with(
+        "task: {{topic}}\n",
+        &expect![[r#"
+            error: a text that begins with `{{` has to be in quotes
+             --> t.yaml:4:7
+              |
+            4 | task: {{topic}}
+              |       ^^^^^^^^
+            hint: write "{{topic}}"
+        "#]],
+    );
+    check_with(
+        "task: *important*\n",
+        &expect![[r#"
+        error: there is no anchor `&important*` before this
+         --> t.yaml:4:7
+          |
+        4 | task: *important*
+          |       ^^^^^^^^^^^
+        hint: a text that begins with `*` has to be in quotes: "*important*"
+    "#]],
+    );
+    check_with(
+        "task: !python/object:os.system ls\n",
+        &expect![[r#"
+            error: the tag `!python/object:os.system` means nothing here
+             --> t.yaml:4:7
+              |
+            4 | task: !python/object:os.system ls
+              |       ^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: leave it out
+        "#]],
+    );
+    check_with(
+        "model: openai:a\nmodel: openai:b\n",
+        &expect![[r#"
+        error: `model` is there already, in line 4
+         --> t.yaml:5:1
+          |
+        5 | model: openai:b
+          | ^^^^^
+    "#]],
+    );
+    check_with(
+        "? [a, b]\n: x\n",
+        &expect![[r#"
+            error: a list or mapping cannot be a key
+             --> t.yaml:4:3
+              |
+            4 | ? [a, b]
+              |   ^^^^^^
+            hint: put it in quotes if it is a text
+
+            error: unknown key `[a, b]`
+             --> t.yaml:4:3
+              |
+            4 | ? [a, b]
+              |   ^^^^^^
+            hint: there is `agents`, `chat`, `chats`, `description`, `limits`, `model`, `name`, `prices`, `script`, `script_pace`, `task`, `teams`, `vars`
+        "#]],
+    );
+}

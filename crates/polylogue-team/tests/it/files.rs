@@ -1,0 +1,260 @@
+//! Teams of several files, what a caller puts in place, and the team that comes of it all.
+
+use std::fs;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use polylogue_core::{Name, Price};
+use polylogue_team::{
+    Brief, Circles, Loaded, Off, Overrides, Pattern, ShowNames, Summary, Team, Template, Window, load, parse,
+};
+
+fn right(text: &str) -> Team {
+    let Loaded { team, warnings } =
+        parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(warnings.to_string(), "");
+    team
+}
+
+/// Writes files into a folder and loads the first.
+fn load_all(files: &[(&str, &str)], overrides: &Overrides) -> Result<Loaded, String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let first = folder.path().join(files[0].0);
+    let prefix = format!("{}/", folder.path().display());
+    load(first, overrides).map_err(|errors| errors.to_string().replace(&prefix, ""))
+}
+
+fn check_files(files: &[(&str, &str)], expected: &Expect) {
+    expected.assert_eq(&load_all(files, &Overrides::default()).unwrap_err());
+}
+
+#[test]
+fn every_key_of_the_format_arrives() {
+    let team = right(include_str!("full.yaml"));
+    assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
+    let [ann, _, me] = &team.agents[..] else { panic!() };
+    assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
+    assert_eq!(ann.parameters.max_tokens, Some(800));
+    assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
+    assert_eq!((ann.sees.names, ann.sees.window), (ShowNames::Always, Some(Window::Messages(40))));
+    assert_eq!(ann.sees.prefix[&Name::new("Me").unwrap()], "A short draft:");
+    assert!(me.human);
+    assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
+    assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
+
+    assert_eq!((team.chat.pattern, team.chat.circles), (Pattern::OnceEach, Circles::Off(Off::Off)));
+    let [task, private] = &team.chat.opening.0[..] else { panic!() };
+    assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.0.len()), ("user", "T".into(), 0));
+    assert_eq!((private.from.as_str(), private.to.0[0].as_str()), ("Ann", "work"));
+    let stop = team.chat.stop.as_ref().unwrap();
+    assert!(stop.says.as_ref().unwrap().whole);
+    assert_eq!(stop.all[1].any[0].max_turns, Some(3));
+    let Summary::Reflect(reflect) = &team.chat.summary else { panic!() };
+    assert_eq!(reflect.prompt.fill("T"), "Of T");
+
+    let work = &team.chats[0];
+    assert_eq!((work.brief, work.chat.pattern, work.chat.max_turns_cap), (Brief::All, Pattern::InTurn, 100));
+    assert!(work.chat.opening.0.is_empty());
+    let Circles::On(circles) = work.chat.circles else { panic!() };
+    assert_eq!((circles.repetition, circles.farewells), (5, 3));
+
+    assert_eq!(team.limits.depth, Some(8));
+    assert_eq!(team.script.steps()[0].say.as_deref(), Some("short {{unknown}} {{task}}"));
+    assert_eq!(team.script_pace, Some(30.0));
+    let voices = team.voices();
+    assert_eq!(voices.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ann", "Bob", "all_summary"]);
+
+    let stored = serde_json::to_string(&team).unwrap();
+    assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
+}
+
+#[test]
+fn json_is_yaml() {
+    let team = right(
+        r#"{"name": "t", "agents": [{"name": "A", "system": "a\n\u00fc"}], "chat": {"participants": ["A"], "stop": {"says": "x"}}}"#,
+    );
+    assert_eq!(team.agents[0].system, Template::new("a\nü"));
+}
+
+#[test]
+fn anchors_and_merge_keys_share_what_is_the_same() {
+    let team = right(
+        "
+name: t
+agents:
+  - &base {name: A, parameters: &cool {temperature: 0.2}, system: s}
+  - {<<: *base, name: B, parameters: {<<: [*cool], top_p: 0.5}}
+chat: {participants: [A, B], stop: {max_turns: 1}}
+",
+    );
+    let b = &team.agents[1];
+    assert_eq!((b.name.as_str(), b.system.fill("")), ("B", "s".into()));
+    assert_eq!((b.parameters.temperature, b.parameters.top_p), (Some(0.2), Some(0.5)));
+}
+
+const OUTER: &str = "
+name: outer
+model: openai:a
+vars: {x: 1}
+agents: [{name: A, model: openai:b, system: '{{x}}'}]
+chat: {participants: [A, editors], stop: {max_turns: 3}}
+teams: [{name: editors, file: inner/editors.yaml}]
+script: [{A: one}, {E: two}, {inner_summary: three}]
+";
+const INNER: &str = "
+name: inner
+agents: [{name: E, model: openai:c}]
+chat: {participants: [E], stop: {max_turns: 1}, summary: {reflect: {model: openai:d}}}
+";
+
+#[test]
+fn a_team_within_a_team_is_read_from_its_file_and_stored_with_it() {
+    let loaded =
+        load_all(&[("outer.yaml", OUTER), ("inner/editors.yaml", INNER)], &Overrides::default()).unwrap();
+    let editors = &loaded.team.teams[0];
+    assert_eq!((editors.name.as_str(), editors.team.name.as_str()), ("editors", "inner"));
+    let stored = serde_json::to_string(&loaded.team).unwrap();
+    assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), loaded.team);
+}
+
+#[test]
+fn a_callers_model_is_everybodys_and_a_callers_task_is_literal() {
+    let overrides = Overrides {
+        task: Some("{{x}} {{task}} {".into()),
+        model: Some("ollama:m".into()),
+        vars: [("x".to_owned(), "{{task}} {{x}}".to_owned())].into(),
+        ..Overrides::default()
+    };
+    let team = load_all(&[("outer.yaml", OUTER), ("inner/editors.yaml", INNER)], &overrides).unwrap().team;
+    assert_eq!(team.task.as_deref(), Some("{{x}} {{task}} {"));
+    let models = |team: &Team| (team.model.clone(), team.agents[0].model.clone());
+    assert_eq!(models(&team), (Some("ollama:m".into()), None));
+    let inner = &team.teams[0].team;
+    assert_eq!(models(inner), (Some("ollama:m".into()), None));
+    assert!(matches!(&inner.chat.summary, Summary::Reflect(reflect) if reflect.model.is_none()));
+
+    // What a variable holds is not looked at again, neither now nor when the team was stored and the task is known.
+    assert_eq!(team.agents[0].system.fill("T"), "{{task}} {{x}}");
+    let stored = serde_json::to_string(&team).unwrap();
+    assert_eq!(serde_json::from_str::<Team>(&stored).unwrap().agents[0].system.fill("T"), "{{task}} {{x}}");
+}
+
+#[test]
+fn mistakes_in_all_files_are_found_at_once() {
+    check_files(
+        &[
+            (
+                "outer.yaml",
+                &OUTER
+                    .replace("A: one", "a: one")
+                    .replace("teams: [", "teams: [{name: gone, file: gone.yaml}, "),
+            ),
+            ("inner/editors.yaml", &INNER.replace("agents", "agent")),
+        ],
+        &expect![[r#"
+            error: a team needs the key `agents`
+             --> inner/editors.yaml:2:1
+              |
+            2 | name: inner
+              | ^^^^
+
+            error: unknown key `agent`
+             --> inner/editors.yaml:3:1
+              |
+            3 | agent: [{name: E, model: openai:c}]
+              | ^^^^^
+            hint: did you mean `agents`?
+
+            error: the team file `gone.yaml` cannot be read: there is no such file
+             --> outer.yaml:7:28
+              |
+            7 | teams: [{name: gone, file: gone.yaml}, {name: editors, file: inner/editors.yaml}]
+              |                            ^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_cycle_of_files_is_named() {
+    let team = |name: &str, file: &str| {
+        format!(
+            "name: {name}\nagents: [{{name: A}}]\nchat: {{participants: [A, next], stop: {{max_turns: 1}}}}\nteams: [{{name: next, file: {file}}}]\n"
+        )
+    };
+    let files = [
+        ("one.yaml", &*team("one", "sub/two.yaml")),
+        ("sub/two.yaml", &team("two", "three.yaml")),
+        ("sub/three.yaml", &team("three", "../sub/../one.yaml")),
+    ];
+    check_files(
+        &files,
+        &expect![[r#"
+            error: this team contains itself: one.yaml > sub/two.yaml > sub/three.yaml > one.yaml
+             --> sub/three.yaml:4:28
+              |
+            4 | teams: [{name: next, file: ../sub/../one.yaml}]
+              |                            ^^^^^^^^^^^^^^^^^^
+        "#]],
+    );
+    check_files(
+        &[("self.yaml", &team("self", "./self.yaml"))],
+        &expect![[r#"
+            error: this team contains itself: self.yaml > self.yaml
+             --> self.yaml:4:28
+              |
+            4 | teams: [{name: next, file: ./self.yaml}]
+              |                            ^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_chain_and_a_crowd_of_files_are_bounded() {
+    let team = |files: &[String]| {
+        let named: Vec<String> =
+            files.iter().enumerate().map(|(n, file)| format!("{{name: n{n}, file: {file}}}")).collect();
+        let names: Vec<String> = (0..files.len()).map(|n| format!("n{n}")).collect();
+        format!(
+            "name: t\nagents: [{{name: A}}]\nchat: {{participants: [A, {}], stop: {{max_turns: 1}}}}\nteams: [{}]\n",
+            names.join(", "),
+            named.join(", ")
+        )
+    };
+    let leaf = "name: t\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 1}}\n".to_owned();
+    let chain: Vec<(String, String)> =
+        (0..12).map(|n| (format!("{n}.yaml"), team(&[format!("{}.yaml", n + 1)]))).collect();
+    let chain: Vec<(&str, &str)> = chain.iter().map(|(name, text)| (&**name, &**text)).collect();
+    assert!(load_all(&chain, &Overrides::default()).unwrap_err().contains("nested more than 8 deep"));
+
+    let crowd = team(&vec!["leaf.yaml".to_owned(); 70]);
+    let said = load_all(&[("t.yaml", &crowd), ("leaf.yaml", &leaf)], &Overrides::default()).unwrap_err();
+    assert!(said.contains("a team is made of at most 64 files"), "{said}");
+}
+
+#[test]
+fn a_text_alone_names_no_files() {
+    let errors = parse(OUTER, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    assert!(errors.contains("cannot be read: files are not read here"), "{errors}");
+}
+
+#[test]
+fn the_teams_that_ship_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let loaded = load(&path, &Overrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(loaded.warnings.to_string(), "");
+            let stored = serde_json::to_string(&loaded.team).unwrap();
+            assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), loaded.team);
+            count += 1;
+        }
+    }
+    assert!(count >= 3);
+}

@@ -1,0 +1,200 @@
+//! Files that mean harm, or nothing: each ends in an error that says what it is, and soon.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::Path;
+
+use polylogue_team::{Diagnostics, Overrides, load, parse};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const TEAM: &str = "name: t\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 1}}\n";
+
+fn refused(text: &str) -> String {
+    parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string()
+}
+
+fn load_error(path: &Path) -> Diagnostics {
+    load(path, &Overrides::default()).unwrap_err()
+}
+
+#[test]
+fn aliases_cannot_be_used_to_fill_the_memory() {
+    let mut laughs = String::from("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+    for n in 1..20 {
+        let ten = vec![format!("*a{}", n - 1); 10].join(", ");
+        writeln!(laughs, "a{n}: &a{n} [{ten}]").unwrap();
+    }
+    assert!(refused(&laughs).contains("too large here when its aliases are written out"));
+
+    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(1000));
+    assert!(refused(&long).contains("too large here when its aliases are written out"));
+
+    let mut nested = String::from("a0: &a0 [x]\n");
+    for n in 1..100 {
+        writeln!(nested, "a{n}: &a{n} [*a{}]", n - 1).unwrap();
+    }
+    assert!(refused(&nested).contains("too large here when its aliases are written out"));
+
+    let kept = format!("{}x", (0..60).map(|n| format!("&a{n} [")).collect::<String>());
+    assert!(refused(&kept).contains("no YAML"));
+    assert!(refused("a: &a [*a]\n").contains("inside of what it stands for"));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "? ".repeat(100_000)] {
+        assert!(refused(&text).contains("error: "), "{}", &text[..10]);
+    }
+    let conditions = format!("{}{{max_turns: 1}}{}", "{all: [".repeat(100), "]}".repeat(100));
+    assert!(refused(&TEAM.replace("{max_turns: 1}", &conditions)).contains("nested 64 deep"));
+}
+
+#[test]
+fn a_file_of_mistakes_is_reported_in_part() {
+    let text = format!("{TEAM}{}", (0..20_000).map(|n| format!("key{n}: 1\n")).collect::<String>());
+    let said = refused(&text);
+    assert!(said.contains("unknown key `key99`") && !said.contains("unknown key `key100`"), "{said}");
+    assert!(said.ends_with("error: there is more: 19900 errors and warnings are not shown\n --> t.yaml\n"));
+}
+
+#[test]
+fn what_a_file_says_cannot_reach_the_terminal_as_control_characters() {
+    let said = refused(&format!("{TEAM}\"\\e[2J\\u202e\": 1\nmodel: \"\\e]0;x\\a\"\n"));
+    assert!(!said.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{said:?}");
+    assert!(said.contains("unknown key `\u{fffd}[2J"), "{said}");
+}
+
+#[test]
+fn files_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+
+    assert!(load_error(&path("")).to_string().contains("it is no file"));
+    fs::write(path("team.yaml"), TEAM).unwrap();
+    let said = load_error(&path("taem.yaml")).to_string();
+    assert!(said.contains("the team file cannot be read: there is no such file"), "{said}");
+    assert!(said.contains(&format!("did you mean `{}`?", path("team.yaml").display())), "{said}");
+    assert!(load_error(&path("team.yml")).to_string().contains("team.yaml"));
+
+    File::create(path("large.yaml")).unwrap().set_len(100 << 20).unwrap();
+    assert!(load_error(&path("large.yaml")).to_string().contains("larger than 4 MiB"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    assert!(load_error(&pipe).to_string().contains("it is no file"));
+    assert!(load_error(Path::new("/dev/zero")).to_string().contains("it is no file"));
+}
+
+#[test]
+fn files_that_are_no_utf8_are_refused_where_they_stop_being_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.yaml");
+
+    fs::write(&path, b"name: t\ndescription: K\xf6chin\nagents: []\n").unwrap();
+    let errors = load_error(&path);
+    let place = errors.iter().next().unwrap().place.clone().unwrap();
+    assert_eq!((place.line, place.column, &*place.text), (2, 15, "description: K\u{fffd}chin"));
+
+    let utf16: Vec<u8> = [0xfeff].into_iter().chain(TEAM.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    fs::write(&path, utf16).unwrap();
+    assert!(load_error(&path).to_string().contains("it looks like UTF-16"));
+
+    fs::write(&path, format!("\u{feff}{TEAM}")).unwrap();
+    assert_eq!(load(&path, &Overrides::default()).unwrap().team.name, "t");
+}
+
+/// Pieces that YAML and team files are made of, so that what is put together of them gets far.
+fn piece() -> impl Strategy<Value = String> {
+    const KNOWN: &[&str] = &[
+        "name: ",
+        "agents:\n",
+        "  - ",
+        "- ",
+        "chat: ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ", ",
+        ": ",
+        "\n",
+        "  ",
+        "participants: ",
+        "A",
+        "stop: ",
+        "says: ",
+        "max_turns: 1",
+        "{{task}}",
+        "{{",
+        "}}",
+        "vars: ",
+        "&a ",
+        "*a",
+        "<<: ",
+        "!!str ",
+        "!x ",
+        "|\n",
+        ">-\n",
+        "\"",
+        "'",
+        "#",
+        "\\u0041",
+        "\t",
+        "---\n",
+        "null",
+        "true",
+        "1.5",
+        "-1",
+        "0x1",
+        "summary: ",
+        "reflect: ",
+        "teams: ",
+        "file: ",
+        "script: ",
+        "chats: ",
+        "? ",
+        "\u{feff}",
+        "ü",
+        "\r\n",
+        "opening: ",
+        "to: ",
+        "by: ",
+        "%",
+    ];
+    prop_oneof![8 => proptest::sample::select(KNOWN).prop_map(str::to_owned), 1 => ".{0,4}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn no_text_makes_it_panic(pieces in prop::collection::vec(piece(), 0..40), tail in any::<bool>()) {
+        let text = pieces.concat();
+        let text = if tail { format!("{TEAM}{text}") } else { text };
+        match parse(&text, "t.yaml", &Overrides::default()) {
+            Ok(loaded) => prop_assert_eq!(loaded.warnings.errors(), 0),
+            Err(errors) => {
+                prop_assert!(errors.errors() > 0);
+                prop_assert!(!errors.to_string().contains("this is no team:"), "{}", errors);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        prop_assert!(load_error(file.path()).errors() > 0);
+    }
+}

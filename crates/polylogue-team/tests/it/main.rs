@@ -1,0 +1,11 @@
+//! Team files as they are read: right ones, wrong ones and bad ones.
+
+// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
+#[cfg(test)]
+mod diagnostics;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod schema;

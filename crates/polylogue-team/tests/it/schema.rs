@@ -1,0 +1,279 @@
+//! The schema, the reader and the documentation say the same.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use polylogue_team::{Overrides, load, parse, schema};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use serde_json::{Map, Value, json};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn validator() -> Validator {
+    jsonschema::draft202012::new(schema()).unwrap()
+}
+
+/// The value of a YAML text as another reader of YAML sees it.
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}
+
+#[test]
+fn the_published_schema_is_the_one_of_the_types() {
+    let path = repository().join("docs/team.schema.json");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, format!("{:#}\n", sorted(schema()))).unwrap();
+    }
+    let published: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert!(
+        published == *schema(),
+        "docs/team.schema.json is out of date; regenerate it with `UPDATE=1 cargo test -p polylogue-team schema`"
+    );
+}
+
+/// The same with keys in order, whatever order the maps of this build keep.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut entries: Vec<_> =
+                object.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        value => value.clone(),
+    }
+}
+
+/// The reader interprets the schema itself; a keyword that it does not know would be read over in silence.
+#[test]
+fn the_schema_holds_only_what_the_reader_understands() {
+    let known = [
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "maxProperties",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "minimum",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+        "uniqueItems",
+    ];
+    // These say nothing of values; a pattern repeats for editors what a `format` says to the reader.
+    let for_people = ["$defs", "$schema", "default", "description", "examples", "pattern", "title"];
+    let mut used = BTreeSet::new();
+    keywords(schema(), &mut used);
+    let strange: Vec<_> =
+        used.iter().filter(|k| !known.contains(&k.as_str()) && !for_people.contains(&k.as_str())).collect();
+    assert_eq!(strange, Vec::<&String>::new());
+}
+
+fn keywords(schema: &Value, used: &mut BTreeSet<String>) {
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        used.insert(keyword.clone());
+        match keyword.as_str() {
+            "properties" | "$defs" => value.as_object().unwrap().values().for_each(|s| keywords(s, used)),
+            "anyOf" | "oneOf" => value.as_array().unwrap().iter().for_each(|s| keywords(s, used)),
+            "items" | "additionalProperties" => keywords(value, used),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_teams_that_ship_satisfy_the_schema() {
+    let validator = validator();
+    for team in shipped() {
+        let errors: Vec<String> = validator.iter_errors(&team).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+    }
+}
+
+fn shipped() -> Vec<Value> {
+    let files = fs::read_dir(repository().join("teams")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let teams: Vec<Value> = files.map(|path| yaml(&fs::read_to_string(path).unwrap())).collect();
+    assert!(teams.len() >= 3);
+    teams
+}
+
+/// Every example of the reference is a team, or a part of one that is right when it stands in one.
+#[test]
+fn the_examples_of_the_reference_are_right() {
+    let text = fs::read_to_string(repository().join("docs/team-file.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("editors.yaml"), BASE.replace("name: base", "name: editors")).unwrap();
+    let mut count = 0;
+    for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        let path = folder.path().join("example.yaml");
+        let whole = completed(block);
+        fs::write(&path, &whole).unwrap();
+        let loaded = load(&path, &Overrides::default()).unwrap_or_else(|errors| panic!("{whole}\n{errors}"));
+        assert_eq!(loaded.warnings.to_string(), "", "{whole}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
+}
+
+const BASE: &str = "name: base\nagents: [{name: Writer}, {name: Critic}, {name: Editor}]\nchat: {participants: [Writer, Critic, Editor], stop: {max_turns: 9}}\n";
+
+/// A team with the keys of an example in place of its own.
+fn completed(block: &str) -> String {
+    let mut team = yaml(BASE);
+    let part = yaml(block);
+    for (key, value) in part.as_object().unwrap() {
+        match (team.get_mut(key), value) {
+            (Some(Value::Object(own)), Value::Object(given)) => own.extend(given.clone()),
+            _ => {
+                team.as_object_mut().unwrap().insert(key.clone(), value.clone());
+            }
+        }
+    }
+    team.to_string()
+}
+
+/// All places in a value, as JSON pointers.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| {
+            places(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), found);
+        }),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, item)| places(item, &format!("{at}/{n}"), found))
+        }
+        _ => {}
+    }
+}
+
+fn strange_values() -> Vec<Value> {
+    vec![
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(20.0),
+        json!(1e300),
+        json!(""),
+        json!("x"),
+        json!("off"),
+        json!("free"),
+        json!("last"),
+        json!("a b"),
+        json!([]),
+        json!(["x"]),
+        json!([{}]),
+        json!({}),
+        json!({"x": 1}),
+        json!({"text": "x"}),
+        json!({"messages": 3}),
+        json!({"reflect": {}}),
+        json!(18_446_744_073_709_551_615_u64),
+    ]
+}
+
+/// One of the teams, changed in a few places.
+fn changed() -> impl Strategy<Value = Value> {
+    let teams = shipped().into_iter().map(|mut team| {
+        // Its prose is long and teaches nothing here.
+        team["script"] =
+            json!([{"A": {"say": "x", "calls": [{"tool": "t", "args": {"a": 1}}], "usage": {"input": 1}}}]);
+        team
+    });
+    let full = yaml(include_str!("full.yaml"));
+    let team = proptest::sample::select(teams.chain([full]).collect::<Vec<_>>());
+    let change = (any::<prop::sample::Index>(), proptest::sample::select(strange_values()), 0..4_u8);
+    (team, prop::collection::vec(change, 1..4)).prop_map(|(mut team, changes)| {
+        for (index, value, how) in changes {
+            let mut all = Vec::new();
+            places(&team, "", &mut all);
+            let at: &String = index.get(&all);
+            change_at(&mut team, at, value, how);
+        }
+        team
+    })
+}
+
+fn change_at(team: &mut Value, at: &str, value: Value, how: u8) {
+    let Some(place) = team.pointer_mut(at) else { return };
+    match (how, place) {
+        (0, Value::Object(object)) => {
+            object.insert("strange".to_owned(), value);
+        }
+        (1, Value::Object(object)) => {
+            let key = object.keys().next().cloned();
+            key.and_then(|key| object.remove(&key));
+        }
+        (2, Value::Array(items)) => items.push(value),
+        (_, place) => *place = value,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::with_cases(1500) })]
+
+    /// Whatever the reader takes, an editor with the schema takes, and whatever an editor takes has no wrong shape.
+    #[test]
+    fn the_reader_and_the_schema_agree(team in changed()) {
+        let valid = validator_of_this_thread(|validator| validator.is_valid(&team));
+        let said = match parse(&team.to_string(), "t.json", &Overrides::default()) {
+            Ok(_) => None,
+            Err(errors) => Some(errors.to_string()),
+        };
+        match said {
+            None => prop_assert!(valid, "only the reader takes {team}"),
+            Some(errors) => {
+                prop_assert!(!errors.contains("this is no team:"), "{errors}");
+                let shape = ["unknown key", "has to be", "needs the key", " is empty", "cannot be `", "one key only"];
+                let wrong_shape = shape.iter().any(|words| errors.contains(words));
+                prop_assert!(!valid || !wrong_shape, "only the schema takes {team}\n{errors}");
+            }
+        }
+    }
+}
+
+fn validator_of_this_thread<T>(f: impl FnOnce(&Validator) -> T) -> T {
+    thread_local!(static VALIDATOR: Validator = validator());
+    VALIDATOR.with(f)
+}
+
+#[test]
+fn the_reference_names_every_key() {
+    let text = fs::read_to_string(repository().join("docs/team-file.md")).unwrap();
+    let mut all = Map::new();
+    collect_properties(schema(), &mut all);
+    let missing: Vec<_> = all
+        .keys()
+        .filter(|key| !text.contains(&format!("`{key}`")) && !text.contains(&format!("{key}:")))
+        .collect();
+    assert_eq!(missing, Vec::<&String>::new());
+}
+
+fn collect_properties(schema: &Value, all: &mut Map<String, Value>) {
+    match schema {
+        Value::Object(object) => {
+            for (key, value) in object {
+                if key == "properties" {
+                    all.extend(value.as_object().unwrap().clone());
+                }
+                collect_properties(value, all);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_properties(item, all)),
+        _ => {}
+    }
+}
