@@ -72,10 +72,6 @@ impl Store for Faulty {
         Ok(intact)
     }
 
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        self.0.read_intact(id).await
-    }
-
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
         self.0.meta(id).await
     }

@@ -42,6 +42,7 @@ async fn absent(store: AnyStore) -> Verdict {
     let id = id("absent")?;
     refused("claim", store.claim(&id).await, &not_found(&id))?;
     refused("read", store.read(&id, 0).await, &not_found(&id))?;
+    refused("read_intact", store.read_intact(&id).await, &not_found(&id))?;
     refused("meta", store.meta(&id).await, &not_found(&id))?;
     refused("remove", store.remove(&id).await, &not_found(&id))?;
     let claim = polylogue_core::Claim { id: id.clone(), ..elsewhere };

@@ -10,6 +10,7 @@ use super::{Report, Verdict, begin, done, keeps, refused, said, same, some};
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("events are kept in order", in_order(make())).await;
     report.check("reading begins where it is told", read_from(make())).await;
+    report.check("a sound log is intact", intact(make())).await;
     report.check("an empty batch changes nothing", nothing(make())).await;
     report.check("events without gaps are kept, others refused as a whole", gaps(make())).await;
     report.check("every kind of event is kept", every_kind(make())).await;
@@ -34,6 +35,18 @@ async fn read_from(store: AnyStore) -> Verdict {
         let found = done("read", store.read(&claim.id, from).await)?;
         let seqs: Vec<u64> = found.iter().map(|event| event.seq).collect();
         same(&format!("reading from {from}"), &seqs, &(from..5).collect())?;
+    }
+    Ok(())
+}
+
+async fn intact(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    for kept in [0, 4] {
+        done("append", store.append(&claim, &some(0, kept)).await)?;
+        let found = done("read_intact", store.read_intact(&claim.id).await)?;
+        same("the damage", &found.damage, &None)?;
+        same("the events", &found.events, &done("read", store.read(&claim.id, 0).await)?)?;
+        same("their number", &(found.events.len() as u64), &kept)?;
     }
     Ok(())
 }
