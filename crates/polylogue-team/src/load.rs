@@ -168,9 +168,7 @@ impl<'a> Loader<'a> {
         let mut value = Reader { schema: schema(), vars: &mut vars, tools: &tools, report }.read(root);
         self.tools = tools;
         let teams = self.teams_within(root, report);
-        // Who speaks in a team with mistakes is not known.
-        let known: Option<Vec<&Team>> = teams.iter().map(Option::as_ref).collect();
-        let voices: Option<Vec<Name>> = known.map(|teams| teams.into_iter().flat_map(Team::voices).collect());
+        let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;
@@ -232,6 +230,13 @@ impl<'a> Loader<'a> {
         }
         (self.count >= MOST_FILES).then(|| format!("a team is made of at most {MOST_FILES} files"))
     }
+}
+
+/// Who speaks in the teams that a file names; nothing when one of them has mistakes, so that it is not known.
+fn voices(root: &Node, teams: &[Option<Team>]) -> Option<Vec<Name>> {
+    let names = root.get("teams").items().iter().map(|entry| entry.get("name").text().unwrap_or_default());
+    let voices = |(name, team): (&str, &Option<Team>)| Some(team.as_ref()?.voices_as(&Name::new(name).ok()?));
+    names.zip(teams).map(voices).collect::<Option<Vec<_>>>().map(|voices| voices.concat())
 }
 
 /// The variables of a file, with what the caller gives in place of their values.

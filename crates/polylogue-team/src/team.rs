@@ -315,11 +315,16 @@ impl Team {
     /// persons, and the authors of reflected summaries.
     #[must_use]
     pub fn voices(&self) -> Vec<Name> {
+        self.voices_as(&self.name)
+    }
+
+    /// The same when the outermost chat is called `name`, as that of a team within a team is.
+    pub(crate) fn voices_as(&self, name: &Name) -> Vec<Name> {
         let agents = self.agents.iter().filter(|agent| !agent.human).map(|agent| agent.name.clone());
         let inner = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
-        let chats = std::iter::once((&self.name, &self.chat)).chain(inner);
+        let chats = std::iter::once((name, &self.chat)).chain(inner);
         let summarizers = chats.filter_map(|(name, chat)| chat.summarizer(name));
-        let within = self.teams.iter().flat_map(|sub| sub.team.voices());
+        let within = self.teams.iter().flat_map(|sub| sub.team.voices_as(&sub.name));
         agents.chain(summarizers).chain(within).collect()
     }
 }

@@ -7,6 +7,7 @@ use crate::chat::summarizer;
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::suggest;
+use crate::yaml::Node;
 
 /// How long a name can be whose chat has an author of summaries, named after it.
 const LONGEST_SUMMARIZED: usize = polylogue_core::Name::MAX_CHARS - "_summary".len();
@@ -40,18 +41,24 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
             }
         }
     }
-    for (chat, node) in outline.chats() {
-        let Some(reflect) = node.get("summary").entry("reflect") else { continue };
+    check_summarizers(outline, &seen, report);
+}
+
+/// The authors of summaries have names too, made of those of the chats.
+fn check_summarizers(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, report: &mut Report<'_>) {
+    let reflected =
+        |(chat, node): (_, &Node)| Some((chat, node.get("summary").entry("reflect")?.key_span.clone()));
+    let teams = outline.members.iter().filter(|member| member.kind == Kind::Team);
+    // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
+    let teams = teams.map(|team| (team.name, team.node.get("name").span.clone()));
+    for (chat, at) in outline.chats().filter_map(reflected).chain(teams) {
+        let author = summarizer(chat);
         if chat.chars().count() > LONGEST_SUMMARIZED {
-            let message = format!(
-                "the name of a chat with a reflected summary has at most {LONGEST_SUMMARIZED} characters"
-            );
-            let hint = "the author of the summary is called after the chat, with `_summary` behind it";
-            report.error_with_hint(&reflect.key_span, message, hint);
-        } else if let Some((kind, _)) = seen.get(&summarizer(chat)) {
-            let message =
-                format!("the author of this summary is called `{}`, and so is {kind}", summarizer(chat));
-            report.error(&reflect.key_span, message);
+            let message = format!("the name of this chat can have {LONGEST_SUMMARIZED} characters at most");
+            let hint = "the author of its summary is called after it, with `_summary` behind the name";
+            report.error_with_hint(&at, message, hint);
+        } else if let Some((kind, _)) = seen.get(&author) {
+            report.error(&at, format!("the author of its summary is called `{author}`, and so is {kind}"));
         }
     }
 }
@@ -61,7 +68,7 @@ fn with_article(kind: Kind) -> String {
     format!("{article} {kind}")
 }
 
-fn check_person(person: &crate::yaml::Node, report: &mut Report<'_>) {
+fn check_person(person: &Node, report: &mut Report<'_>) {
     for key in ["system", "model", "parameters", "tools", "sees"] {
         if let Some(entry) = person.entry(key) {
             let hint = format!("leave out `{key}`, or `human: true`");
@@ -70,7 +77,7 @@ fn check_person(person: &crate::yaml::Node, report: &mut Report<'_>) {
     }
 }
 
-fn check_prefixes(outline: &Outline<'_>, agent: &crate::yaml::Node, report: &mut Report<'_>) {
+fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {
     for entry in agent.get("sees").get("prefix").entries() {
         if entry.key != "user" && outline.member(&entry.key).is_none() {
             let hint = suggest::hint(&entry.key, outline.names());

@@ -104,7 +104,7 @@ vars: {x: 1}
 agents: [{name: A, model: openai:b, system: '{{x}}'}]
 chat: {participants: [A, editors], stop: {max_turns: 3}}
 teams: [{name: editors, file: inner/editors.yaml}]
-script: [{A: one}, {E: two}, {inner_summary: three}]
+script: [{A: one}, {E: two}, {editors_summary: three}]
 ";
 const INNER: &str = "
 name: inner

@@ -55,7 +55,7 @@ chats:
               |                                ^
             hint: there is `user`, `A`, `A`, `t_summary`, `A`
 
-            error: the author of this summary is called `t_summary`, and so is an agent
+            error: the author of its summary is called `t_summary`, and so is an agent
              --> t.yaml:4:68
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
@@ -337,5 +337,24 @@ chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
               |                ^^^^^^
             hint: name it among the `participants` of a chat that is reached from `chat`, or leave it out
         "#]],
+    );
+}
+
+#[test]
+fn authors_of_summaries_need_room_in_the_name() {
+    let long = "x".repeat(57);
+    let text = format!(
+        "name: {long}\nagents: [{{name: A}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}, summary: {{reflect: {{}}}}}}\n"
+    );
+    check(
+        &text,
+        &expect![[r#"
+        error: the name of this chat can have 56 characters at most
+         --> t.yaml:3:59
+          |
+        3 | chat: {participants: [A], stop: {max_turns: 1}, summary: {reflect: {}}}
+          |                                                           ^^^^^^^
+        hint: the author of its summary is called after it, with `_summary` behind the name
+    "#]],
     );
 }
