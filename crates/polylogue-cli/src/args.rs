@@ -209,5 +209,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
 
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "expected an amount such as 0.50")?;
-    if amount.is_finite() && amount >= 0.0 { Ok(amount) } else { Err("expected an amount of 0 or more".into()) }
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err("expected an amount of 0 or more".into())
+    }
 }

@@ -31,7 +31,13 @@ impl Crew {
     /// its script.
     ///
     /// Changes `team` so that every agent has a model.
-    pub(crate) fn choose(team: &mut Team, wish: &args::Models, stream: bool, budget: bool) -> Result<Self, Trouble> {
+    pub(crate) fn choose(
+        team: &mut Team,
+        wish: &args::Models,
+        stream: bool,
+        budget: bool,
+        resumed: bool,
+    ) -> Result<Self, Trouble> {
         if let Some(model) = &wish.model {
             team.use_model(model);
         }
@@ -40,7 +46,12 @@ impl Crew {
             (None, true) => scripted(team)?,
             (None, false) => live_or_scripted(team, wish.model.is_some(), stream)?,
         };
-        let record = wish.record.as_ref().map(Cassette::create).transpose()?;
+        // A run that goes on goes on being recorded in the same file.
+        let record = wish
+            .record
+            .as_ref()
+            .map(|file| if resumed { Cassette::append(file) } else { Cassette::create(file) });
+        let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
         Ok(Self { source, record, prices, budget })
     }
@@ -65,14 +76,19 @@ impl Crew {
 
     /// Under a budget, a model of unknown price is refused before it costs anything.
     fn priced(&self, model: polylogue_models::OpenAi) -> Result<polylogue_models::OpenAi, ModelError> {
-        let price = self.prices.iter().find(|(name, _)| name == model.name()).map(|(_, price)| *price);
-        let model = match price {
-            Some(price) => model.priced(price),
-            None => model,
-        };
+        let own = self.prices.iter().find(|(name, _)| name == model.name()).map(|(_, price)| *price);
+        let price = own.or_else(|| model.price());
+        let model = model.with_price(price);
         if self.budget && model.price().is_none() {
-            let error = ModelError::new(ModelErrorKind::Config, model.name(), "there is a budget, but its price is unknown");
-            return Err(error.hint(format!("add `prices: {{\"{}\": {{input: ..., output: ...}}}}` to the team", model.name())));
+            let error = ModelError::new(
+                ModelErrorKind::Config,
+                model.name(),
+                "there is a budget, but its price is unknown",
+            );
+            return Err(error.hint(format!(
+                "add `prices: {{\"{}\": {{input: ..., output: ...}}}}` to the team",
+                model.name()
+            )));
         }
         Ok(model)
     }
@@ -80,7 +96,7 @@ impl Crew {
 
 fn scripted(team: &mut Team) -> Result<Source, Trouble> {
     if team.script.is_empty() {
-        return Err(no_model(team, None));
+        return Err(no_model(team));
     }
     let script = team.script.clone().paced(team.script_pace.unwrap_or(0.0));
     let model = AnyModel::new(script.model(team.name.as_str()));
@@ -109,7 +125,7 @@ fn live_or_scripted(team: &mut Team, named: bool, stream: bool) -> Result<Source
     };
     match unreachable {
         Some(error) if named || team.script.is_empty() => Err(error.into()),
-        None if team.script.is_empty() => Err(no_model(team, None)),
+        None if team.script.is_empty() => Err(no_model(team)),
         _ => scripted(team),
     }
 }
@@ -121,7 +137,10 @@ fn reachable(models: &Models, name: &str, stream: bool) -> Result<(), ModelError
     if config.needs_key && config.key.is_none() {
         let what = format!("there is no key for `{}`", config.provider);
         let error = ModelError::new(ModelErrorKind::Config, name, what);
-        return Err(error.hint(format!("set `{}`, in the environment or in `.env`", config.key_variables.join("` or `"))));
+        return Err(error.hint(format!(
+            "set `{}`, in the environment or in `.env`",
+            config.key_variables.join("` or `")
+        )));
     }
     if !stream {
         config.stream = false;
@@ -130,11 +149,9 @@ fn reachable(models: &Models, name: &str, stream: bool) -> Result<(), ModelError
     models.model(name).map(drop)
 }
 
-fn no_model(team: &Team, why: Option<&str>) -> Trouble {
-    let what = format!("`{}` names no model and has no script{}", team.name, why.unwrap_or_default());
-    Trouble::usage(what).hint(MODEL_HINT)
+fn no_model(team: &Team) -> Trouble {
+    Trouble::usage(format!("`{}` names no model and has no script", team.name)).hint(MODEL_HINT)
 }
 
 /// How to use a real model.
-pub(crate) const MODEL_HINT: &str =
-    "`--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";
+pub(crate) const MODEL_HINT: &str = "`--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";

@@ -1,7 +1,54 @@
 //! The `polylogue` command-line program.
 
-// The commands that use it are not here yet.
-#[allow(dead_code, unused_imports)]
+mod args;
+mod commands;
+mod crew;
+mod place;
+mod play;
 mod screen;
+mod trouble;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use trouble::{Exit, Trouble};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::failed(format!("the program cannot start: {error}")))
+        .and_then(|runtime| {
+            let done = runtime.block_on(run(&cli));
+            // A question at the terminal that nobody answered must not keep the program.
+            runtime.shutdown_background();
+            done
+        });
+    done.unwrap_or_else(|trouble| {
+        play::tell(&trouble.to_string());
+        trouble.exit
+    })
+    .into()
+}
+
+async fn run(cli: &Cli) -> Result<Exit, Trouble> {
+    match &cli.command {
+        Command::Run(args) => commands::run::run(cli, args).await,
+        Command::Resume(args) => commands::resume::run(cli, args).await,
+        Command::Runs(args) => commands::runs::run(cli, args).await,
+        Command::Show(args) => commands::show::run(cli, args).await,
+        Command::Rm(args) => commands::rm::run(cli, args).await,
+        Command::Check(args) => commands::check::run(args),
+        Command::Doctor => commands::doctor::run(cli).await,
+        Command::Schema => {
+            let schema = serde_json::to_string_pretty(polylogue_team::schema());
+            let schema =
+                schema.map_err(|error| Trouble::failed(format!("the schema cannot be written: {error}")))?;
+            commands::write(&format!("{schema}\n"))?;
+            Ok(Exit::Done)
+        }
+    }
+}

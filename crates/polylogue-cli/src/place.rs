@@ -56,8 +56,13 @@ pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble>
     };
     match found.as_slice() {
         [only] => Ok(only.id.clone()),
-        [] if all.is_empty() => Err(Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one")),
-        [] => Err(Trouble::usage(format!("there is no conversation `{text}`")).hint("`polylogue runs` lists them")),
+        [] if all.is_empty() => {
+            Err(Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one"))
+        }
+        [] => {
+            Err(Trouble::usage(format!("there is no conversation `{text}`"))
+                .hint("`polylogue runs` lists them"))
+        }
         several => {
             let ids: Vec<_> = several.iter().take(5).map(|listing| format!("`{}`", listing.id)).collect();
             Err(Trouble::usage(format!("`{text}` is the beginning of several: {}", ids.join(", "))))

@@ -123,6 +123,18 @@ impl Assistant {
         &self.lens
     }
 
+    /// What its model is told of its tools.
+    #[must_use]
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    /// How its model writes.
+    #[must_use]
+    pub const fn sampling(&self) -> &Params {
+        &self.params
+    }
+
     async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
         let Self { model, specs: tools, params, lens, .. } = self;
         turn.sample(Ask { model, system, tools, params, lens }).await

@@ -1,0 +1,28 @@
+//! `polylogue check`: whether team files are right.
+
+use polylogue_team::{Loaded, Overrides, load};
+
+use super::write;
+use crate::args;
+use crate::play::tell;
+use crate::trouble::{Exit, Trouble};
+
+/// Checks every file, whatever is wrong with those before.
+pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
+    let overrides = Overrides { vars: args.vars.iter().cloned().collect(), ..Overrides::default() };
+    let mut exit = Exit::Done;
+    for file in &args.teams {
+        match load(file, &overrides) {
+            Ok(Loaded { team, warnings }) => {
+                warnings.iter().for_each(|warning| tell(&warning.to_string()));
+                let (agents, chats) = (team.agents.len(), team.chats.len() + 1);
+                write(&format!("{}: `{}`, {agents} agents, {chats} chats\n", file.display(), team.name))?;
+            }
+            Err(diagnostics) => {
+                tell(&diagnostics.to_string());
+                exit = Exit::Usage;
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,46 @@
+//! The commands, one room each.
+
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod resume;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
+
+use std::io::{self, Write};
+
+use polylogue::{AnyStore, LogId, Store};
+use polylogue_team::Team;
+use serde::{Deserialize, Serialize};
+
+use crate::trouble::Trouble;
+
+/// What is kept with a conversation so that it can be run again, whatever became of the team file.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The team as it was loaded, variables filled.
+    pub(crate) team: Team,
+    /// Whether its script spoke.
+    pub(crate) offline: bool,
+}
+
+impl Kept {
+    pub(crate) async fn of(store: &AnyStore, id: &LogId) -> Result<Self, Trouble> {
+        let meta = store.meta(id).await?;
+        serde_json::from_value(meta.team).map_err(|error| {
+            Trouble::failed(format!("the team of the conversation `{id}` cannot be read: {error}"))
+        })
+    }
+}
+
+/// Writes to the output. That nobody reads it is no error.
+pub(crate) fn write(text: &str) -> Result<(), Trouble> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Trouble::failed(format!("the output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,20 @@
+//! `polylogue rm`: remove conversations.
+
+use polylogue::Store;
+
+use super::write;
+use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Trouble> {
+    let store = place::open(cli.store.as_deref())?;
+    let mut ids = Vec::new();
+    for text in &args.ids {
+        ids.push(place::find(&store, text).await?);
+    }
+    for id in ids {
+        store.remove(&id).await?;
+        write(&format!("removed {id}\n"))?;
+    }
+    Ok(Exit::Done)
+}

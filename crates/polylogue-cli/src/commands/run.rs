@@ -1,0 +1,127 @@
+//! `polylogue run`: a team on a task.
+
+use std::io::{self, Read};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue::{AnyStore, Chat, Limits, Log, Meta, Money, StoreError, Timestamp};
+use polylogue_team::{Loaded, Overrides, Team, load};
+
+use super::Kept;
+use crate::crew::{Crew, MODEL_HINT};
+use crate::play::{Play, tell};
+use crate::screen::{ColourWish, Looks, Output, Settings};
+use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Trouble> {
+    let overrides = Overrides {
+        vars: args.vars.iter().cloned().collect(),
+        task: args.task.as_deref().map(task).transpose()?,
+        model: args.models.model.clone(),
+        ..Overrides::default()
+    };
+    let Loaded { mut team, warnings } = load(&args.team, &overrides)?;
+    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    let budget = has_budget(&team, &args.limits);
+    let crew = Crew::choose(&mut team, &args.models, !args.output.no_stream, budget, false)?;
+    let chat = team.build(&|name| crew.model(name))?;
+    let limits = limits(&team, &args.limits);
+    let store = place::open(cli.store.as_deref())?;
+    let settings = settings(cli.color, args.output);
+    introduce(&team, &crew, &chat, &limits, overrides.task.is_some(), settings.output);
+    let task = team.task.clone().unwrap_or_default();
+    let log = create(store.clone(), &Kept { team, offline: crew.is_scripted() }).await?.limits(limits);
+    Play { chat: &chat, log, store, settings, task, answer: None }.run().await
+}
+
+/// Begins a conversation under an id of its own.
+async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble> {
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let meta = Meta {
+        title: kept.team.name.to_string(),
+        created: Timestamp(u64::try_from(created).unwrap_or(u64::MAX)),
+        team: serde_json::to_value(kept)
+            .map_err(|error| Trouble::failed(format!("the team cannot be kept: {error}")))?,
+    };
+    loop {
+        match Log::create(store.clone(), place::fresh_id()?, &meta).await {
+            Err(polylogue::Error::Store(StoreError::Exists { .. })) => {}
+            log => return Ok(log?),
+        }
+    }
+}
+
+/// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
+fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: bool, output: Output) {
+    if output != Output::Talk {
+        return;
+    }
+    if crew.is_scripted() {
+        tell(
+            "This is a demonstration: the agents speak by a script that ships with the team, without any model.",
+        );
+        if own_task {
+            tell("The script does not know your task; the replies are those to the task it was written for.");
+        }
+        tell(&format!("Use a real model with {MODEL_HINT}."));
+    }
+    tell(&format!("{}: at most {}", team.name, bounds(chat, limits)));
+}
+
+fn bounds(chat: &Chat, limits: &Limits) -> String {
+    let mut bounds = vec![match limits.turns {
+        Some(turns) => format!("{turns} turns in all"),
+        None => format!("{} turns a chat", chat.cap()),
+    }];
+    bounds.push(format!("{} model calls", limits.calls));
+    bounds.extend(limits.tokens.map(|tokens| format!("{tokens} tokens")));
+    bounds
+        .push(limits.cost.map_or_else(|| "no limit on cost (`--max-cost`)".into(), |cost| cost.to_string()));
+    bounds.join(", ")
+}
+
+/// The team's limits, with those of the command line over them.
+pub(super) fn limits(team: &Team, args: &args::Limits) -> Limits {
+    let team = team.limits();
+    Limits {
+        turns: args.max_turns.or(team.turns),
+        calls: args.max_calls.unwrap_or(team.calls),
+        tokens: args.max_tokens.or(team.tokens),
+        cost: args.max_cost.map(Money::dollars).or(team.cost),
+        depth: team.depth,
+    }
+}
+
+pub(super) fn has_budget(team: &Team, args: &args::Limits) -> bool {
+    limits(team, args).cost.is_some()
+}
+
+pub(super) fn settings(color: args::Color, output: args::Output) -> Settings {
+    let what = match output {
+        args::Output { json: true, .. } => Output::Json,
+        args::Output { quiet: true, .. } => Output::Result,
+        _ => Output::Talk,
+    };
+    let looks = Looks::of(wish(color), &io::stdout());
+    Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts }
+}
+
+pub(super) const fn wish(color: args::Color) -> ColourWish {
+    match color {
+        args::Color::Auto => ColourWish::Auto,
+        args::Color::Always => ColourWish::Always,
+        args::Color::Never => ColourWish::Never,
+    }
+}
+
+/// The task; `-` stands for the standard input.
+fn task(given: &str) -> Result<String, Trouble> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text).map_err(|error| {
+        Trouble::usage(format!("the task cannot be read from the standard input: {error}"))
+    })?;
+    Ok(text.trim().to_owned())
+}

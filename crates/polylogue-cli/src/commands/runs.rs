@@ -1,0 +1,61 @@
+//! `polylogue runs`: the conversations there are.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue::{Body, Listing, Store};
+use serde_json::json;
+
+use super::write;
+use crate::screen::Ending;
+use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trouble> {
+    let store = place::open(cli.store.as_deref())?;
+    let all = store.list().await?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let text: String = match args.json {
+        true => all.iter().map(as_json).collect(),
+        false => all.iter().map(|listing| line(listing, now)).collect(),
+    };
+    write(&text)?;
+    Ok(Exit::Done)
+}
+
+fn line(listing: &Listing, now_ms: u64) -> String {
+    let Listing { id, meta, events, .. } = listing;
+    let age = age(now_ms.saturating_sub(meta.created.0) / 1000);
+    format!("{id:<8} {age:>5} ago  {:<24} {events:>6} events  {}\n", meta.title, state(listing))
+}
+
+fn as_json(listing: &Listing) -> String {
+    let Listing { id, meta, events, .. } = listing;
+    let row = json!({
+        "id": id, "title": meta.title, "created_ms": meta.created, "events": events, "state": state(listing),
+    });
+    format!("{row}\n")
+}
+
+/// How the conversation stands, as its last event tells.
+fn state(listing: &Listing) -> String {
+    match listing.last.as_ref().map(|event| (&event.body, event.at.is_root())) {
+        Some((Body::Closed { reason, .. }, true)) => Ending::why(reason),
+        Some((Body::Asked(question), _)) => format!("waiting for {}", question.who),
+        Some((Body::Failed { error, .. }, _)) => {
+            format!("failed: {}", error.message.lines().next().unwrap_or_default())
+        }
+        Some(_) => "unfinished".into(),
+        None => "not begun".into(),
+    }
+}
+
+/// A time span in its largest unit.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} m", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,216 @@
+//! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use polylogue::{AnyStore, Chat, Halt, Log, LogId, Name, Path, Question, Status, Store, Watch};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::screen::{Ending, Flow, Screen, Settings, Size};
+use crate::trouble::{Exit, Trouble};
+
+/// How often a screen is told that time passes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A chat to be run on a log, and how it is shown.
+pub(crate) struct Play<'a> {
+    pub(crate) chat: &'a Chat,
+    pub(crate) log: Log,
+    pub(crate) store: AnyStore,
+    pub(crate) settings: Settings,
+    /// The task, for a log that is empty.
+    pub(crate) task: String,
+    /// Answers the first question instead of asking at the terminal.
+    pub(crate) answer: Option<String>,
+}
+
+impl Play<'_> {
+    /// Runs until the chat is over, nobody here can answer, or it is stopped; shows it, and says how it ended.
+    pub(crate) async fn run(mut self) -> Result<Exit, Trouble> {
+        let begun = Instant::now();
+        let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.watch().await);
+        let mut view = View { screen: self.screen(begun), watch, store, id };
+        self.log.events().await.iter().for_each(|event| view.screen.recall(event));
+        let mut signals = Signals::new()?;
+        let status = loop {
+            let status = self.step(&mut view, &mut signals).await;
+            let Ok(Status::Waiting(questions)) = &status else { break status };
+            let Some((at, question)) = questions.first() else { break status };
+            let _ = view.screen.rest();
+            match self.answered(at, question, &mut signals).await? {
+                Answered::Yes => {}
+                Answered::No => break status,
+            }
+        };
+        self.finish(view.screen, status, begun.elapsed()).await
+    }
+
+    fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
+        Screen::new(
+            io::stdout(),
+            self.settings,
+            Box::new(Size::of_terminal),
+            Box::new(move || begun.elapsed()),
+        )
+    }
+
+    /// Runs the chat as far as it goes, and shows what happens.
+    async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue::Result<Status> {
+        let halt = self.log.halt();
+        let is_new = self.log.events().await.is_empty();
+        let (chat, task, log) = (self.chat, &self.task, &mut self.log);
+        let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
+        let mut run = std::pin::pin!(run);
+        let mut ticks = tokio::time::interval(TICK);
+        let status = loop {
+            tokio::select! {
+                biased;
+                () = signals.stop(&halt) => {}
+                Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
+                status = &mut run => break status,
+                _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
+            }
+        };
+        // What was appended last is shown before the end is told.
+        while let Some(Some(signal)) = view.watch.next().now_or_never() {
+            view.show(&signal, &halt).await;
+        }
+        status
+    }
+
+    /// Asks the person, if there is one.
+    async fn answered(
+        &mut self,
+        at: &Path,
+        question: &Question,
+        signals: &mut Signals,
+    ) -> Result<Answered, Trouble> {
+        let text = match self.answer.take() {
+            Some(text) => Some(text),
+            None if io::stdin().is_terminal() && io::stderr().is_terminal() => {
+                ask(&question.who, signals).await?
+            }
+            None => None,
+        };
+        let Some(text) = text else { return Ok(Answered::No) };
+        self.log.answer(at, &question.who, text).await?;
+        Ok(Answered::Yes)
+    }
+
+    async fn finish(
+        self,
+        mut screen: Screen<io::Stdout>,
+        status: polylogue::Result<Status>,
+        elapsed: Duration,
+    ) -> Result<Exit, Trouble> {
+        let (spent, turns, id) = (self.log.spent().await, self.log.turns().await, self.log.id().clone());
+        let told = match &status {
+            Ok(Status::Closed { reason, .. }) => Ending::why(reason),
+            Ok(Status::Waiting(questions)) => waiting(questions),
+            Ok(_) => "stopped: it can be resumed".into(),
+            Err(error) => format!("failed: {error}"),
+        };
+        // Whoever stopped reading has no use for an error about it.
+        let _ = screen.end(&Ending { status: told, spent, turns, elapsed, id });
+        // What was appended is kept, whatever the store says now.
+        let released = self.log.release().await;
+        let exit = Exit::from(&status?);
+        released?;
+        Ok(exit)
+    }
+}
+
+enum Answered {
+    Yes,
+    No,
+}
+
+fn waiting(questions: &[(Path, Question)]) -> String {
+    let names: Vec<_> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
+    format!("waiting for {}", names.join(" and "))
+}
+
+/// What the person sees, and where it comes from.
+struct View {
+    screen: Screen<io::Stdout>,
+    watch: Watch,
+    store: AnyStore,
+    id: LogId,
+}
+
+impl View {
+    async fn show(&mut self, signal: &polylogue::Signal, halt: &Halt) {
+        let Flow::Reread(from) = self.hear(|screen| screen.hear(signal), halt) else { return };
+        // The screen fell behind. Whatever cannot be read now is read when the next event comes.
+        for event in self.store.read(&self.id, from).await.unwrap_or_default() {
+            self.hear(|screen| screen.reread(&event), halt);
+        }
+    }
+
+    /// When nobody reads any more, or the output cannot be written, the run ends with its step.
+    fn hear(&mut self, show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>, halt: &Halt) -> Flow {
+        let flow = show(&mut self.screen).unwrap_or(Flow::Gone);
+        if flow == Flow::Gone {
+            halt.after_step();
+        }
+        flow
+    }
+}
+
+/// The orders to stop that come from outside.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    orders: u32,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Trouble> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            orders: 0,
+        })
+    }
+
+    /// Waits for an order and passes it on: the first Ctrl-C lets the step finish, the second stops at once.
+    async fn stop(&mut self, halt: &Halt) {
+        tokio::select! {
+            _ = self.interrupt.recv() => self.orders += 1,
+            _ = self.terminate.recv() => self.orders += 2,
+        }
+        if self.orders == 1 {
+            halt.after_step();
+            tell("finishing this step; Ctrl-C again stops now");
+        } else {
+            halt.now();
+        }
+    }
+}
+
+/// A line for the person, beside the output.
+pub(crate) fn tell(text: &str) {
+    // If there is nobody to tell, there is nothing to do about it.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Reads a line from the person; `None` when the input ends or they want to stop.
+async fn ask(who: &Name, signals: &mut Signals) -> Result<Option<String>, Trouble> {
+    let _ = write!(io::stderr(), "{who}> ").and_then(|()| io::stderr().flush());
+    let line = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
+    });
+    tokio::select! {
+        line = line => match line {
+            Ok(Ok(line)) => Ok(line.map(|line| line.trim_end_matches(['\r', '\n']).to_owned())),
+            Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
+            Err(_) => Err(Trouble::failed("the answer cannot be read")),
+        },
+        _ = signals.interrupt.recv() => Ok(None),
+        _ = signals.terminate.recv() => Ok(None),
+    }
+}
