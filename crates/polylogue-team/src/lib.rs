@@ -37,6 +37,7 @@
 //! The types are the one definition of the format. [`schema`] makes a JSON Schema of them for editors, and files are
 //! read by that same schema. The reference for people is `docs/team-file.md`.
 
+mod build;
 mod chat;
 mod check;
 mod diagnostic;
@@ -51,6 +52,7 @@ mod text;
 mod vars;
 mod yaml;
 
+pub use build::{Provide, built_in_tools};
 pub use chat::{
     Brief, Chat, CircleLimits, Circles, InnerChat, Matches, Off, Opening, OpeningLine, Pattern, Reflect,
     Says, Stop, Summary,
