@@ -256,3 +256,15 @@ async fn nobody_there_is_an_error_of_the_connection() {
     assert!(error.message.starts_with("cannot connect to http://127.0.0.1:"), "{error}");
     assert!(error.message.to_lowercase().contains("refused"), "{error}");
 }
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_meets_its_limit() {
+    // The server takes the beginning of the encryption for that of a request, and waits for the rest of it.
+    let server = Server::start(Behaviour::from("x")).await;
+    let base_url = server.base_url().replace("http://", "https://");
+    let timeouts = Timeouts { connect: Duration::from_millis(300), ..Timeouts::default() };
+    let error = reply(&model(Config { base_url, timeouts, ..config(&server) })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Timeout);
+    assert!(error.message.starts_with("no connection to https://127.0.0.1:"), "{error}");
+    assert!(error.message.ends_with("within 300ms"), "{error}");
+}

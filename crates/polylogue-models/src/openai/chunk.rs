@@ -1,6 +1,7 @@
 //! What chat-completions servers send, as far as it is read: one shape for whole replies and for pieces of them.
 //!
-//! Everything is optional, `null` is as good as nothing, and texts are borrowed from the bytes received.
+//! Everything is optional, `null` is as good as nothing, and texts are borrowed from the bytes received. What most
+//! pieces lack is boxed: there are thousands in a reply, and each is moved several times while it is read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,21 +14,21 @@ use serde_json::Value;
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<Box<Tokens>>,
     /// An object or a text that says what went wrong.
-    pub(super) error: Option<Value>,
+    pub(super) error: Option<IgnoredAny>,
     #[serde(borrow, default)]
     pub(super) object: Text<'a>,
     /// What some servers put in place of `error`.
-    pub(super) message: Option<Value>,
-    pub(super) detail: Option<Value>,
+    pub(super) message: Option<IgnoredAny>,
+    pub(super) detail: Option<IgnoredAny>,
     /// Where Groq puts the usage of a streamed reply.
-    pub(super) x_groq: Option<Groq>,
+    pub(super) x_groq: Option<Box<Groq>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Groq {
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<Box<Tokens>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +40,7 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Content<'a>>,
     /// The whole reply.
     #[serde(borrow)]
-    pub(super) message: Option<Content<'a>>,
+    pub(super) message: Option<Box<Content<'a>>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Text<'a>,
 }
@@ -58,7 +59,7 @@ pub(super) struct Content<'a> {
     pub(super) tool_calls: Option<Vec<Fragment<'a>>>,
     /// The form that tool calls had before there were several.
     #[serde(borrow)]
-    pub(super) function_call: Option<Function<'a>>,
+    pub(super) function_call: Option<Box<Function<'a>>>,
 }
 
 /// A tool call or a piece of one.

@@ -230,7 +230,7 @@ impl Draft {
             return Ok(());
         }
         let whole = choice.message.is_some();
-        if let Some(content) = choice.delta.as_ref().or(choice.message.as_ref()) {
+        if let Some(content) = choice.delta.as_ref().or(choice.message.as_deref()) {
             self.content(content, whole, deltas)?;
         }
         if let Some(reason) = choice.finish_reason.get() {
