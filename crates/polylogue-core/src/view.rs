@@ -85,8 +85,8 @@ pub struct View {
 const BEGIN: &str = "Begin.";
 /// Stands for the silence of the others when an agent has its turn right after its own words.
 const GO_ON: &str = "Go on.";
-/// Stands between the results of tools and what somebody else says: Mistral's API refuses a user's word right after
-/// them (its error 3230).
+/// Stands between the results of tools and what somebody else says: one large provider refuses a user's word right after
+/// them.
 const NOTED: &str = "Noted.";
 /// Stands for what the window left out, where no opening does.
 const LEFT_OUT: &str = "(What was said before is left out.)";

@@ -1,4 +1,54 @@
 //! Conversations among language-model agents, tools and people.
+//!
+//! This crate is what programs depend on: it has everything of the kernel, [`polylogue_core`], and on top of it agents,
+//! orders, and conditions that end a chat.
+//!
+//! # Two agents
+//!
+//! An [`Assistant`] speaks by a model. A [`Chat`] is agents and a policy; [`in_turn`] lets them speak one after the other,
+//! [`until`] says when it is over. A [`Log`] keeps what happens, in a store.
+//!
+//! ```
+//! use polylogue::stop::{max_turns, says};
+//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, Log, LogId, Meta, Status, in_turn, until};
+//! use polylogue_models::Script;
+//! use polylogue_store::Memory;
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! // A script stands in for a model: `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
+//! let script: Script = serde_json::from_str(r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#)?;
+//! let model = AnyModel::new(script.model("demo"));
+//! let chat = Chat::named("counting")
+//!     .with(Assistant::new("Ann", model.clone())?.system("Count on."))
+//!     .with(Assistant::new("Bob", model)?.system("Count on. Say DONE at two."))
+//!     .policy(until(says("DONE") | max_turns(10), in_turn()))
+//!     .build()?;
+//!
+//! let store = AnyStore::new(Memory::new());
+//! let mut log = Log::create(store, LogId::new("first")?, &Meta::default()).await?;
+//! let status = chat.run(&mut log, "Count to two.").await?;
+//! let Status::Closed { reason, summary } = status else { panic!("it is over") };
+//! assert_eq!(reason.to_string(), "Bob said `DONE`");
+//! assert_eq!(&*summary, "Two. DONE");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What there is
+//!
+//! | you want | look at |
+//! |---|---|
+//! | a model in the room | [`Assistant`]: system text, tools, parameters, how it sees the room |
+//! | a person in the room | [`Human`]: the run ends with a question, and goes on when it is answered |
+//! | a function in the room | [`Function`], or an [`Agent`] of your own |
+//! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
+//! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
+//! | a summary | [`reflected`], [`summed_up`]; the last message otherwise |
+//! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
+//! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
+//! | to watch | [`Log::watch`] |
+//! | to stop it | [`Log::halt`] |
 
 pub mod circles;
 pub mod order;
@@ -17,3 +67,8 @@ pub use memory::GetHistory;
 pub use order::{all_at_once, in_turn, once_each, reflected, summed_up, until};
 pub use polylogue_core::*;
 pub use stop::Stop;
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
