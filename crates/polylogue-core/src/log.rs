@@ -38,6 +38,7 @@ struct Kept {
     spent: Spent,
     turns: u64,
     calls: HashMap<Name, u64>,
+    failures: HashMap<Name, u64>,
     unpriced: Option<Arc<str>>,
     /// An append was begun and not seen to end: the store knows better what is kept.
     doubtful: bool,
@@ -53,6 +54,7 @@ impl Kept {
                     self.unpriced = Some(Arc::clone(&sample.model));
                 }
             }
+            Body::Failed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
             Body::Said(message) if message.to.is_aside() => {}
             Body::Said(_) | Body::Passed { .. } | Body::Left { .. } => self.turns += 1,
             // The turn that this chat is will end next; its members' turns are what counts.
@@ -270,12 +272,12 @@ impl Log {
         Ok(())
     }
 
-    /// Whether another model call of `who` is within the limits; how many it finished before.
+    /// Whether another model call of `who` is within the limits; how many came to an end before.
     pub(crate) async fn admit(&self, who: &Name) -> Result<u64> {
         let kept = self.kept.lock().await;
         match self.limits.exceeded(&kept.spent, kept.unpriced.as_ref()) {
             Some(reason) => Err(Error::Limit(reason)),
-            None => Ok(kept.calls.get(who).copied().unwrap_or(0)),
+            None => Ok([&kept.calls, &kept.failures].iter().filter_map(|count| count.get(who)).sum()),
         }
     }
 

@@ -118,7 +118,8 @@ pub struct Origin<'a> {
     pub at: &'a Path,
     /// The agent.
     pub who: &'a Name,
-    /// How many model calls of this agent were finished before in the whole conversation.
+    /// How many model calls of this agent came to an end before, in the whole conversation: with a reply, or with a turn
+    /// that failed.
     pub nth: u64,
 }
 

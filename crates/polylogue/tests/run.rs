@@ -133,16 +133,16 @@ async fn a_policy_that_cues_a_stranger_is_told_of() {
 #[tokio::test]
 async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
     let store = AnyStore::new(Memory::default());
-    let broken = script(r#"[{"A": "one"}, {"B": {"error": {"status": 503, "message": "overloaded"}}}]"#);
+    let script =
+        script(r#"[{"A": "one"}, {"B": {"error": {"status": 503, "message": "overloaded"}}}, {"B": "two"}]"#);
     let mut log = log_in(store.clone(), "x").await;
-    let error = pair(&broken, max_turns(2)).run(&mut log, "go").await.unwrap_err();
+    let error = pair(&script, max_turns(2)).run(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
     assert!(printed(&log).await.contains("B fails"), "{}", printed(&log).await);
     log.release().await.unwrap();
 
-    let mended = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let mut log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
-    let status = pair(&mended, max_turns(2)).resume(&mut log).await.unwrap();
+    let status = pair(&script, max_turns(2)).resume(&mut log).await.unwrap();
     assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "two".into() });
 }
 
