@@ -89,7 +89,7 @@ impl Blame<'_> {
         let body = self.redactor.excerpt(&text, refusal.is_cut, BODY_KEPT);
         let mut failure = match refusal.status {
             300..=399 => self.moved(refusal),
-            status => self.by_status(status, &says, asked(refusal.headers)),
+            status => self.by_status(status, &says, asked(refusal.headers).or(says.wait)),
         };
         if refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
             failure.again = Again::No;
@@ -100,7 +100,8 @@ impl Blame<'_> {
     }
 
     fn by_status(&self, status: u16, says: &Says, asked: Option<Duration>) -> Failure {
-        let quota = says.is_quota();
+        // A provider that says when to come back means a rate, whatever it calls it.
+        let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
             401 | 403 => (Kind::Config, Some(self.key_hint()), Again::No),
             402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
@@ -214,7 +215,7 @@ impl Blame<'_> {
         let says = Says::of(json);
         let like = says.status();
         let mut failure = match like {
-            Some(like) => self.by_status(like, &says, None),
+            Some(like) => self.by_status(like, &says, says.wait),
             None => {
                 let what = says.message.as_deref().unwrap_or("it does not say why");
                 self.failure(
@@ -263,6 +264,8 @@ struct Says {
     codes: Vec<String>,
     /// A code that is an HTTP status.
     number: Option<u16>,
+    /// The wait that Google asks for here and not in a header.
+    wait: Option<Duration>,
 }
 
 impl Says {
@@ -282,7 +285,7 @@ impl Says {
             fields.iter().flatten().find_map(|value| value.as_u64()).and_then(|n| u16::try_from(n).ok());
         let codes =
             fields.into_iter().flatten().filter_map(Value::as_str).map(str::to_ascii_lowercase).collect();
-        Self { message: message.as_deref().map(shorten), codes, number }
+        Self { message: message.as_deref().map(shorten), codes, number, wait: retry_delay(error) }
     }
 
     fn mentions(&self, words: &[&str]) -> bool {
@@ -291,12 +294,10 @@ impl Says {
     }
 
     fn is_quota(&self) -> bool {
-        self.mentions(&[
-            "insufficient_quota",
-            "exceeded your current quota",
-            "billing",
-            "insufficient balance",
-        ])
+        // Google says the same of its limits per minute.
+        let per_minute = self.codes.iter().any(|code| code == "resource_exhausted");
+        let words = ["insufficient_quota", "exceeded your current quota", "billing", "insufficient balance"];
+        !per_minute && self.mentions(&words)
     }
 
     /// The status an error inside a stream would have had.
@@ -337,6 +338,13 @@ impl Says {
         };
         Some(hint.to_owned())
     }
+}
+
+/// `{"details": [{"retryDelay": "17s"}]}`, as Google writes it.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {

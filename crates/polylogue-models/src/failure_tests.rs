@@ -124,6 +124,21 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
 }
 
 #[test]
+fn a_rate_that_is_called_a_quota_is_told_by_the_wait_that_is_asked_for() {
+    let message = "You exceeded your current quota, please check your plan and billing details.";
+    let google = format!(
+        r#"[{{"error":{{"code":429,"message":"{message}","status":"RESOURCE_EXHAUSTED","details":
+            [{{"@type":"x"}},{{"retryDelay":"17.5s"}}]}}}}]"#
+    );
+    let case = Case::new();
+    assert_eq!(case.refused(429, &[], &google).again, Again::Yes(Some(Duration::from_millis(17_500))));
+    assert_eq!(case.refused(429, &[], &error_body(message, "RESOURCE_EXHAUSTED")).again, Again::Yes(None));
+    assert_eq!(case.refused(429, &[], &error_body(message, "x")).again, Again::No);
+    let asked = case.refused(429, &[("retry-after", "2")], &error_body(message, "x")).again;
+    assert_eq!(asked, Again::Yes(Some(Duration::from_secs(2))));
+}
+
+#[test]
 fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
     for (json, status, again) in [
         (error_body("a", "rate_limit_exceeded"), 429, Again::Yes(None)),

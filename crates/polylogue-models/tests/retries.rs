@@ -111,7 +111,7 @@ async fn a_retry_takes_back_the_pieces_that_were_told() {
         Answer::text("five six seven eight nine").pieces(5).with(Quirk::Stall(Duration::from_secs(60)));
     let refused = Answer::status(500);
     let server = Server::start(list([torn, refused, stalled, Answer::text("all of it")])).await;
-    let timeouts = Timeouts { idle: Duration::from_millis(300), ..Timeouts::default() };
+    let timeouts = Timeouts { idle: Duration::from_secs(1), ..Timeouts::default() };
     let model = model(Config { retries: quick(5), timeouts, ..config(&server) });
     let (reply, heard) = ask(&model, &Asked::default()).await;
     assert_eq!(text(&reply.unwrap()), "all of it");
