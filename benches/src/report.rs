@@ -89,7 +89,7 @@ fn kib_per_call(server: &Server, by: By) -> Result<String> {
 }
 
 fn pieces(server: &Server) -> Result<()> {
-    let shapes = [(Way::Burst, 40_u32), (Way::Paced, 2)];
+    let shapes = [(Way::Burst, 40_u32), (Way::Paced, 1)];
     let who = [
         ("bare loop", By::Bare, false),
         ("Polylogue, log in memory", By::Memory, false),
