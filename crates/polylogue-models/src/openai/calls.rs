@@ -1,6 +1,6 @@
 //! Putting tool calls together from pieces.
 
-use polylogue_core::{Call, Entry, Part, Request};
+use polylogue_core::{Call, Delta, Entry, Part, Request};
 use serde_json::Value;
 
 use super::chunk::{Fragment, Function};
@@ -70,6 +70,12 @@ impl Calls {
     /// The name of a call's tool, as far as it is known.
     pub(super) fn tool(&self, index: usize) -> &str {
         self.0.get(index).map_or("", |draft| &draft.tool)
+    }
+
+    /// All calls so far, each as one piece.
+    pub(super) fn deltas(&self) -> impl Iterator<Item = Delta<'_>> {
+        let drafts = self.0.iter().enumerate();
+        drafts.map(|(index, draft)| Delta::Call { index, tool: Some(&draft.tool), args: &draft.args })
     }
 
     /// Adds a piece to the call it belongs to. Returns `None` when there are too many calls.

@@ -297,7 +297,23 @@ impl Draft {
         }
         let Self { think, thought, text, .. } = &mut self;
         think.finish(&mut |kind, piece| sort(kind, piece, thought, text, deltas));
+        self.find_thought(deltas);
         Ok(self.reply(request))
+    }
+
+    /// Takes a thought out of the text whose beginning was not marked. It was told as text, so all is told again.
+    fn find_thought(&mut self, deltas: &mut dyn Deltas) {
+        let unmarked = Some(&self.text).filter(|_| self.thought.is_empty());
+        let Some((thought, answer)) = unmarked.and_then(|text| think::unopened(text)) else { return };
+        deltas.push(Delta::Restart);
+        let (thought, answer) = (thought.to_owned(), answer.to_owned());
+        for (piece, delta) in [(&thought, Delta::Thought(&thought)), (&answer, Delta::Text(&answer))] {
+            if !piece.is_empty() {
+                deltas.push(delta);
+            }
+        }
+        self.calls.deltas().for_each(|call| deltas.push(call));
+        (self.thought, self.text) = (thought, answer);
     }
 
     fn reply(self, request: &Request<'_>) -> Reply {

@@ -253,6 +253,16 @@ fn reasoning_comes_by_any_name_and_inside_tags() {
 }
 
 #[test]
+fn a_thought_that_was_told_as_text_is_taken_back() {
+    let (reply, heard) = stream(&deltas(&[r#"{"content":"hm</thi"}"#, r#"{"content":"nk>\n\nyes"}"#]));
+    assert_eq!(reply.unwrap().parts, [Part::Thought("hm".into()), Part::text("yes")]);
+    assert_eq!(heard, "[hm</thi][nk>\n\nyes]Restart(hm)[yes]");
+    let call = r#"{"content":null,"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}"#;
+    let (reply, heard) = stream(&deltas(&[r#"{"content":"hm</think>"}"#, call]));
+    assert_eq!((reply.unwrap().parts.len(), &*heard), (2, "[hm</think>]<0 f {}>Restart(hm)<0 f {}>"));
+}
+
+#[test]
 fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
     for (reason, expected) in [
         ("stop", Finish::Stop),

@@ -76,6 +76,13 @@ impl Splitter {
     }
 }
 
+/// The thought and the answer in the whole text of a model whose prompt ends in the opening tag, so that it writes only
+/// the closing one. That is known no sooner than the tag comes.
+pub(super) fn unopened(text: &str) -> Option<(&str, &str)> {
+    let (thought, answer) = text.split_once(CLOSE)?;
+    (!thought.contains(OPEN)).then(|| (thought.trim(), answer.trim_start()))
+}
+
 fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
     if !piece.is_empty() {
         hear(kind, piece);
@@ -148,6 +155,13 @@ mod tests {
             let bytewise: Vec<&str> = whole.split("").collect();
             assert_eq!(split(&bytewise), expected, "{whole:?} in single characters");
         }
+    }
+
+    #[test]
+    fn a_thought_whose_opening_tag_is_in_the_prompt_is_told_by_its_end() {
+        assert_eq!(unopened("hm\n</think>\n\nyes </think>"), Some(("hm", "yes </think>")));
+        assert_eq!(unopened("say <think>x</think> to think"), None);
+        assert_eq!(unopened("yes"), None);
     }
 
     proptest! {
