@@ -232,6 +232,24 @@ impl Log {
         Ok(())
     }
 
+    /// Ends a conversation for good from outside: the outermost chat is closed, because of `by`. One that is closed stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// When it has not begun, or the store cannot be written.
+    pub async fn close(&mut self, by: &str) -> Result<()> {
+        let transcript = self.transcript().await?;
+        if !transcript.is_open() {
+            return Err(Error::Config(format!("the conversation `{}` has not begun", self.id)));
+        }
+        if transcript.closed().is_none() {
+            let reason = Reason::Stopped { by: by.to_owned() };
+            let summary = transcript.summary();
+            self.append(&Path::root(), [Body::Closed { reason, summary }]).await?;
+        }
+        Ok(())
+    }
+
     /// Gives the right to append back. Dropping a log does so too, but cannot tell of errors.
     ///
     /// # Errors

@@ -51,8 +51,6 @@ impl Step {
     /// It is over, and what came of it is the last message of the room.
     #[must_use]
     pub fn close(reason: Reason, transcript: &Transcript) -> Self {
-        let last =
-            transcript.room().rev().map(|line| line.message.plain()).find(|text| !text.trim().is_empty());
-        Self::Close { reason, summary: last.unwrap_or_default().into() }
+        Self::Close { reason, summary: transcript.summary() }
     }
 }

@@ -136,9 +136,7 @@ impl<'l> Scope<'l> {
 
     /// Closes the outermost chat because a limit of the whole run was met somewhere within.
     pub(crate) async fn close_at_limit(&mut self, reason: Reason) -> Result<Status> {
-        let Step::Close { reason, summary } = Step::close(reason, &self.transcript) else {
-            return Err(Error::Bug("a closing step closes".into()));
-        };
+        let summary = self.transcript.summary();
         self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
         Ok(Status::Closed { reason, summary })
     }

@@ -26,7 +26,9 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] when another writer is alive, [`StoreError::NotFound`].
     fn claim(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
-    /// Appends `batch`, all of it or nothing. When it returns, the events survive a loss of power.
+    /// Appends `batch`. When it succeeds, the events survive a loss of power; when it fails, none of them is kept. After a
+    /// crash half-way some first ones may be kept, and a future that is dropped may still append: any prefix is a valid
+    /// conversation.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] when the claim was lost, [`StoreError::Gap`] when the first event does not follow the
@@ -46,7 +48,8 @@ pub trait Store: Send + Sync + 'static {
     /// The events from `from` on, in order.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] names how many events before the damage are intact; reading fewer succeeds.
+    /// [`StoreError::Damaged`] names how many events before the damage are intact; [`read_intact`](Self::read_intact)
+    /// gives them.
     fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
     /// Everything that can be read of a log, even of a damaged one.
@@ -237,6 +240,14 @@ pub enum StoreError {
         /// How many events before the damage can be read.
         intact: u64,
     },
+    /// Something else is there. It is left as it is.
+    #[error("`{place}` does not keep conversations: {why}")]
+    Foreign {
+        /// The file.
+        place: String,
+        /// What it is.
+        why: String,
+    },
     /// It was written by a later version.
     #[error("{place} has format {found}, and this version knows up to {known}")]
     Newer {
@@ -278,7 +289,7 @@ impl StoreError {
             Self::NotFound { .. } => "`polylogue runs` lists what there is".into(),
             Self::Busy { .. } => "wait until that process is done, or stop it".into(),
             Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
-            Self::ReadOnly { .. } => "choose another place with `--store`".into(),
+            Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
             Self::Damaged { intact, .. } if *intact > 0 => {
                 "`polylogue show` still shows what is intact".into()

@@ -189,6 +189,13 @@ impl Transcript {
         self.room().next_back()
     }
 
+    /// The text of the last message of the room that has any: what came of the chat, unless somebody says otherwise.
+    #[must_use]
+    pub fn summary(&self) -> Arc<str> {
+        let last = self.room().rev().map(|line| line.message.plain()).find(|text| !text.trim().is_empty());
+        last.unwrap_or_default().into()
+    }
+
     /// The last message of `who`, aside or not.
     #[must_use]
     pub fn last_of(&self, who: &Name) -> Option<&Line> {

@@ -95,7 +95,8 @@ impl Sqlite {
     /// Opens the database at `path`, and makes it, and the folder it is in, if it is not there.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when the file is not Polylogue's or nothing of it can be read; it is left as it is.
+    /// [`StoreError::Foreign`] when the file is not Polylogue's, [`StoreError::Damaged`] when nothing of it can be read; it is
+    /// left as it is.
     /// [`StoreError::Newer`]; [`StoreError::ReadOnly`] and [`StoreError::Full`] when it cannot be made.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         // Absolute, so that changing the working directory does not move the store, and no name is taken for a URI.

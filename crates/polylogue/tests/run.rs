@@ -250,6 +250,23 @@ async fn a_run_stopped_after_its_step_goes_on_later() {
 }
 
 #[tokio::test]
+async fn a_conversation_can_be_ended_for_good_from_outside() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
+    let chat = pair(&script, max_turns(2));
+    let mut log = log().await;
+    assert!(log.close("nobody").await.is_err(), "it has not begun");
+    log.halt().after_step();
+    chat.run(&mut log, "go").await.unwrap();
+    log.halt().clear();
+    log.close("the owner").await.unwrap();
+    let status = chat.resume(&mut log).await.unwrap();
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Stopped { by: "the owner".into() }, summary: "go".into() }
+    );
+}
+
+#[tokio::test]
 async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 60000}}]"#);
     let mut log = log().await;

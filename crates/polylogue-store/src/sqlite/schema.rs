@@ -59,8 +59,9 @@ pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
         Ok(_) => {}
     }
     let damaged = |why: &str| StoreError::Damaged { place: show(place), why: why.into(), intact: 0 };
+    let foreign = |why: &str| StoreError::Foreign { place: show(place), why: why.into() };
     if !head.starts_with(b"SQLite format 3\0") {
-        return Err(damaged("it is no SQLite database"));
+        return Err(foreign("it is no SQLite database"));
     }
     // See https://www.sqlite.org/fileformat2.html#the_database_header for the places of these numbers.
     match (number(&head, 68), number(&head, 60)) {
@@ -69,7 +70,7 @@ pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
             Err(StoreError::Newer { place: show(place), found: found.into(), known: FORMAT.into() })
         }
         (Some(APPLICATION), Some(_)) => Ok(Found::Database),
-        _ => Err(damaged("it is an SQLite database of another program")),
+        _ => Err(foreign("it is an SQLite database of another program")),
     }
 }
 

@@ -60,17 +60,19 @@ async fn files_that_are_not_ours_are_refused_and_left_as_they_are() {
     cut.truncate(70);
     let mut garbage = header;
     garbage[..16].fill(0xAA);
-    for (what, bytes, why) in [
-        ("text", b"Dear diary".to_vec(), "it is no SQLite database"),
-        ("garbage", garbage, "it is no SQLite database"),
-        ("cut", cut, "it is cut off in its first bytes"),
-    ] {
+    let foreign = |place: String| StoreError::Foreign { place, why: "it is no SQLite database".into() };
+    let damaged = |place: String| {
+        let why = "it is cut off in its first bytes".into();
+        StoreError::Damaged { place, why, intact: 0 }
+    };
+    let cases: [(&str, Vec<u8>, &dyn Fn(String) -> StoreError); 3] =
+        [("text", b"Dear diary".to_vec(), &foreign), ("garbage", garbage, &foreign), ("cut", cut, &damaged)];
+    for (what, bytes, wanted) in cases {
         let (dir, place) = place();
         fs::write(&place, bytes).unwrap();
         let before = contents(dir.path());
         let refused = Sqlite::open(&place).unwrap_err();
-        let wanted = StoreError::Damaged { place: place.display().to_string(), why: why.into(), intact: 0 };
-        assert_eq!(refused, wanted, "{what}");
+        assert_eq!(refused, wanted(place.display().to_string()), "{what}");
         assert_eq!(contents(dir.path()), before, "{what}");
     }
 }
