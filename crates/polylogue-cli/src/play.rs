@@ -4,10 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use polylogue::{AnyStore, Chat, Halt, Log, LogId, Name, Path, Question, Status, Store, Watch};
+use polylogue::{
+    AnyStore, Body, Chat, Ending as Kind, Halt, Log, LogId, Path, Question, Status, Store, Watch,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::screen::{Ending, Flow, Screen, Settings, Size};
+use crate::screen::text::neutral;
+use crate::screen::{Ending, Flow, Output, Screen, Settings, Size};
 use crate::trouble::{Exit, Trouble};
 
 /// How often a screen is told that time passes.
@@ -30,20 +33,20 @@ impl Play<'_> {
     pub(crate) async fn run(mut self) -> Result<Exit, Trouble> {
         let begun = Instant::now();
         let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.watch().await);
-        let mut view = View { screen: self.screen(begun), watch, store, id };
+        let mut view = View { screen: self.screen(begun), watch, store, id, broken: None };
         self.log.events().await.iter().for_each(|event| view.screen.recall(event));
         let mut signals = Signals::new()?;
         let status = loop {
             let status = self.step(&mut view, &mut signals).await;
             let Ok(Status::Waiting(questions)) = &status else { break status };
-            let Some((at, question)) = questions.first() else { break status };
+            let Some((at, question)) = questions.first().filter(|_| !signals.stopped()) else { break status };
             let _ = view.screen.rest();
             match self.answered(at, question, &mut signals).await? {
                 Answered::Yes => {}
                 Answered::No => break status,
             }
         };
-        self.finish(view.screen, status, begun.elapsed()).await
+        self.finish(view, status, begun.elapsed()).await
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
@@ -66,7 +69,7 @@ impl Play<'_> {
         let status = loop {
             tokio::select! {
                 biased;
-                () = signals.stop(&halt) => {}
+                () = signals.next() => signals.obey(&halt, &mut view.screen),
                 Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
                 status = &mut run => break status,
                 _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
@@ -89,7 +92,10 @@ impl Play<'_> {
         let text = match self.answer.take() {
             Some(text) => Some(text),
             None if io::stdin().is_terminal() && io::stderr().is_terminal() => {
-                ask(&question.who, signals).await?
+                if !self.is_seen() {
+                    tell(&question.text);
+                }
+                ask(question, signals).await?
             }
             None => None,
         };
@@ -98,9 +104,14 @@ impl Play<'_> {
         Ok(Answered::Yes)
     }
 
+    /// Whether the person at the terminal sees what happens.
+    fn is_seen(&self) -> bool {
+        self.settings.output == Output::Talk && io::stdout().is_terminal()
+    }
+
     async fn finish(
         self,
-        mut screen: Screen<io::Stdout>,
+        mut view: View,
         status: polylogue::Result<Status>,
         elapsed: Duration,
     ) -> Result<Exit, Trouble> {
@@ -109,15 +120,24 @@ impl Play<'_> {
             Ok(Status::Closed { reason, .. }) => Ending::why(reason),
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
-            Err(error) => format!("failed: {error}"),
+            Err(_) => "failed: it can be resumed".into(),
         };
-        // Whoever stopped reading has no use for an error about it.
-        let _ = screen.end(&Ending { status: told, spent, turns, elapsed, id });
+        let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if reason.ending() == Kind::Done);
+        view.hear(
+            |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on }),
+            &self.log.halt(),
+        );
+        let is_told = self.is_seen()
+            && self.log.events().await.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
         // What was appended is kept, whatever the store says now.
         let released = self.log.release().await;
+        if status.is_err() && is_told {
+            return Ok(Exit::Failed);
+        }
         let exit = Exit::from(&status?);
         released?;
-        Ok(exit)
+        view.broken
+            .map_or(Ok(exit), |why| Err(Trouble::failed(format!("the output cannot be written: {why}"))))
     }
 }
 
@@ -137,6 +157,8 @@ struct View {
     watch: Watch,
     store: AnyStore,
     id: LogId,
+    /// Why the output cannot be written.
+    broken: Option<io::Error>,
 }
 
 impl View {
@@ -150,7 +172,10 @@ impl View {
 
     /// When nobody reads any more, or the output cannot be written, the run ends with its step.
     fn hear(&mut self, show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>, halt: &Halt) -> Flow {
-        let flow = show(&mut self.screen).unwrap_or(Flow::Gone);
+        let flow = show(&mut self.screen).unwrap_or_else(|error| {
+            self.broken.get_or_insert(error);
+            Flow::Gone
+        });
         if flow == Flow::Gone {
             halt.after_step();
         }
@@ -176,30 +201,49 @@ impl Signals {
         })
     }
 
-    /// Waits for an order and passes it on: the first Ctrl-C lets the step finish, the second stops at once.
-    async fn stop(&mut self, halt: &Halt) {
+    /// Waits for an order.
+    async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => self.orders += 1,
             _ = self.terminate.recv() => self.orders += 2,
         }
-        if self.orders == 1 {
-            halt.after_step();
-            tell("finishing this step; Ctrl-C again stops now");
-        } else {
-            halt.now();
+    }
+
+    /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once.
+    fn obey(&self, halt: &Halt, screen: &mut Screen<io::Stdout>) {
+        const FINISHING: &str = "finishing this step; Ctrl-C again stops now";
+        if self.orders > 1 {
+            return halt.now();
         }
+        halt.after_step();
+        if !screen.notice(FINISHING).unwrap_or(false) {
+            tell(FINISHING);
+        }
+    }
+
+    const fn stopped(&self) -> bool {
+        self.orders > 0
     }
 }
 
 /// A line for the person, beside the output.
 pub(crate) fn tell(text: &str) {
     // If there is nobody to tell, there is nothing to do about it.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", neutral(text));
 }
 
-/// Reads a line from the person; `None` when the input ends or they want to stop.
-async fn ask(who: &Name, signals: &mut Signals) -> Result<Option<String>, Trouble> {
-    let _ = write!(io::stderr(), "{who}> ").and_then(|()| io::stderr().flush());
+/// Reads a line from the person who is asked; `None` when the input ends or they want to stop.
+async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String>, Trouble> {
+    let _ = write!(io::stderr(), "{}> ", question.who).and_then(|()| io::stderr().flush());
+    let line = read_line(signals).await;
+    if !matches!(line, Ok(Some(_))) {
+        // What follows begins a line.
+        tell("");
+    }
+    line
+}
+
+async fn read_line(signals: &mut Signals) -> Result<Option<String>, Trouble> {
     let line = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
@@ -210,7 +254,6 @@ async fn ask(who: &Name, signals: &mut Signals) -> Result<Option<String>, Troubl
             Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
             Err(_) => Err(Trouble::failed("the answer cannot be read")),
         },
-        _ = signals.interrupt.recv() => Ok(None),
-        _ = signals.terminate.recv() => Ok(None),
+        () = signals.next() => Ok(None),
     }
 }

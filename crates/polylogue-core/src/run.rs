@@ -194,7 +194,7 @@ impl StepEnd {
             Ok(_) if held => {}
             Ok(act) => self.bodies.extend(body_of(act, cue)),
             Err(error) => {
-                if !failed_within && is_failure(&error) {
+                if !failed_within && error.is_told() {
                     self.bodies.push(Body::Failed { who: cue.who.clone(), error: Failure::from(&error) });
                 }
                 self.error.get_or_insert(error);
@@ -206,11 +206,6 @@ impl StepEnd {
 /// Whether somebody gets to speak to others.
 fn begins_turn(bodies: &[Body]) -> bool {
     bodies.iter().any(|body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| !cue.to.is_aside())))
-}
-
-/// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.
-const fn is_failure(error: &Error) -> bool {
-    !matches!(error, Error::Halted | Error::Limit(_) | Error::Store(_))
 }
 
 fn body_of(act: Act, cue: &Cue) -> Option<Body> {
