@@ -115,6 +115,7 @@ impl Play<'_> {
         status: polylogue::Result<Status>,
         elapsed: Duration,
     ) -> Result<Exit, Trouble> {
+        let is_told = self.log.events().await.last().is_some_and(|last| matches!(last.body, Body::Failed { .. }));
         let (spent, turns, id) = (self.log.spent().await, self.log.turns().await, self.log.id().clone());
         let told = match &status {
             Ok(Status::Closed { reason, .. }) => Ending::why(reason),

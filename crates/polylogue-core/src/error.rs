@@ -83,13 +83,6 @@ impl Error {
         }
     }
 
-    /// Whether the log tells of it, as a turn that failed. Orders to stop, limits, and logs that cannot be written are told
-    /// otherwise.
-    #[must_use]
-    pub const fn is_told(&self) -> bool {
-        !matches!(self, Self::Halted | Self::Limit(_) | Self::Store(_))
-    }
-
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

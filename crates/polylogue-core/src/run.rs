@@ -194,13 +194,18 @@ impl StepEnd {
             Ok(_) if held => {}
             Ok(act) => self.bodies.extend(body_of(act, cue)),
             Err(error) => {
-                if !failed_within && error.is_told() {
+                if !failed_within && is_failure(&error) {
                     self.bodies.push(Body::Failed { who: cue.who.clone(), error: Failure::from(&error) });
                 }
                 self.error.get_or_insert(error);
             }
         }
     }
+}
+
+/// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.
+const fn is_failure(error: &Error) -> bool {
+    !matches!(error, Error::Halted | Error::Limit(_) | Error::Store(_))
 }
 
 /// Whether somebody gets to speak to others.
