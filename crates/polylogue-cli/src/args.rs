@@ -96,7 +96,7 @@ pub(crate) struct Resume {
 }
 
 /// Which models speak.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
     /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
@@ -105,6 +105,10 @@ pub(crate) struct Models {
     /// Let the agents speak by the team's script
     #[arg(long)]
     pub(crate) offline: bool,
+
+    /// How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
 
     /// Record every model call to a new file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]

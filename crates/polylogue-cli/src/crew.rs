@@ -1,12 +1,14 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
 use std::path::Path;
+use std::time::Duration;
 
 use polylogue::{AnyModel, Error, Model as _, ModelError, ModelErrorKind, Price};
-use polylogue_models::{Cassette, Env, Models, Recorder, Recording};
+use polylogue_models::{Cassette, Env, Models, Provider, Recorder, Recording, Script, ScriptStep, Timeouts};
 use polylogue_team::Team;
 
 use crate::args;
+use crate::probe::{listens, shown};
 use crate::trouble::Trouble;
 
 /// Gives models by name.
@@ -17,8 +19,23 @@ pub(crate) struct Crew {
     budget: bool,
 }
 
+/// How the models are to be used.
+pub(crate) struct Manner<'a> {
+    /// What the command line says of them.
+    pub(crate) wish: &'a args::Models,
+    /// Whether replies are asked for in pieces.
+    pub(crate) stream: bool,
+    /// Whether there is a limit on the cost.
+    pub(crate) budget: bool,
+    /// Whether somebody watches the replies being written.
+    pub(crate) watched: bool,
+    /// Whether the conversation has begun before.
+    pub(crate) resumed: bool,
+}
+
 enum Source {
-    Script(AnyModel),
+    /// With the reason why no real model speaks, unless that was asked for.
+    Script(AnyModel, Option<String>),
     Live(Models),
     Recording(Recording),
 }
@@ -31,40 +48,43 @@ impl Crew {
     /// its script.
     ///
     /// Changes `team` so that every agent has a model.
-    pub(crate) fn choose(
-        team: &mut Team,
-        wish: &args::Models,
-        stream: bool,
-        budget: bool,
-        resumed: bool,
-    ) -> Result<Self, Trouble> {
+    pub(crate) async fn choose(team: &mut Team, manner: &Manner<'_>) -> Result<Self, Trouble> {
+        let wish = manner.wish;
         if let Some(model) = &wish.model {
             team.use_model(model);
         }
         let source = match (&wish.replay, wish.offline) {
             (Some(file), _) => replayed(team, file)?,
-            (None, true) => scripted(team)?,
-            (None, false) => live_or_scripted(team, wish.model.is_some(), stream)?,
+            (None, true) => scripted(team, manner, None)?,
+            (None, false) => live_or_scripted(team, manner).await?,
         };
         // A run that goes on goes on being recorded in the same file.
         let record = wish
             .record
             .as_ref()
-            .map(|file| if resumed { Cassette::append(file) } else { Cassette::create(file) });
+            .map(|file| if manner.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
-        Ok(Self { source, record, prices, budget })
+        Ok(Self { source, record, prices, budget: manner.budget })
     }
 
     /// Whether the team's script speaks.
     pub(crate) const fn is_scripted(&self) -> bool {
-        matches!(self.source, Source::Script(_))
+        matches!(self.source, Source::Script(..))
+    }
+
+    /// Why the team's script speaks, unless that was asked for.
+    pub(crate) fn why_scripted(&self) -> Option<&str> {
+        match &self.source {
+            Source::Script(_, why) => why.as_deref(),
+            _ => None,
+        }
     }
 
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
         let model = match &self.source {
-            Source::Script(script) => script.clone(),
+            Source::Script(script, _) => script.clone(),
             Source::Recording(recording) => AnyModel::new(recording.model(name)),
             Source::Live(models) => AnyModel::new(self.priced(models.model(name)?)?),
         };
@@ -94,14 +114,23 @@ impl Crew {
     }
 }
 
-fn scripted(team: &mut Team) -> Result<Source, Trouble> {
+fn scripted(team: &mut Team, manner: &Manner<'_>, why: Option<String>) -> Result<Source, Trouble> {
     if team.script.is_empty() {
         return Err(no_model(team));
     }
-    let script = team.script.clone().paced(team.script_pace.unwrap_or(0.0));
+    let script = match manner.watched {
+        true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
+        false => at_once(&team.script),
+    };
     let model = AnyModel::new(script.model(team.name.as_str()));
     team.use_model(SCRIPT);
-    Ok(Source::Script(model))
+    Ok(Source::Script(model, why))
+}
+
+/// The script without its pauses, which are for those who watch.
+fn at_once(script: &Script) -> Script {
+    let step = |step: &ScriptStep| ScriptStep { delay_ms: 0, pace: Some(0.0), ..step.clone() };
+    script.steps().iter().map(step).collect()
 }
 
 fn replayed(team: &mut Team, file: &Path) -> Result<Source, Trouble> {
@@ -114,24 +143,32 @@ fn replayed(team: &mut Team, file: &Path) -> Result<Source, Trouble> {
     Ok(Source::Recording(recording))
 }
 
-fn live_or_scripted(team: &mut Team, named: bool, stream: bool) -> Result<Source, Trouble> {
-    let env = Env::with_file(Path::new(".env"))?;
-    let models = Models::new(env);
-    let reachable = team.models().iter().try_for_each(|model| reachable(&models, model, stream));
-    let unreachable = match (reachable, team.models().is_empty()) {
-        (Ok(()), false) => return Ok(Source::Live(models)),
-        (Ok(()), true) => None,
-        (Err(error), _) => Some(error),
-    };
-    match unreachable {
-        Some(error) if named || team.script.is_empty() => Err(error.into()),
-        None if team.script.is_empty() => Err(no_model(team)),
-        _ => scripted(team),
+async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source, Trouble> {
+    let models = Models::new(Env::with_file(Path::new(".env"))?);
+    // A script stands in for models that the team names, not for one that was asked for.
+    let may_play = manner.wish.model.is_none() && !team.script.is_empty();
+    if team.models().is_empty() {
+        return scripted(team, manner, Some("no model is named".into()));
+    }
+    let mut why = None;
+    for name in team.models() {
+        match reachable(&models, name, manner) {
+            Err(error) if !may_play => return Err(error.into()),
+            Err(error) => why = why.or(Some(error.message)),
+            Ok(Some(server)) if may_play && !listens(&server).await => {
+                why = why.or(Some(format!("nothing answers at {}", shown(&server))));
+            }
+            Ok(_) => {}
+        }
+    }
+    match why {
+        None => Ok(Source::Live(models)),
+        why => scripted(team, manner, why),
     }
 }
 
-/// Whether the model has a provider, and its provider what it needs.
-fn reachable(models: &Models, name: &str, stream: bool) -> Result<(), ModelError> {
+/// Whether the model has a provider, and its provider what it needs. Gives the address of a server of one's own.
+fn reachable(models: &Models, name: &str, manner: &Manner<'_>) -> Result<Option<String>, ModelError> {
     let provider = name.split([':', '/']).next().unwrap_or_default();
     let mut config = models.config(provider)?;
     if config.needs_key && config.key.is_none() {
@@ -142,11 +179,19 @@ fn reachable(models: &Models, name: &str, stream: bool) -> Result<(), ModelError
             config.key_variables.join("` or `")
         )));
     }
-    if !stream {
-        config.stream = false;
-        models.define(config)?;
+    config.stream = manner.stream;
+    if let Some(seconds) = manner.wish.timeout {
+        let limit = Duration::from_secs(seconds);
+        config.timeouts = Timeouts {
+            connect: limit.min(config.timeouts.connect),
+            first_token: limit,
+            idle: limit,
+            total: limit,
+        };
     }
-    models.model(name).map(drop)
+    let own = Provider::find(provider).is_some_and(Provider::is_local).then(|| config.base_url.clone());
+    models.define(config)?;
+    models.model(name).map(|_| own)
 }
 
 fn no_model(team: &Team) -> Trouble {
@@ -154,4 +199,5 @@ fn no_model(team: &Team) -> Trouble {
 }
 
 /// How to use a real model.
-pub(crate) const MODEL_HINT: &str = "`--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";
+pub(crate) const MODEL_HINT: &str =
+    "`--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running";

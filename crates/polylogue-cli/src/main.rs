@@ -5,6 +5,7 @@ mod commands;
 mod crew;
 mod place;
 mod play;
+mod probe;
 mod screen;
 mod trouble;
 

@@ -9,8 +9,8 @@ use polylogue::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::screen::text::neutral;
-use crate::screen::{Ending, Flow, Output, Screen, Settings, Size};
+use crate::screen::text::{Line, neutral, wrap};
+use crate::screen::{Ending, Flow, Output, Screen, Settings, Size, Style};
 use crate::trouble::{Exit, Trouble};
 
 /// How often a screen is told that time passes.
@@ -115,7 +115,6 @@ impl Play<'_> {
         status: polylogue::Result<Status>,
         elapsed: Duration,
     ) -> Result<Exit, Trouble> {
-        let is_told = self.log.events().await.last().is_some_and(|last| matches!(last.body, Body::Failed { .. }));
         let (spent, turns, id) = (self.log.spent().await, self.log.turns().await, self.log.id().clone());
         let told = match &status {
             Ok(Status::Closed { reason, .. }) => Ending::why(reason),
@@ -231,6 +230,15 @@ impl Signals {
 pub(crate) fn tell(text: &str) {
     // If there is nobody to tell, there is nothing to do about it.
     let _ = writeln!(io::stderr(), "{}", neutral(text));
+}
+
+/// As [`tell`], in rows that fit the terminal.
+pub(crate) fn tell_wrapped(text: &str) {
+    if !io::stderr().is_terminal() {
+        return tell(text);
+    }
+    let line = Line::new(text, Style::PLAIN);
+    wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
 }
 
 /// Reads a line from the person who is asked; `None` when the input ends or they want to stop.

@@ -7,8 +7,8 @@ use polylogue::{AnyStore, Chat, Limits, Log, Meta, Money, StoreError, Timestamp}
 use polylogue_team::{Loaded, Overrides, Team, load};
 
 use super::Kept;
-use crate::crew::{Crew, MODEL_HINT};
-use crate::play::{Play, tell};
+use crate::crew::{Crew, MODEL_HINT, Manner};
+use crate::play::{Play, tell, tell_wrapped};
 use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -23,12 +23,14 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let Loaded { mut team, warnings } = load(&args.team, &overrides)?;
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
     let budget = has_budget(&team, &args.limits);
-    let crew = Crew::choose(&mut team, &args.models, !args.output.no_stream, budget, false)?;
+    let settings = settings(cli.color, args.output);
+    let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false)).await?;
     let chat = team.build(&|name| crew.model(name))?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
-    let settings = settings(cli.color, args.output);
-    introduce(&team, &crew, &chat, &limits, overrides.task.is_some(), settings.output);
+    if settings.output == Output::Talk {
+        introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
+    }
     let task = team.task.clone().unwrap_or_default();
     let log = create(store.clone(), &Kept { team, offline: crew.is_scripted() }).await?.limits(limits);
     Play { chat: &chat, log, store, settings, task, answer: None }.run().await
@@ -52,20 +54,21 @@ async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble> {
 }
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
-fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: bool, output: Output) {
-    if output != Output::Talk {
-        return;
-    }
+fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: bool) {
     if crew.is_scripted() {
-        tell(
-            "This is a demonstration: the agents speak by a script that ships with the team, without any model.",
-        );
+        let why = crew.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
+        tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
         if own_task {
-            tell("The script does not know your task; the replies are those to the task it was written for.");
+            tell_wrapped("The script does not know your task: it replies to the one it was written for.");
         }
-        tell(&format!("Use a real model with {MODEL_HINT}."));
+        tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
     }
-    tell(&format!("{}: at most {}", team.name, bounds(chat, limits)));
+    let cost = match limits.cost {
+        _ if crew.is_scripted() => String::new(),
+        Some(cost) => format!(", {cost}"),
+        None => "; no limit on cost (`--max-cost`)".into(),
+    };
+    tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(chat, limits)));
 }
 
 fn bounds(chat: &Chat, limits: &Limits) -> String {
@@ -75,9 +78,18 @@ fn bounds(chat: &Chat, limits: &Limits) -> String {
     }];
     bounds.push(format!("{} model calls", limits.calls));
     bounds.extend(limits.tokens.map(|tokens| format!("{tokens} tokens")));
-    bounds
-        .push(limits.cost.map_or_else(|| "no limit on cost (`--max-cost`)".into(), |cost| cost.to_string()));
     bounds.join(", ")
+}
+
+/// How models are used: for whom, and under which limits.
+pub(super) fn manner<'a>(
+    wish: &'a args::Models,
+    settings: &Settings,
+    budget: bool,
+    resumed: bool,
+) -> Manner<'a> {
+    let watched = settings.output == Output::Talk && settings.looks.live;
+    Manner { wish, stream: settings.stream, budget, watched, resumed }
 }
 
 /// The team's limits, with those of the command line over them.

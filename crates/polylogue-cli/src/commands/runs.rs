@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::write;
 use crate::screen::Ending;
+use crate::screen::text::neutral;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -26,7 +27,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
 fn line(listing: &Listing, now_ms: u64) -> String {
     let Listing { id, meta, events, .. } = listing;
     let age = age(now_ms.saturating_sub(meta.created.0) / 1000);
-    format!("{id:<8} {age:>5} ago  {:<24} {events:>6} events  {}\n", meta.title, state(listing))
+    let line = format!("{id:<8} {age:>5} ago  {:<24} {events:>6} events  {}", meta.title, state(listing));
+    format!("{}\n", neutral(&line))
 }
 
 fn as_json(listing: &Listing) -> String {

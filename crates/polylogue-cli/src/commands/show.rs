@@ -13,7 +13,7 @@ use serde_json::json;
 use super::run::wish;
 use super::{Kept, write};
 use crate::play::tell;
-use crate::screen::{Looks, Size, document};
+use crate::screen::{Looks, Size, document, json};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -28,17 +28,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
             received(&team, &events, agent, args, looks)?
         }
         None if args.json => {
-            events.iter().map(json_line).collect::<Result<String, _>>().map_err(unwritable)?
+            events.iter().map(json::line).collect::<Result<String, _>>().map_err(unwritable)?
         }
         None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events),
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns())),
     };
     write(&text)?;
     damage.map_or(Ok(Exit::Done), |damage| Err(damage.into()))
-}
-
-fn json_line(event: &Event) -> serde_json::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string(event)?))
 }
 
 fn unwritable(error: serde_json::Error) -> Trouble {
@@ -78,7 +74,7 @@ fn received(
             "model": sample.model, "system": system, "entries": view.entries(), "tools": tools,
             "params": assistant.sampling(), "digest": sample.request,
         });
-        return Ok(format!("{request}\n"));
+        return json::line(&request).map_err(unwritable);
     }
     Ok(document::received(system.as_deref(), view.entries(), looks.colour))
 }

@@ -91,6 +91,16 @@ pub(super) fn seconds(time: Duration) -> String {
     }
 }
 
+/// Whether a reply asks for tools, so that its text is not yet what is said.
+pub(crate) fn calls_tools(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Call(_)))
+}
+
+/// A `data:` URL holds the whole file: its beginning says enough.
+pub(crate) fn short(url: &str) -> String {
+    if url.starts_with("data:") { url.chars().take(30).chain("..".chars()).collect() } else { url.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};

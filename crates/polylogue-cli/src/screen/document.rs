@@ -2,11 +2,12 @@
 
 use polylogue_core::{Audience, Body, Entry, Event, Message, Name, Outcome, Part, Path, plain};
 
-use super::call;
+use super::call::{self, calls_tools, short};
 use super::markdown::Markdown;
 use super::plain::written;
+use super::room;
 use super::style::Style;
-use super::teller::{Format, Teller, calls_tools, short};
+use super::teller::{Format, Teller};
 use super::text::{Line, neutral};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
@@ -80,7 +81,8 @@ impl File {
         match &event.body {
             Body::Opened(opening) => {
                 let names: Vec<&str> = opening.with.iter().map(Name::as_str).collect();
-                let begins = if at.is_root() { "With".into() } else { format!("{at} begins, with") };
+                let begins =
+                    if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
                 self.note(&format!("{begins} {}", names.join(", ")));
                 if opening.messages.is_empty() && !opening.task.trim().is_empty() {
                     self.body(&opening.task);
@@ -193,7 +195,7 @@ impl File {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
         if !at.is_root() {
-            return self.note(&format!("{at} ends: {reason}"));
+            return self.note(&format!("{} ends: {reason}", room::called(at)));
         }
         if !summary.trim().is_empty() {
             self.block("## Summary");
@@ -205,7 +207,7 @@ impl File {
 
 /// In which chat, if it is not the outermost.
 fn place(at: &Path) -> String {
-    if at.is_root() { String::new() } else { format!(" · {at}") }
+    if at.is_root() { String::new() } else { format!(" · {}", room::called(at)) }
 }
 
 fn one_line(text: &str) -> String {

@@ -20,6 +20,8 @@ pub(crate) struct Ending {
     pub(crate) elapsed: Duration,
     /// Its id.
     pub(crate) id: LogId,
+    /// Whether there is anything to go on with.
+    pub(crate) goes_on: bool,
 }
 
 impl Ending {
@@ -42,7 +44,11 @@ impl Ending {
         let [show, resume] = ["show", "resume"].map(|command| format!("`polylogue {command} {}`", self.id));
         let both = format!("{show} / {resume}");
         let fits = width.is_none_or(|width| both.len() <= width);
-        let hints = if fits { vec![both] } else { vec![show, resume] };
+        let hints = match self.goes_on {
+            false => vec![show],
+            true if fits => vec![both],
+            true => vec![show, resume],
+        };
         let hints = hints.iter().map(|hint| Line::new(hint, Style::DIM));
         let lines: Vec<Line> = std::iter::once(line).chain(hints).collect();
         match width {
@@ -107,8 +113,8 @@ mod tests {
 
     fn check(status: &str, spent: Spent, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
-        let ending =
-            Ending { status: status.into(), spent, turns, elapsed, id: LogId::new("3k7v9x").unwrap() };
+        let (id, goes_on) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
+        let ending = Ending { status: status.into(), spent, turns, elapsed, id, goes_on };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -127,7 +133,7 @@ mod tests {
             41,
             &expect![[r#"
             done: Stock_Trader said `<CAMEL_TASK_DONE>` · 12 turns · 3,480 tokens · $0.0021 · 41 s
-            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+            `polylogue show 3k7v9x`"#]],
         );
     }
 

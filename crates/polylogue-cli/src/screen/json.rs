@@ -1,15 +1,15 @@
 //! Events as JSON, one a line, for programs.
 
-use polylogue_core::Event;
+use serde::Serialize;
 
-/// `event` as one line of JSON, with its end. Reads back as the same event.
+/// `value`, such as an event, as one line of JSON, with its end. Reads back as the same.
 ///
 /// JSON escapes most control characters by itself, but not DEL and the C1 controls, which some terminals obey.
 ///
 /// # Errors
-/// When the event holds what JSON cannot.
-pub(crate) fn line(event: &Event) -> serde_json::Result<String> {
-    let text = serde_json::to_string(event)?;
+/// When it holds what JSON cannot.
+pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(value)?;
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         match c {
@@ -24,7 +24,7 @@ pub(crate) fn line(event: &Event) -> serde_json::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Body, Message, Name, Path, Timestamp};
+    use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
 
     use super::*;
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use polylogue_core::{Body, Event, Message, Name, Path, Piece, Sample};
 
+use super::call::calls_tools;
 use super::draft::Draft;
 use super::end::Ending;
 use super::region::{Region, Size};
 use super::style::Style;
-use super::teller::{Format, Key, Teller, calls_tools};
+use super::teller::{Format, Key, Teller};
 use super::text::Line;
 use super::turns::{Turn, Turns};
 
@@ -42,6 +43,8 @@ pub(crate) struct Live {
     above: Vec<Line>,
     /// Lines that have to wait, because a reply that began above them is not finished.
     held: Vec<Line>,
+    /// Told below everything else, until the run ends.
+    notice: Option<Line>,
     columns: usize,
     drawn: Duration,
 }
@@ -60,6 +63,7 @@ impl Live {
             draft: None,
             above: Vec::new(),
             held: Vec::new(),
+            notice: None,
             columns: now.columns,
             drawn: Duration::ZERO,
         }
@@ -283,6 +287,7 @@ impl Live {
         if !status.is_empty() && size.rows > 6 && (self.teller.has_begun() || shown.is_some()) {
             status.insert(0, Line::default());
         }
+        status.extend(self.notice.clone());
         let room = most - status.len().min(most - 1);
         let mut lines = match &mut self.draft {
             Some(draft) => draft.lines(room, size.columns, &mut self.teller, &mut self.above),
@@ -294,6 +299,14 @@ impl Live {
         self.region.draw(&above, lines, size.columns, &mut out);
         self.drawn = now;
         out
+    }
+
+    /// Tells the person something that came of what they typed, whose echo stands somewhere in our rows.
+    pub(crate) fn notice(&mut self, text: &str) -> String {
+        let width = (self.size)().text_columns();
+        self.notice = Some(Line::new(text, Style::DIM).fit(width));
+        self.region.spoil();
+        self.frame()
     }
 
     fn resize(&mut self) -> Size {
@@ -338,6 +351,7 @@ impl Live {
             self.teller.interrupted();
         }
         self.turns.end_all();
+        self.notice = None;
     }
 }
 

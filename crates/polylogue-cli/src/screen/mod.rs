@@ -6,7 +6,7 @@
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
 //! - [`plain`], [`json`], [`document`] (`show`), [`end`] (the closing lines)
-//! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line
+//! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
@@ -20,20 +20,21 @@ mod call;
 pub(crate) mod document;
 mod draft;
 mod end;
-mod json;
+pub(crate) mod json;
 mod live;
 mod markdown;
 mod plain;
 mod region;
+mod room;
 mod style;
 mod teller;
-mod text;
+pub(crate) mod text;
 mod turns;
 
 pub(crate) use end::Ending;
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
-pub(crate) use style::{ColourWish, Looks};
+pub(crate) use style::{ColourWish, Looks, Style};
 
 use live::Live;
 use plain::Plain;
@@ -173,6 +174,18 @@ impl<W: Write> Screen<W> {
             }
         };
         self.write(&text)
+    }
+
+    /// Tells the person something until the run ends. `false` if nothing here changes in place: then it is the caller's
+    /// to tell.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn notice(&mut self, text: &str) -> io::Result<bool> {
+        let Kind::Live(live) = &mut self.kind else { return Ok(false) };
+        let text = live.notice(text);
+        self.write(&text)?;
+        Ok(true)
     }
 
     /// Shows that time passes. To be called about ten times a second.

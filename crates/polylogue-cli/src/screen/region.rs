@@ -36,6 +36,8 @@ impl Size {
 #[derive(Debug, Default)]
 pub(crate) struct Region {
     shown: Vec<Line>,
+    /// Somebody else has written into the rows.
+    spoilt: bool,
 }
 
 impl Region {
@@ -48,7 +50,8 @@ impl Region {
             None => above.get(index),
             Some(index) => lines.get(index),
         };
-        let same = (0..self.shown.len()).take_while(|index| self.shown.get(*index) == wanted(*index)).count();
+        let sound = if std::mem::take(&mut self.spoilt) { 0 } else { self.shown.len() };
+        let same = (0..sound).take_while(|index| self.shown.get(*index) == wanted(*index)).count();
         if same == total && same == self.shown.len() && !lines.is_empty() {
             self.shown = lines;
             return;
@@ -66,6 +69,11 @@ impl Region {
             out.push_str("\r\n");
         }
         self.shown = lines;
+    }
+
+    /// The terminal has echoed what was typed into the rows: the next frame writes all of them anew.
+    pub(crate) fn spoil(&mut self) {
+        self.spoilt = true;
     }
 
     /// Puts the cursor where line `index` begins, with nothing after it.
@@ -119,6 +127,11 @@ mod tests {
         assert_eq!(frame(&[], &["a", "b"]), "a\r\nb");
         assert_eq!(frame(&[], &["a"]), "\r\x1b[1A\x1b[Ja");
         assert_eq!(frame(&[], &[]), "\r\x1b[J");
+        assert_eq!(frame(&[], &["a", "b"]), "a\r\nb");
+        region.spoil();
+        let mut out = String::new();
+        region.draw(&[], lines(&["a", "b"]), 20, &mut out);
+        assert_eq!(out, "\r\x1b[1A\x1b[Ja\r\nb");
     }
 
     #[test]

@@ -11,8 +11,9 @@ use polylogue_core::{
     Timestamp, plain,
 };
 
-use super::call;
+use super::call::{self, calls_tools, short};
 use super::markdown::Markdown;
+use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, wrap};
 
@@ -58,6 +59,8 @@ pub(crate) struct Teller {
     last: Last,
     depth: usize,
     last_said: String,
+    /// A private text that the next event may make superfluous: its chat, its label and itself.
+    waiting: Option<(Path, String, String)>,
     out: Vec<Line>,
 }
 
@@ -77,6 +80,7 @@ impl Teller {
             last: Last::Nothing,
             depth: 0,
             last_said: String::new(),
+            waiting: None,
             out: Vec::new(),
         }
     }
@@ -84,6 +88,7 @@ impl Teller {
     /// The lines that tell of `event`.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
         let at = &event.at;
+        self.release(Some(&event.body));
         match &event.body {
             Body::Opened(opening) => self.opened(at, opening),
             Body::Cued { cues } => cues.iter().for_each(|cue| self.cued(at, cue)),
@@ -102,7 +107,9 @@ impl Teller {
             Body::Passed { who } => self.turn_note(at, who, "passes"),
             Body::Left { who, why } => self.turn_note(at, who, &format!("leaves: {}", folded(why))),
             Body::Asked(question) => self.asked(at, question),
-            Body::Answered { to, text } => self.private(at, &format!("answer for {to}: "), text),
+            Body::Answered { to, text } => {
+                self.waiting = Some((at.clone(), format!("answer for {to}: "), text.to_string()));
+            }
             Body::Failed { who, error } => self.failed(at, who, error),
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
             Body::Reopened => self.note(at, "the conversation goes on", Style::DIM),
@@ -111,8 +118,9 @@ impl Teller {
         std::mem::take(&mut self.out)
     }
 
-    /// The calls that have no result, when the run is over.
+    /// What is left to tell when the run is over: the calls that have no result, too.
     pub(crate) fn unfinished(&mut self) -> Vec<Line> {
+        self.release(None);
         let mut calls: Vec<_> = self.calls.drain().collect();
         calls.sort_by_key(|(_, (_, time))| *time);
         for (((at, who), _), (wanted, _)) in calls {
@@ -136,7 +144,8 @@ impl Teller {
             self.palette.of(name);
         });
         self.rooms.insert(at.clone(), opening.with.clone());
-        let begins = if at.is_root() { "with".to_owned() } else { format!("{at} begins, with") };
+        let begins =
+            if at.is_root() { "with".to_owned() } else { format!("{} begins, with", room::called(at)) };
         self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
         let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
         if !opening.task.trim().is_empty() && !quoted {
@@ -163,7 +172,7 @@ impl Teller {
             self.address(&mut line, at, who, to);
         }
         if !at.is_root() {
-            line.push(&format!(" · {at}"), Style::DIM);
+            line.push(&format!(" · {}", room::called(at)), Style::DIM);
         }
         if self.format.width.is_none() {
             line.push(":", Style::PLAIN);
@@ -379,7 +388,7 @@ impl Teller {
         let key = (at.clone(), message.from.clone());
         let text = message.plain();
         if message.to.is_aside() && !self.format.whole {
-            self.private(at, &format!("{} (aside): ", message.from), &text);
+            self.waiting = Some((at.clone(), format!("{} (aside): ", message.from), text.into_owned()));
             return;
         }
         self.thoughts(&key, &message.parts);
@@ -393,6 +402,20 @@ impl Teller {
         }
         self.last_said = text.into_owned();
         self.interrupted();
+    }
+
+    /// Tells what waits, unless `next` tells it in full: a summary said aside, an answer that is then said.
+    fn release(&mut self, next: Option<&Body>) {
+        let Some((at, label, text)) = self.waiting.take() else { return };
+        let again = match next {
+            Some(Body::Closed { summary, .. }) => summary.trim() == text.trim(),
+            Some(Body::Said(message)) => message.plain().trim() == text.trim(),
+            Some(Body::Passed { .. }) => text.trim().is_empty(),
+            _ => false,
+        };
+        if !again {
+            self.private(&at, &label, &text);
+        }
     }
 
     /// The parts of a message that are no text.
@@ -442,7 +465,7 @@ impl Teller {
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);
-        let head = self.name(&question.who).with(" asks you:", Style::BOLD);
+        let head = self.name(&question.who).with(" is asked:", Style::BOLD);
         self.put(at, &[head]);
         let lines = self.prose(at, &question.text, Style::PLAIN);
         self.put(at, &lines);
@@ -460,7 +483,7 @@ impl Teller {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
         if !at.is_root() {
-            self.note(at, &format!("{at} ends: {}", folded(reason)), Style::DIM);
+            self.note(at, &format!("{} ends: {}", room::called(at), folded(reason)), Style::DIM);
             return;
         }
         if !summary.trim().is_empty() && summary.trim() != self.last_said.trim() {
@@ -473,14 +496,4 @@ impl Teller {
             self.note(at, &format!("ended: {}", folded(reason)), Style::DIM);
         }
     }
-}
-
-/// Whether a reply asks for tools, so that its text is not yet what is said.
-pub(crate) fn calls_tools(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Call(_)))
-}
-
-/// A `data:` URL holds the whole file: its beginning says enough.
-pub(crate) fn short(url: &str) -> String {
-    if url.starts_with("data:") { url.chars().take(30).chain("..".chars()).collect() } else { url.to_owned() }
 }

@@ -61,15 +61,15 @@ fn the_whole_conversation_as_plain_text() {
         ```py
         print(1)
 
-        /critic.1 begins, with judge
+        critic begins, with judge
 
-        B -> judge · /critic.1:
+        B -> judge · critic:
         Judge *it*_
 
-        judge · /critic.1:
+        judge · critic:
         Good␛[1m.
 
-        /critic.1 ends: Coder said `TERMINATE`
+        critic ends: Coder said `TERMINATE`
 
         A -> nobody (aside):
         nobody hears
@@ -114,15 +114,15 @@ fn the_whole_conversation_on_a_terminal() {
         ┌ py
         │ print(1)
 
-        ┊ /critic.1 begins, with judge
+        ┊ critic begins, with judge
         ┊
-        ┊ B → judge · /critic.1
+        ┊ B → judge · critic
         ┊ Judge it_
         ┊
-        ┊ judge · /critic.1
+        ┊ judge · critic
         ┊ Good␛[1m.
         ┊
-        ┊ /critic.1 ends: Coder said `TERMINATE`
+        ┊ critic ends: Coder said `TERMINATE`
 
         A → nobody (aside)
         nobody hears
@@ -172,17 +172,17 @@ fn the_conversation_as_a_markdown_file() {
         print(1)
         ```
 
-        */critic.1 begins, with judge*
+        *critic begins, with judge*
 
-        ### B · /critic.1
+        ### B · critic
 
         Judge *it*_
 
-        ### judge · /critic.1
+        ### judge · critic
 
         Good␛[1m.
 
-        */critic.1 ends: Coder said \`TERMINATE\`*
+        *critic ends: Coder said \`TERMINATE\`*
 
         ### A (aside)
 

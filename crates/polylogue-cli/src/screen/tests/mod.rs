@@ -70,6 +70,7 @@ pub(super) fn ending() -> Ending {
         turns: 2,
         elapsed: Duration::from_secs(41),
         id,
+        goes_on: true,
     }
 }
 

@@ -144,7 +144,7 @@ fn a_run_that_waits_leaves_the_terminal_to_others() {
     stage.root(Body::Asked(question));
     assert!(stage.sees().contains("A is thinking"));
     stage.screen.rest().unwrap();
-    assert!(stage.sees().ends_with("B asks you:\nShall I?\n"), "{}", stage.sees());
+    assert!(stage.sees().ends_with("B is asked:\nShall I?\n"), "{}", stage.sees());
     assert!(stage.written.text().ends_with("\x1b[J"), "the cursor stands at the beginning of a row");
 }
 
@@ -282,4 +282,24 @@ proptest! {
         let found: Vec<usize> = marks.iter().flat_map(|mark| written.match_indices(mark.as_str())).map(|(at, _)| at).collect();
         prop_assert_eq!(found.len(), marks.len(), "{}", written);
     }
+}
+
+#[test]
+fn what_was_typed_leaves_no_trace_in_what_changes_in_place() {
+    let mut stage = Stage::live(60, 20);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(cued("B"));
+    stage.text("B", "One two three");
+    stage.sees();
+    // The terminal echoes Ctrl-C.
+    stage.terminal.process(b"^C");
+    assert!(stage.screen.notice("finishing this step; Ctrl-C again stops now").unwrap());
+    let seen = stage.sees();
+    assert!(seen.ends_with("One two three\nfinishing this step; Ctrl-C again stops now\n"), "{seen}");
+    stage.text("B", " four.");
+    stage.root(said("B", "One two three four."));
+    stage.screen.end(&ending()).unwrap();
+    let seen = stage.sees();
+    assert!(seen.contains("\nOne two three four.\n\ndone: ") && !seen.contains("^C"), "{seen}");
+    assert!(!Stage::new(PLAIN, 60, 20).screen.notice("not in place").unwrap());
 }

@@ -222,9 +222,9 @@ fn chats_within_chats_are_set_apart() {
         writer → critics
         A text.
 
-        ┊ /critics.1 begins, with judge, jury
+        ┊ critics begins, with judge, jury
         ┊
-        ┊ writer → all · /critics.1
+        ┊ writer → all · critics
         ┊ A text.
 
         ┊ judge is thinking... 1.1s
@@ -246,20 +246,20 @@ fn chats_within_chats_are_set_apart() {
         writer → critics
         A text.
 
-        ┊ /critics.1 begins, with judge, jury
+        ┊ critics begins, with judge, jury
         ┊
-        ┊ writer → all · /critics.1
+        ┊ writer → all · critics
         ┊ A text.
         ┊
-        ┊ judge → jury · /critics.1
+        ┊ judge → jury · critics
         ┊ Too short.
         ┊
         ┊ • a
         ┊
-        ┊ jury → judge · /critics.1
+        ┊ jury → judge · critics
         ┊ ✗ vote() → no quorum
         ┊
-        ┊ /critics.1 ends: Coder said `TERMINATE`
+        ┊ critics ends: Coder said `TERMINATE`
 
         critics → writer
         Too short.
@@ -295,7 +295,7 @@ fn everything_else_that_happens() {
         A passes
         B is told: That was no JSON. (+1 line)
 
-        B asks you:
+        B is asked:
         May I run it?
 
         answer for B: yes
@@ -353,4 +353,38 @@ fn nobody_drives_the_terminal() {
         rest.starts_with('[') && matches!(&rest[end..=end], "m" | "A" | "J")
     });
     assert!(ours);
+}
+
+#[test]
+fn what_the_next_event_tells_is_told_once() {
+    let mut stage = Stage::new(PLAIN, 80, 30);
+    stage.root(opened(&["A", "B"], "user", "Go"));
+    stage.root(Body::Asked(Question { who: name("A"), text: "Your turn.".into() }));
+    stage.root(Body::Answered { to: name("A"), text: "Yes.".into() });
+    stage.root(said("A", "Yes."));
+    stage.root(Body::Answered { to: name("B"), text: "allow".into() });
+    stage.root(said("B", "It is done."));
+    stage.root(Body::Said(Message::text(name("judge"), "All agreed.").to(Audience::aside())));
+    stage.root(closed("All agreed."));
+    expect![[r#"
+        with A, B
+
+        user -> all:
+        Go
+
+        A is asked:
+        Your turn.
+
+        A -> B:
+        Yes.
+
+        answer for B: allow
+
+        B -> A:
+        It is done.
+
+        summary
+        All agreed.
+    "#]]
+    .assert_eq(&stage.written.text());
 }
