@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{Entry, Part, Request};
+use polylogue_core::{Entry, Request};
 use serde_json::Value;
 
 use super::json;
@@ -87,72 +87,34 @@ fn begin(request: &Request<'_>, model: &str, merge: bool) -> Kept {
     if let Some(system) = request.system.filter(|text| !text.trim().is_empty()) {
         message::system(&mut buffer, system);
     }
-    // Strict chat templates want somebody else to speak first.
-    if merge && matches!(request.entries.first(), Some(Entry::Assistant { .. })) {
-        separate(&mut buffer);
-        message::user(&mut buffer, &[Part::text("Begin.")]);
-    }
     let system = request.system.map(Into::into);
     let prefix = Prefix { model: model.into(), system, merge, entries: 0, length: buffer.len() };
     Kept { prefix, buffer }
 }
 
-/// Where the last group of entries begins: those after it may join its message, so it is not yet final.
+/// Where the last group of entries begins: what others say next may join its message, so it is not yet final.
 fn open_group(entries: &[Entry], merge: bool) -> usize {
-    let Some((last, before)) = entries.split_last().filter(|_| merge) else { return entries.len() };
-    let mut next = last;
-    let mut start = before.len();
-    if closes(last) {
-        return entries.len();
-    }
-    for entry in before.iter().rev() {
-        if !joins(entry, next) {
-            break;
-        }
-        start -= 1;
-        next = entry;
-    }
-    start
+    let others = |entry: &&Entry| merge && matches!(entry, Entry::User { .. });
+    entries.len() - entries.iter().rev().take_while(others).count()
 }
 
-/// Whether nothing can join the message of `entry` any more: results of tools, and words that end in calls.
-fn closes(entry: &Entry) -> bool {
-    match entry {
-        Entry::User { .. } => false,
-        Entry::Assistant { parts } => parts.iter().any(|part| matches!(part, Part::Call(_))),
-        Entry::Tool { .. } => true,
-    }
-}
-
-/// Whether `next` goes into the same message as `entry` before it.
+/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate.
+/// Everything else they want is true of every view.
 fn joins(entry: &Entry, next: &Entry) -> bool {
-    match (entry, next) {
-        (Entry::User { .. }, Entry::User { .. }) => true,
-        (Entry::Assistant { .. }, Entry::Assistant { .. }) => !closes(entry),
-        _ => false,
-    }
+    matches!((entry, next), (Entry::User { .. }, Entry::User { .. }))
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
 fn write_groups(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merge: bool) {
-    let (before, rest) = entries.split_at(range.start.min(entries.len()));
-    let mut previous = before.last();
-    let part = rest.get(..range.len()).unwrap_or(rest);
-    for group in part.chunk_by(|entry, next| merge && joins(entry, next)) {
-        let first = group.first();
-        // Strict chat templates want the agent to speak between a tool and somebody else.
-        if merge && matches!((previous, first), (Some(Entry::Tool { .. }), Some(Entry::User { .. }))) {
-            separate(out);
-            message::assistant(out, &[Part::text("...")]);
-        }
+    let entries = entries.get(range).unwrap_or_default();
+    for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
         separate(out);
-        match first {
+        match group.first() {
             Some(Entry::User { .. }) => message::user(out, group.iter().flat_map(Entry::parts)),
-            Some(Entry::Assistant { .. }) => message::assistant(out, group.iter().flat_map(Entry::parts)),
+            Some(Entry::Assistant { parts }) => message::assistant(out, parts),
             Some(Entry::Tool { id, outcome, .. }) => message::tool(out, id, outcome),
             None => {}
         }
-        previous = group.last();
     }
 }
 
