@@ -15,13 +15,16 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
     for stream in [true, false] {
         let server = Server::start(Behaviour::from(Playbook::echo())).await;
         let model = model(Config { stream, ..config(&server) });
-        let mut asked =
-            Asked::new([Entry::assistant("I begin."), Entry::user("Line 0"), Entry::user("Line 0 too")]);
+        let mut asked = Asked::new([
+            Entry::user("Begin."),
+            Entry::assistant("I begin."),
+            Entry::user("Line 0"),
+            Entry::user("Line 0 too"),
+        ]);
         for nth in 1..40_u64 {
             asked.nth = nth;
             let reply = ask(&model, &asked).await.0.unwrap();
             assert!(text(&reply).contains(&format!("Line {}", nth - 1)), "{reply:?}");
-            asked.entries.push(Entry::Assistant { parts: reply.parts });
             if nth % 5 == 0 {
                 let id = format!("call_weather_{nth}");
                 let call = Call { id: id.clone(), tool: "weather".into(), args: json!({"nth": nth}) };
@@ -32,6 +35,7 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
                     outcome: Outcome::done("sunny"),
                 });
             }
+            asked.entries.push(Entry::Assistant { parts: reply.parts });
             asked.entries.push(Entry::user(format!("Line {nth}")));
         }
         assert_eq!((server.violations(), server.count()), (Vec::<String>::new(), 39));
