@@ -195,11 +195,38 @@ impl Outcome {
         Self { status: OutcomeStatus::Unknown, parts: vec![Part::text(text)] }
     }
 
+    /// How many bytes of text and data an outcome has at most: about 16,000 tokens of a model's window.
+    pub const MAX_BYTES: usize = 64 * 1024;
+
+    /// The same outcome, cut to [`MAX_BYTES`](Self::MAX_BYTES); what was left out is said. Data too large is cut as text.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let mut left = Self::MAX_BYTES;
+        for part in &mut self.parts {
+            let text: Arc<str> = match part {
+                Part::Text(text) | Part::Thought(text) => Arc::clone(text),
+                Part::Data(value) => value.to_string().into(),
+                Part::Media(_) | Part::Call(_) => continue,
+            };
+            if text.len() > left {
+                *part = Part::text(cut(&text, left));
+            }
+            left = left.saturating_sub(text.len());
+        }
+        self
+    }
+
     /// Its text.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
+}
+
+/// The first `bytes` bytes of `text`, and how many were left out.
+fn cut(text: &str, bytes: usize) -> String {
+    let kept = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+    format!("{kept}\n({} more bytes are left out)", text.len() - kept.len())
 }
 
 /// Whether a tool call worked.
@@ -224,6 +251,24 @@ mod tests {
         assert_eq!(plain(&parts), "a\n\nb\n\nc");
         assert!(matches!(plain(&parts[..2]), Cow::Borrowed("a")));
         assert_eq!(plain(&[]), "");
+    }
+
+    #[test]
+    fn long_outcomes_are_cut_and_say_so() {
+        let long = "é".repeat(Outcome::MAX_BYTES);
+        let mut outcome = Outcome::done(long);
+        outcome.parts.push(Part::Data(serde_json::json!({"a": 1})));
+        let texts: Vec<_> =
+            outcome.bounded().parts.iter().map(|part| plain(std::slice::from_ref(part)).len()).collect();
+        assert_eq!(
+            texts,
+            [
+                Outcome::MAX_BYTES + "\n(65536 more bytes are left out)".len(),
+                "\n(7 more bytes are left out)".len()
+            ]
+        );
+        let short = Outcome::done("ok");
+        assert_eq!(short.clone().bounded(), short);
     }
 
     #[test]

@@ -324,8 +324,8 @@ async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: 
         ));
     }
     match AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind().await {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => Outcome::failed(error.0),
+        Ok(Ok(outcome)) => outcome.bounded(),
+        Ok(Err(error)) => Outcome::failed(error.0).bounded(),
         Err(_) => {
             Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
         }
