@@ -10,8 +10,8 @@ use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Cue, Error, Fault, Function, GetHistory, Human,
-    Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step, Tool,
-    ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
+    Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step, Store,
+    Tool, ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -481,6 +481,37 @@ async fn a_log_belongs_to_one_chat() {
     let other = Chat::named("c").with(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(once_each());
     let error = other.build().unwrap().resume(&mut log).await.unwrap_err().to_string();
     assert_eq!(error, "the log is not of `c`: it knows no `A`");
+}
+
+#[tokio::test]
+async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be() {
+    let said = || Body::Said(Message::text(name("A"), "hi"));
+    let opened = Body::Opened(polylogue::Opening {
+        with: vec![name("A"), name("B")],
+        task: "go".into(),
+        messages: Vec::new(),
+    });
+    let cued = |who: &str| Body::Cued { cues: vec![Cue::to_all(name(who))] };
+    let answered = Body::Answered { to: name("A"), text: "x".into() };
+    for (bodies, flaw) in [
+        (vec![opened.clone(), said()], "event 1: it is not `A`'s turn"),
+        (vec![opened.clone(), opened.clone()], "event 1: the chat is open already"),
+        (vec![opened.clone(), cued("A"), cued("B")], "event 2: it is still `A`'s turn"),
+        (vec![opened.clone(), cued("A"), answered], "event 2: nothing was asked"),
+    ] {
+        let (store, id) = (AnyStore::new(Memory::default()), LogId::new("x").unwrap());
+        let claim = store.create(&id, &polylogue::Meta::default()).await.unwrap();
+        let event = |(seq, body)| {
+            let (at, time) = (polylogue::Path::root(), polylogue::Timestamp(0));
+            Arc::new(polylogue::Event { seq, at, time, body })
+        };
+        let events: Vec<_> = (0..).zip(bodies).map(event).collect();
+        store.append(&claim, &events).await.unwrap();
+        store.release(claim).await.unwrap();
+        let mut log = Log::open(store, id).await.unwrap();
+        let error = pair(&Script::default(), max_turns(1)).resume(&mut log).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("the log of `x` is no valid conversation: {flaw}"));
+    }
 }
 
 #[tokio::test]
