@@ -1,0 +1,108 @@
+//! What holds of every team that ships.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use polylogue_core::{AnyModel, AnyStore, Body, Ending};
+use polylogue_store::{Memory, Sqlite};
+use polylogue_team::{Overrides, Team};
+use polylogue_test::cut::{Calls, Cut};
+use tempfile::TempDir;
+
+use crate::stage::{files, model, play, team};
+
+/// Every team that ships.
+fn teams() -> Vec<Team> {
+    files().iter().map(|file| team(file, &Overrides::default())).collect()
+}
+
+/// Cuts the conversation of every team after every event; how many cuts there were.
+async fn cut_everywhere(store: &dyn Fn() -> AnyStore) -> usize {
+    let mut cuts = 0;
+    for team in teams() {
+        let cut = Cut {
+            task: team.task.as_deref().unwrap_or_default(),
+            chat: &|calls: &Calls| {
+                let model = AnyModel::new(calls.through(model(&team)));
+                team.build(&|_| Ok(model.clone())).unwrap()
+            },
+            store,
+            answer: &|_, question, _| panic!("`{}` asks a person: {}", question.who, question.text),
+        };
+        cuts += cut.everywhere().await.unwrap_or_else(|flaw| panic!("{}: {flaw}", team.name)).len();
+    }
+    cuts
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_team_can_be_cut_after_every_event() {
+    assert!(cut_everywhere(&|| AnyStore::new(Memory::default())).await > 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_team_can_be_cut_after_every_event_in_a_database() {
+    let places: Mutex<Vec<TempDir>> = Mutex::default();
+    let store = || {
+        let place = tempfile::tempdir().unwrap();
+        let store = Sqlite::open(&place.path().join("cut.db")).unwrap();
+        places.lock().unwrap().push(place);
+        AnyStore::new(store)
+    };
+    assert!(cut_everywhere(&store).await > 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_team_plays_its_whole_script_and_comes_to_what_it_is_for() {
+    for team in teams() {
+        let played = play(&team).await;
+        assert_eq!(played.unconsumed, [""; 0], "{}", team.name);
+        assert_eq!(played.reason.ending(), Ending::Done, "{}: {}", team.name, played.reason);
+        assert!(!played.summary.trim().is_empty(), "{} comes to nothing", team.name);
+        for event in &played.events {
+            if let Body::Closed { reason, .. } = &event.body {
+                assert_eq!(reason.ending(), Ending::Done, "{}: {} ends by {reason}", team.name, event.at);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
+    for team in teams() {
+        let played = play(&team).await;
+        let count = |is: &dyn Fn(&Body) -> bool| played.events.iter().filter(|event| is(&event.body)).count();
+        let cued: usize = played
+            .events
+            .iter()
+            .map(|event| if let Body::Cued { cues } = &event.body { cues.len() } else { 0 })
+            .sum();
+        assert_eq!(
+            count(&|body| matches!(body, Body::Said(_))),
+            cued,
+            "{}: every turn says something",
+            team.name
+        );
+        let opened = count(&|body| matches!(body, Body::Opened(_)));
+        assert_eq!(count(&|body| matches!(body, Body::Closed { .. })), opened, "{}", team.name);
+        assert_eq!(count(&|body| matches!(body, Body::Sampled(_))), played.asked.len(), "{}", team.name);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_team_runs_the_same_when_it_comes_out_of_the_store() {
+    for team in teams() {
+        let stored = serde_json::to_string(&team).unwrap();
+        let read: Team = serde_json::from_str(&stored).unwrap();
+        assert_eq!(play(&read).await.events, play(&team).await.events, "{}", team.name);
+    }
+}
+
+#[test]
+fn every_team_loads_without_a_warning_and_needs_nothing_beside_it() {
+    for file in files() {
+        let loaded = polylogue_team::load(&file, &Overrides::default()).unwrap();
+        assert_eq!(loaded.warnings.to_string(), "", "{}", file.display());
+        assert!(loaded.team.task.is_some() && !loaded.team.script.is_empty(), "{}", file.display());
+        assert_eq!(file.file_stem().map(Path::new), Some(Path::new(loaded.team.name.as_str())));
+    }
+}

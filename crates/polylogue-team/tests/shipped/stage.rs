@@ -1,0 +1,171 @@
+//! A team, its script, and what its agents' models were asked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use polylogue_core::{
+    AnyModel, AnyStore, Body, Chat, Deltas, Entry, Event, Log, LogId, Meta, Model, ModelError, Name, Reason,
+    Reply, Request, Status, Timestamp, plain,
+};
+use polylogue_models::{Script, Scripted};
+use polylogue_store::Memory;
+use polylogue_team::{Overrides, Team, load};
+
+/// The files of the teams that ship, in the order of their names.
+pub(crate) fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut teams: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "yaml")).collect();
+    teams.sort();
+    assert!(teams.len() >= 3, "{teams:?}");
+    teams
+}
+
+/// A team that ships, with everything in place so that its script can speak.
+pub(crate) fn team(file: &Path, overrides: &Overrides) -> Team {
+    let mut team = load(file, overrides).unwrap_or_else(|flaws| panic!("{flaws}")).team;
+    team.use_model("script");
+    team
+}
+
+/// The team `name`, which ships, with another script.
+pub(crate) fn team_with(name: &str, script: &str) -> Team {
+    let file = files().into_iter().find(|file| file.file_stem().is_some_and(|stem| stem == name)).unwrap();
+    let mut team = team(&file, &Overrides::default());
+    team.script = serde_json::from_str(script).unwrap();
+    team
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// The model of all agents of `team`: its script, at once.
+pub(crate) fn model(team: &Team) -> Scripted {
+    team.script.clone().paced(0.0).model(team.name.as_str())
+}
+
+/// What a model was asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) who: Name,
+    pub(crate) system: String,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Asked {
+    /// The roles of the entries, a letter each: `u`ser, `a`ssistant, `t`ool.
+    pub(crate) fn roles(&self) -> String {
+        let role = |entry: &Entry| match entry {
+            Entry::User { .. } => 'u',
+            Entry::Assistant { .. } => 'a',
+            Entry::Tool { .. } => 't',
+        };
+        self.entries.iter().map(role).collect()
+    }
+
+    /// The texts of the entries.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| plain(entry.parts()).into_owned()).collect()
+    }
+}
+
+/// A model that remembers what it was asked.
+struct Remembering {
+    model: Scripted,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Model for Remembering {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let asked = Asked {
+            who: request.origin.who.clone(),
+            system: request.system.unwrap_or_default().to_owned(),
+            entries: request.entries.to_vec(),
+        };
+        self.asked.lock().unwrap().push(asked);
+        self.model.complete(request, deltas).await
+    }
+}
+
+/// A whole run of a team.
+pub(crate) struct Played {
+    pub(crate) events: Vec<Arc<Event>>,
+    pub(crate) asked: Vec<Asked>,
+    pub(crate) reason: Reason,
+    pub(crate) summary: String,
+    /// Steps of the script that were not played.
+    pub(crate) unconsumed: Vec<String>,
+}
+
+impl Played {
+    /// What was said in the chat `at`, by whom, that of the opening first.
+    pub(crate) fn said(&self, at: &str) -> Vec<(String, String)> {
+        let mut said = Vec::new();
+        for event in self.events.iter().filter(|event| event.at.as_str() == at) {
+            let messages = match &event.body {
+                Body::Opened(opening) => opening.messages.clone(),
+                Body::Said(message) if !message.to.is_aside() => vec![message.clone()],
+                _ => Vec::new(),
+            };
+            said.extend(messages.iter().map(|m| (m.from.to_string(), m.plain().into_owned())));
+        }
+        said
+    }
+
+    /// What was asked of the model of `who`, in order.
+    pub(crate) fn asked_of(&self, who: &str) -> Vec<&Asked> {
+        self.asked.iter().filter(|asked| asked.who.as_str() == who).collect()
+    }
+
+    /// Why the chat `at` ended, and what came of it.
+    pub(crate) fn end_of(&self, at: &str) -> (&Reason, &str) {
+        let ends =
+            self.events.iter().filter(|event| event.at.as_str() == at).find_map(|event| match &event.body {
+                Body::Closed { reason, summary } => Some((reason, &**summary)),
+                _ => None,
+            });
+        ends.unwrap_or_else(|| panic!("the chat `{at}` has no end"))
+    }
+}
+
+/// The chat of `team`, and what its models will have been asked.
+pub(crate) fn chat(team: &Team) -> (Chat, Scripted, Arc<Mutex<Vec<Asked>>>) {
+    let (script, asked) = (model(team), Arc::default());
+    let remembering =
+        |_: &str| Ok(AnyModel::new(Remembering { model: script.clone(), asked: Arc::clone(&asked) }));
+    let chat = team.build(&remembering).unwrap();
+    (chat, script, asked)
+}
+
+/// A new conversation in memory, whose clock stands still.
+pub(crate) async fn log() -> Log {
+    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
+    let log = Log::create(store, id, &Meta::default()).await.unwrap();
+    log.clock(|| Timestamp(0))
+}
+
+/// Runs `team` on its own task.
+pub(crate) async fn play(team: &Team) -> Played {
+    let (chat, script, asked) = chat(team);
+    let mut log = log().await.limits(team.limits());
+    let status = chat.run(&mut log, team.task.as_deref().unwrap_or_default()).await;
+    let Status::Closed { reason, summary } = status.unwrap_or_else(|error| panic!("{}: {error}", team.name))
+    else {
+        panic!("{}: a script plays to its end without a person", team.name)
+    };
+    let unconsumed = |script: &Script, finished: &BTreeMap<Name, u64>| -> Vec<String> {
+        script.unconsumed(finished).into_iter().map(ToString::to_string).collect()
+    };
+    let finished = log.calls().await.into_iter().collect();
+    let unconsumed = unconsumed(&team.script, &finished);
+    // The model's own count and that of the log agree.
+    assert_eq!(script.finish().is_ok(), unconsumed.is_empty(), "{unconsumed:?}");
+    let asked = asked.lock().unwrap().clone();
+    Played { events: log.events().await, asked, reason, summary: summary.to_string(), unconsumed }
+}
