@@ -1,0 +1,178 @@
+//! A folder with a team, a store and a model of its own, where the program is run.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use polylogue_test::server::Server;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::random::Moment;
+use crate::replies::{TEAM, model};
+
+/// Where conversations are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Sqlite,
+    Jsonl,
+}
+
+/// What a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// The talk, for people.
+    Talk,
+    /// Every event.
+    Events,
+}
+
+/// Nothing here takes nearly as long: what does hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with one conversation, and its model.
+pub(crate) struct Place {
+    dir: TempDir,
+    kind: Kind,
+    pub(crate) server: Server,
+}
+
+impl Place {
+    pub(crate) fn new(kind: Kind) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model()).unwrap();
+        Self { dir, kind, server }
+    }
+
+    fn program(&self, args: &[&str]) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
+        let store = match self.kind {
+            Kind::Sqlite => "talk.db",
+            Kind::Jsonl => "talks/",
+        };
+        // Nothing of the user's own settings is to count.
+        program.env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
+        program.env("OPENAI_BASE_URL", self.server.base_url()).env("OPENAI_API_KEY", "test");
+        program.args(args).args(["--store", store]).stdin(Stdio::null());
+        program
+    }
+
+    /// Begins the conversation, or goes on with it.
+    pub(crate) fn start(&self, is_begun: bool, shows: Shows) -> Process<'_> {
+        let args: &[&str] = match is_begun {
+            true => &["resume", "last"],
+            false => &["run", "team.yaml", "--model", "openai:test"],
+        };
+        let mut program = self.program(args);
+        if shows == Shows::Events {
+            program.arg("--json");
+        }
+        let [output, errors] = ["output", "errors"].map(|name| self.dir.path().join(name));
+        program.stdout(File::create(&output).unwrap()).stderr(File::create(&errors).unwrap());
+        let asked = self.server.count();
+        Process {
+            child: program.spawn().unwrap(),
+            begun: Instant::now(),
+            asked,
+            server: &self.server,
+            output,
+            errors,
+        }
+    }
+
+    /// Takes the last events out of the JSON lines, as a store would that had not kept what it acknowledged.
+    pub(crate) fn forget_events(&self, events: usize) {
+        let mut logs =
+            std::fs::read_dir(self.dir.path().join("talks")).unwrap().map(|entry| entry.unwrap().path());
+        let log = logs.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let kept = lines[..lines.len() - events].join("\n");
+        std::fs::write(log, format!("{kept}\n")).unwrap();
+    }
+
+    /// The lines of `polylogue show --json`; `None` when there is no conversation yet.
+    pub(crate) fn shown(&self) -> Option<Vec<String>> {
+        let output = self.program(&["show", "last", "--json"]).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.contains("there are no conversations yet") {
+            return None;
+        }
+        assert!(output.status.success(), "the conversation cannot be shown: {errors}");
+        Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+    }
+}
+
+/// The program while it runs. Dropping it kills it.
+pub(crate) struct Process<'a> {
+    child: Child,
+    begun: Instant,
+    /// How many requests came before it was started.
+    asked: usize,
+    server: &'a Server,
+    output: PathBuf,
+    errors: PathBuf,
+}
+
+impl Process<'_> {
+    /// Kills it at this moment; how it ended when it was done by itself before.
+    pub(crate) fn kill(&mut self, moment: Moment) -> Option<ExitStatus> {
+        let (asked, pause) = match moment {
+            Moment::SinceStart(pause) => (0, pause),
+            Moment::SinceRequest(requests, pause) => (requests, pause),
+        };
+        while self.server.count() < self.asked + asked {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status);
+            }
+            self.look_at_the_clock();
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(pause);
+        if let Some(status) = self.child.try_wait().unwrap() {
+            return Some(status);
+        }
+        self.child.kill().unwrap();
+        let status = self.child.wait().unwrap();
+        // It may have come to its end in the last moment.
+        status.code().is_some().then_some(status)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            self.look_at_the_clock();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The events it has written in full lines, when it shows events.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.output).unwrap();
+        let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What it wrote beside its output.
+    pub(crate) fn errors(&self) -> String {
+        std::fs::read_to_string(&self.errors).unwrap()
+    }
+
+    fn look_at_the_clock(&self) {
+        assert!(self.begun.elapsed() < PATIENCE, "the program hangs; it said: {}", self.errors());
+    }
+}
+
+impl Drop for Process<'_> {
+    fn drop(&mut self) {
+        // Fails when it has ended, as it should have.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

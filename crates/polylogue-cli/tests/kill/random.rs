@@ -1,0 +1,53 @@
+//! Chance that can be had again.
+
+use std::time::Duration;
+
+/// Numbers that look random and follow from a seed (SplitMix64).
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// From the seed of `POLYLOGUE_TEST_SEED`, or 1; prints it.
+    pub(crate) fn of_environment() -> Self {
+        let seed = std::env::var("POLYLOGUE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("POLYLOGUE_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    pub(crate) fn time_below(&mut self, limit: Duration) -> Duration {
+        Duration::from_micros(self.below(u64::try_from(limit.as_micros()).unwrap()))
+    }
+}
+
+/// When a process is killed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment {
+    /// So long after it was started: before, while or after it reads its log.
+    SinceStart(Duration),
+    /// So long after it has sent so many requests: it waits for the reply, reads it, writes it down, or goes on.
+    SinceRequest(usize, Duration),
+}
+
+impl Moment {
+    /// One in four soon after the start; the others move the conversation on, however slow the machine is. Most of these
+    /// come within the time in which a quick reply is read and written down.
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        /// From the start of a process to somewhat after its first request.
+        const STARTING: Duration = Duration::from_millis(60);
+        /// From one request to somewhat after the next, when the reply between them is a quick one and a slow one.
+        const QUICK: Duration = Duration::from_millis(14);
+        const SLOW: Duration = Duration::from_millis(40);
+        let requests = 1 + usize::try_from(random.below(4)).unwrap();
+        match random.below(4) {
+            0 => Self::SinceStart(random.time_below(STARTING)),
+            1 => Self::SinceRequest(requests, random.time_below(SLOW)),
+            _ => Self::SinceRequest(requests, random.time_below(QUICK)),
+        }
+    }
+}
