@@ -7,6 +7,8 @@ mod chats;
 mod names;
 mod script;
 
+use std::collections::HashMap;
+
 use polylogue_core::Name;
 
 use crate::diagnostic::Report;
@@ -18,6 +20,8 @@ struct Outline<'n> {
     /// The team's name, which the outermost chat has too.
     team: &'n str,
     members: Vec<Member<'n>>,
+    /// Where in `members` a name is, the first time.
+    index: HashMap<&'n str, usize>,
 }
 
 /// Somebody who can take part in a chat.
@@ -57,12 +61,16 @@ impl<'n> Outline<'n> {
         let teams = root.get("teams").items().iter().map(|node| (Kind::Team, node));
         let named =
             |(kind, node): (Kind, &'n Node)| Some(Member { name: name(node.get("name"))?, kind, node });
-        let members = agents.chain(chats).chain(teams).filter_map(named).collect();
-        Self { root, team: name(root.get("name")).unwrap_or_default(), members }
+        let members: Vec<Member<'n>> = agents.chain(chats).chain(teams).filter_map(named).collect();
+        let mut index = HashMap::new();
+        for (at, member) in members.iter().enumerate() {
+            index.entry(member.name).or_insert(at);
+        }
+        Self { root, team: name(root.get("name")).unwrap_or_default(), members, index }
     }
 
     fn member(&self, name: &str) -> Option<&Member<'n>> {
-        self.members.iter().find(|member| member.name == name)
+        self.members.get(*self.index.get(name)?)
     }
 
     fn names(&self) -> impl Iterator<Item = &'n str> + Clone {

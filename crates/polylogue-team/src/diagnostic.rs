@@ -1,5 +1,6 @@
 //! What is wrong with a team file, and where.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -77,20 +78,21 @@ impl Place {
     /// The longest piece of a line that is shown, in characters.
     const SHOWN: usize = 100;
 
+    /// How much of a long line is shown before the place.
+    const LEAD: usize = Self::SHOWN / 3;
+
+    /// Looks at no more of a long line than is shown: a file of one line may have many mistakes.
     fn new(source: &Source<'_>, span: &Span) -> Self {
         let Position { line, column } = source.position(span.start);
-        let text = source.line(line);
-        let before = text.chars().take(column - 1).count();
-        // A long line is cut so that its place is seen with some text before it.
-        let skipped =
-            if text.chars().count() > Self::SHOWN { before.saturating_sub(Self::SHOWN / 3) } else { 0 };
-        let shown = |from: usize, count: usize| -> String {
-            text.chars().skip(from).take(count).map(printable).collect()
-        };
-        let marked = source.slice(span).lines().next().unwrap_or_default().chars().count().max(1);
-        let caret = shown(skipped, before - skipped).width();
-        let width = shown(before, marked.min((Self::SHOWN + skipped).saturating_sub(before))).width().max(1);
-        Self { line, column, text: shown(skipped, Self::SHOWN), caret, width }
+        let (before, rest) = source.line_around(span.start);
+        let short = before.chars().chain(rest.chars()).take(Self::SHOWN + 1).count() <= Self::SHOWN;
+        let kept = if short || column <= Self::LEAD { column } else { Self::LEAD };
+        let lead: String = before.chars().rev().take(kept).map(printable).collect();
+        let lead: String = lead.chars().rev().collect();
+        let rest: String = rest.chars().take(Self::SHOWN - lead.chars().count()).map(printable).collect();
+        let marked = source.slice(span).chars().take(rest.chars().count()).take_while(|c| *c != '\n').count();
+        let width = rest.chars().take(marked).collect::<String>().trim_end().width().max(1);
+        Self { line, column, caret: lead.width(), text: lead + &rest, width }
     }
 }
 
@@ -196,8 +198,8 @@ impl std::error::Error for Diagnostics {}
 pub(crate) struct Report<'s> {
     pub(crate) source: &'s Source<'s>,
     found: Diagnostics,
-    /// How many were left out.
-    more: usize,
+    /// What was found where: what is reached twice through an alias is wrong once.
+    said: HashSet<(usize, String)>,
 }
 
 impl<'s> Report<'s> {
@@ -205,7 +207,13 @@ impl<'s> Report<'s> {
     const MOST: usize = 100;
 
     pub(crate) fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Diagnostics::default(), more: 0 }
+        Self { source, found: Diagnostics::default(), said: HashSet::new() }
+    }
+
+    /// Whether there is so much that no more is taken. Who looks for mistakes may stop then, and should where looking
+    /// takes long.
+    pub(crate) fn full(&self) -> bool {
+        self.said.len() >= Self::MOST
     }
 
     pub(crate) fn error(&mut self, span: &Span, message: impl Into<String>) {
@@ -226,16 +234,11 @@ impl<'s> Report<'s> {
     }
 
     fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
-        if self.found.0.len() >= Self::MOST {
-            self.more += 1;
+        if self.full() || !self.said.insert((span.start, message.clone())) {
             return;
         }
         let place = Some(Place::new(self.source, span));
-        let diagnostic = Diagnostic::new(severity, self.source.name, place, &message, hint.as_deref());
-        // What is reached twice through an alias is wrong once.
-        if !self.found.0.contains(&diagnostic) {
-            self.found.push(diagnostic);
-        }
+        self.found.push(Diagnostic::new(severity, self.source.name, place, &message, hint.as_deref()));
     }
 
     /// Whether there is an error so far.
@@ -246,8 +249,8 @@ impl<'s> Report<'s> {
     /// What was found, in the order of the text.
     pub(crate) fn finish(mut self) -> Diagnostics {
         self.found.sort();
-        if self.more > 0 {
-            let message = format!("there is more: {} errors and warnings are not shown", self.more);
+        if self.full() {
+            let message = format!("there may be more: the first {} are shown", Self::MOST);
             self.found.push(Diagnostic::new(Severity::Error, self.source.name, None, &message, None));
         }
         self.found

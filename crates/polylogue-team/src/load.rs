@@ -165,7 +165,8 @@ impl<'a> Loader<'a> {
     ) -> Option<Team> {
         let mut vars = variables(root, given, report);
         let tools = std::mem::take(&mut self.tools);
-        let mut value = Reader { schema: schema(), vars: &mut vars, tools: &tools, report }.read(root);
+        let mut value =
+            Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
         self.tools = tools;
         let teams = self.teams_within(root, report);
         let voices = voices(root, &teams);

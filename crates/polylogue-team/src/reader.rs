@@ -8,6 +8,8 @@ mod shape;
 mod text;
 mod wrong;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Report;
@@ -24,6 +26,8 @@ pub(crate) struct Reader<'a, 's> {
     /// The tools there are.
     pub(crate) tools: &'a [&'a str],
     pub(crate) report: &'a mut Report<'s>,
+    /// How many bytes of variables were filled in.
+    pub(crate) filled: usize,
 }
 
 /// What a value is called in messages.
@@ -80,7 +84,7 @@ impl Reader<'_, '_> {
     /// A value of the caller's own, such as a field for a provider. What looks like a variable and is none stays.
     fn anything(&mut self, node: &Node) -> Value {
         match &node.data {
-            Data::Text(text) => Value::String(self.fill_known(text)),
+            Data::Text(text) => Value::String(self.fill_known(text, &node.span)),
             Data::List(items) => items.iter().map(|item| self.anything(item)).collect(),
             Data::Map(entries) => entries.iter().map(|e| (e.key.clone(), self.anything(&e.value))).collect(),
             _ => node.to_value(),
@@ -97,11 +101,17 @@ impl Reader<'_, '_> {
             Label::Root => "",
         };
         let item_schema = schema.get("items").unwrap_or(&Value::Bool(true));
-        let values: Vec<Value> =
-            items.iter().map(|item| self.value(item, item_schema, Label::Item(of))).collect();
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            if self.report.full() {
+                break;
+            }
+            values.push(self.value(item, item_schema, Label::Item(of)));
+        }
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-            for (index, (item, value)) in items.iter().zip(&values).enumerate() {
-                if values.iter().take(index).any(|earlier| earlier == value) && !value.is_null() {
+            let mut seen = HashSet::new();
+            for (item, value) in items.iter().zip(&values).filter(|(_, value)| !value.is_null()) {
+                if !seen.insert(value.to_string()) {
                     self.report.error(&item.span, format!("{value} is in `{of}` already"));
                 }
             }
@@ -121,6 +131,9 @@ impl Reader<'_, '_> {
         }
         let mut map = Map::new();
         for entry in entries {
+            if self.report.full() {
+                break;
+            }
             let Some(of_value) = shape::property(schema, &entry.key) else {
                 self.surplus_key(entry, entries, shape);
                 continue;

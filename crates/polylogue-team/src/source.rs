@@ -1,5 +1,6 @@
 //! A text with a name, and places in it.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 /// The text of a file, and what people call it.
@@ -8,6 +9,8 @@ pub(crate) struct Source<'a> {
     pub(crate) text: &'a str,
     /// The offset at which each line begins.
     lines: Vec<usize>,
+    /// The place that was asked for last, and its column: the line of a file without breaks is long.
+    last: Cell<(usize, usize)>,
 }
 
 /// A range of bytes of a source.
@@ -26,7 +29,7 @@ impl<'a> Source<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
-        Self { name, text, lines }
+        Self { name, text, lines, last: Cell::new((0, 1)) }
     }
 
     /// The text of `span`, or nothing when it is none of this source.
@@ -36,15 +39,21 @@ impl<'a> Source<'a> {
 
     pub(crate) fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);
-        let start = self.line_start(line);
-        let column = self.slice(&(start..offset)).chars().count() + 1;
+        // From the place that was asked for last, if it is before this one in the same line.
+        let (known, column) = Some(self.last.get())
+            .filter(|(at, _)| (self.line_start(line)..=offset).contains(at))
+            .unwrap_or((self.line_start(line), 1));
+        let column = column + self.slice(&(known..offset)).chars().count();
+        self.last.set((offset, column));
         Position { line, column }
     }
 
-    /// The text of a line, counted from 1, without its break.
-    pub(crate) fn line(&self, line: usize) -> &'a str {
+    /// The line that holds `offset`, without its break: what stands before `offset`, and what is there and behind it.
+    pub(crate) fn line_around(&self, offset: usize) -> (&'a str, &'a str) {
+        let line = self.lines.partition_point(|start| *start <= offset);
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
-        self.slice(&(self.line_start(line)..end)).trim_end_matches(['\n', '\r'])
+        let rest = self.slice(&(offset..end)).trim_end_matches(['\n', '\r']);
+        (self.slice(&(self.line_start(line)..offset)), rest)
     }
 
     fn line_start(&self, line: usize) -> usize {
@@ -68,9 +77,9 @@ mod tests {
         assert_eq!(source.position(source.text.find('\r').unwrap()), Position { line: 1, column: 5 });
         assert_eq!(source.position(source.text.find('b').unwrap()), Position { line: 2, column: 1 });
         assert_eq!(source.position(source.text.len()), Position { line: 3, column: 1 });
-        assert_eq!(
-            (source.line(1), source.line(2), source.line(3), source.line(9)),
-            ("a: ü", "bc: x", "", "")
-        );
+        assert_eq!(source.position(3), Position { line: 1, column: 4 });
+        let around = |needle| source.line_around(source.text.find(needle).unwrap());
+        assert_eq!((around('ü'), around('c')), (("a: ", "ü"), ("b", "c: x")));
+        assert_eq!(source.line_around(source.text.len()), ("", ""));
     }
 }

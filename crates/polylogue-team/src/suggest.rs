@@ -4,6 +4,8 @@
 pub(crate) fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no names, and comparing them takes quadratic time.
     const LONGEST: usize = 128;
+    /// No file that people write has more names.
+    const LOOKED_AT: usize = 2000;
     /// A candidate may be meant by its beginning, such as `desc`.
     const SHORTEST_BEGINNING: usize = 3;
     if given.len() > LONGEST {
@@ -11,13 +13,15 @@ pub(crate) fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
     }
     let given = normal(given);
     let near =
-        candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST).filter_map(|candidate| {
-            let meant = normal(candidate);
-            let distance = strsim::damerau_levenshtein(&given, &meant);
-            let tolerated = (given.chars().count().max(meant.chars().count()) + 1) / 3;
-            let begun = given.len() >= SHORTEST_BEGINNING && meant.starts_with(&given);
-            (distance <= tolerated || begun).then_some((distance, candidate))
-        });
+        candidates.into_iter().take(LOOKED_AT).filter(|candidate| candidate.len() <= LONGEST).filter_map(
+            |candidate| {
+                let meant = normal(candidate);
+                let distance = strsim::damerau_levenshtein(&given, &meant);
+                let tolerated = (given.chars().count().max(meant.chars().count()) + 1) / 3;
+                let begun = given.len() >= SHORTEST_BEGINNING && meant.starts_with(&given);
+                (distance <= tolerated || begun).then_some((distance, candidate))
+            },
+        );
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
@@ -37,9 +41,10 @@ pub(crate) fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str
 /// The candidates between back quotes, the first twenty of them.
 pub(crate) fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
-    let quoted: Vec<String> = candidates.into_iter().map(|candidate| format!("`{candidate}`")).collect();
-    let (shown, rest) = quoted.split_at(quoted.len().min(SHOWN));
-    match (shown, rest.len()) {
+    let mut candidates = candidates.into_iter();
+    let shown: Vec<String> =
+        candidates.by_ref().take(SHOWN).map(|candidate| format!("`{candidate}`")).collect();
+    match (shown.as_slice(), candidates.count()) {
         ([], _) => "nothing".to_owned(),
         (shown, 0) => shown.join(", "),
         (shown, more) => format!("{} and {more} more", shown.join(", ")),

@@ -1,6 +1,6 @@
 //! Chats: whoever takes part is there, no chat is within itself, and everybody gets to speak.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{Kind, Outline, name};
 use crate::diagnostic::Report;
@@ -10,8 +10,12 @@ use crate::yaml::Node;
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for (_, chat) in outline.chats() {
         check_participants(outline, chat, report);
-        check_opening(chat, report);
-        check_stop(chat.get("stop"), chat, report);
+        let room: BTreeSet<&str> = participants(chat).map(|(who, _)| who).collect();
+        // Where nobody takes part, the mistake is another.
+        if !room.is_empty() {
+            check_opening(chat, &room, report);
+            check_stop(chat.get("stop"), &room, report);
+        }
     }
     check_cycles(outline, report);
     // What is misspelt does not speak: that is said once.
@@ -28,6 +32,9 @@ fn participants(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
 fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_>) {
     let mut seen = HashSet::new();
     for (who, node) in participants(chat) {
+        if report.full() {
+            return;
+        }
         if !seen.insert(who) {
             report.error(&node.span, format!("`{who}` takes part already"));
         } else if outline.member(who).is_some() || outline.members.is_empty() {
@@ -42,33 +49,33 @@ fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_
     }
 }
 
-fn check_opening(chat: &Node, report: &mut Report<'_>) {
+fn check_opening(chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
     for line in chat.get("opening").one_or_many() {
         for who in line.get("to").one_or_many() {
-            check_member(who, chat, false, report);
+            check_member(who, room, false, report);
         }
-        check_member(line.get("from"), chat, true, report);
+        check_member(line.get("from"), room, true, report);
     }
 }
 
-fn check_stop(stop: &Node, chat: &Node, report: &mut Report<'_>) {
+fn check_stop(stop: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
     for condition in ["says", "matches"] {
         for who in stop.get(condition).get("by").one_or_many() {
-            check_member(who, chat, true, report);
+            check_member(who, room, true, report);
         }
     }
     for inner in stop.get("all").items().iter().chain(stop.get("any").items()) {
-        check_stop(inner, chat, report);
+        check_stop(inner, room, report);
     }
 }
 
 /// Reports a name of nobody who takes part in the chat.
-fn check_member(node: &Node, chat: &Node, or_user: bool, report: &mut Report<'_>) {
-    let Some(who) = name(node).filter(|_| participants(chat).next().is_some()) else { return };
-    if participants(chat).any(|(participant, _)| participant == who) || (or_user && who == "user") {
+fn check_member(node: &Node, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
+    let Some(who) = name(node) else { return };
+    if room.contains(who) || (or_user && who == "user") || report.full() {
         return;
     }
-    let hint = suggest::hint(who, participants(chat).map(|(participant, _)| participant));
+    let hint = suggest::hint(who, room.iter().copied());
     report.error_with_hint(&node.span, format!("`{who}` does not take part in this chat"), hint);
 }
 

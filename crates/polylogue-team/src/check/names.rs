@@ -32,6 +32,7 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
             report.error_with_hint(at, format!("no {} can be called `user`", member.kind), hint);
         }
         match seen.get(member.name) {
+            Some(_) if report.full() => return,
             Some((kind, first)) => {
                 let line = report.source.position(first.start).line;
                 report.error(at, format!("there is {kind} `{}` already, in line {line}", member.name));
@@ -79,7 +80,7 @@ fn check_person(person: &Node, report: &mut Report<'_>) {
 
 fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {
     for entry in agent.get("sees").get("prefix").entries() {
-        if entry.key != "user" && outline.member(&entry.key).is_none() {
+        if entry.key != "user" && !report.full() && outline.member(&entry.key).is_none() {
             let hint = suggest::hint(&entry.key, outline.names());
             report.error_with_hint(&entry.key_span, format!("nobody is called `{}`", entry.key), hint);
         }

@@ -1,5 +1,7 @@
 //! Scripts: every step is of somebody who calls a model, and does something.
 
+use std::collections::BTreeSet;
+
 use polylogue_core::Name;
 
 use super::{Kind, Outline};
@@ -13,19 +15,19 @@ pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut 
     let reflects = |(_, chat): &(&str, &crate::yaml::Node)| chat.get("summary").entry("reflect").is_some();
     let summarizers: Vec<String> =
         outline.chats().filter(reflects).map(|(name, _)| summarizer(name)).collect();
-    let voices: Vec<&str> = (agents.map(|member| member.name))
+    let voices: BTreeSet<&str> = (agents.map(|member| member.name))
         .chain(summarizers.iter().map(String::as_str))
         .chain(below.into_iter().flatten().map(Name::as_str))
         .collect();
     for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {
-        if below.is_some() && !voices.contains(&step.key.as_str()) {
+        if below.is_some() && !report.full() && !voices.contains(step.key.as_str()) {
             check_stranger(outline, step, &voices, report);
         }
         check_reply(step, report);
     }
 }
 
-fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &[&str], report: &mut Report<'_>) {
+fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, report: &mut Report<'_>) {
     let who = &step.key;
     match outline.member(who).map(|member| member.kind) {
         Some(Kind::Person) => {

@@ -1,5 +1,7 @@
 //! Texts: choices, names, expressions, and the variables in all of them.
 
+use std::collections::BTreeSet;
+
 use polylogue_core::Name;
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use crate::vars::{self, Piece};
 impl Reader<'_, '_> {
     pub(super) fn text(&mut self, text: &str, at: &Span, shape: &Shape<'_>, label: Label<'_>) -> Value {
         match shape.format() {
-            Some("script") => return Value::String(self.fill_known(text)),
+            Some("script") => return Value::String(self.fill_known(text, at)),
             Some("template") => return self.template(text, at),
             // Names are how the parts of a file find one another; they hold no variables.
             Some("name") => {
@@ -50,13 +52,15 @@ impl Reader<'_, '_> {
 
     fn template_of(&mut self, text: &str, at: &Span) -> Template {
         let mut template = Template::default();
+        let mut missing = BTreeSet::new();
         for piece in vars::pieces(text) {
             match piece {
                 Piece::Plain(plain) => template.push(plain),
                 Piece::Var(vars::TASK, _) => template.push_task(),
-                Piece::Var(name, _) => match self.vars.get(name) {
+                Piece::Var(name, _) => match self.variable(name, at) {
                     Some(value) => template.push(value),
-                    None => self.no_such_variable(name, at),
+                    None if missing.insert(name) => self.no_such_variable(name, at),
+                    None => {}
                 },
             }
         }
@@ -64,18 +68,38 @@ impl Reader<'_, '_> {
     }
 
     /// `text` with the variables filled in that are known; what else stands between braces is part of the text.
-    pub(super) fn fill_known(&mut self, text: &str) -> String {
+    pub(super) fn fill_known(&mut self, text: &str, at: &Span) -> String {
         let mut filled = String::with_capacity(text.len());
         for piece in vars::pieces(text) {
             filled.push_str(match piece {
                 Piece::Plain(plain) => plain,
-                Piece::Var(name, written) => self.vars.get(name).unwrap_or(written),
+                Piece::Var(name, written) => self.variable(name, at).unwrap_or(written),
             });
         }
         filled
     }
 
+    /// The value of a variable, as long as all that is filled into a file does not get out of hand.
+    fn variable(&mut self, name: &str, at: &Span) -> Option<&str> {
+        const MOST_FILLED: usize = 16 << 20;
+        let value = self.vars.get(name)?;
+        self.filled += value.len();
+        if self.filled <= MOST_FILLED {
+            return Some(value);
+        }
+        let hint = "16 MiB are the most that variables can come to in a file";
+        self.report.error_with_hint(
+            at,
+            "the file becomes too large here when its variables are filled in",
+            hint,
+        );
+        Some("")
+    }
+
     fn no_such_variable(&mut self, name: &str, at: &Span) {
+        if self.report.full() {
+            return;
+        }
         let at = self.within(at, |found| found == name);
         let hint = self.vars.hint(name);
         self.report.error_with_hint(&at, format!("there is no variable `{name}`"), hint);

@@ -16,6 +16,9 @@ impl Reader<'_, '_> {
             self.report.error(at, format!("{label} needs one of the keys {keys}"));
         }
         for entry in entries {
+            if self.report.full() {
+                return;
+            }
             self.unknown_key(entry, shape);
         }
     }

@@ -219,6 +219,9 @@ fn merged(entries: Vec<Entry>, report: &mut Report<'_>) -> Vec<Entry> {
         if entry.key == "<<" {
             bases.extend(entry.value.one_or_many().iter().cloned());
         } else if let Some(first) = seen.get(&entry.key) {
+            if report.full() {
+                continue;
+            }
             let line = report.source.position(first.start).line;
             report.error(&entry.key_span, format!("`{}` is there already, in line {line}", entry.key));
         } else {
