@@ -58,7 +58,7 @@ pub use chat::{
     Says, Stop, Summary,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-pub use load::{Loaded, Overrides, TOOLS, load, parse};
+pub use load::{Loaded, Overrides, load, parse};
 pub use schema::schema;
 pub use team::{
     Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,

@@ -5,9 +5,10 @@ mod file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::Name;
+use polylogue_core::{Name, Tool as _};
 use serde_json::Value;
 
+use crate::build::built_in_tools;
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::reader::Reader;
@@ -18,9 +19,6 @@ use crate::team::Team;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use file::{Files, NoFiles, OnDisk, Unreadable};
-
-/// The names of the built-in tools.
-pub const TOOLS: &[&str] = &["get_history"];
 
 /// How deep teams may be nested within teams.
 const DEEPEST: usize = 8;
@@ -37,7 +35,7 @@ pub struct Overrides {
     /// The model of every agent, as `provider:model`; also of those with a model of their own, and of teams within
     /// the team.
     pub model: Option<String>,
-    /// Names of tools that agents may have besides [`TOOLS`].
+    /// Names of tools that agents may have besides the [built-in ones](built_in_tools).
     pub tools: Vec<String>,
 }
 
@@ -114,7 +112,7 @@ pub fn parse(text: &str, file_name: &str, overrides: &Overrides) -> Result<Loade
 struct Loader<'a> {
     files: &'a dyn Files,
     overrides: &'a Overrides,
-    tools: Vec<&'a str>,
+    tools: Vec<String>,
     found: Diagnostics,
     /// The files that are being read, each named by the one before: what they are, and what they are called.
     around: Vec<(PathBuf, String)>,
@@ -123,7 +121,8 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
-        let tools = TOOLS.iter().copied().chain(overrides.tools.iter().map(String::as_str)).collect();
+        let built_in = built_in_tools().into_iter().map(|tool| tool.spec().name.clone());
+        let tools = built_in.chain(overrides.tools.iter().cloned()).collect();
         Self { files, overrides, tools, found: Diagnostics::default(), around: Vec::new(), count: 0 }
     }
 

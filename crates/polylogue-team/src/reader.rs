@@ -24,7 +24,7 @@ pub(crate) struct Reader<'a, 's> {
     pub(crate) schema: &'a Value,
     pub(crate) vars: &'a mut Vars,
     /// The tools there are.
-    pub(crate) tools: &'a [&'a str],
+    pub(crate) tools: &'a [String],
     pub(crate) report: &'a mut Report<'s>,
     /// How many bytes of variables were filled in.
     pub(crate) filled: usize,

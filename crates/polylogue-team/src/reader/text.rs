@@ -127,8 +127,8 @@ impl Reader<'_, '_> {
         match schema.get("format").and_then(Value::as_str) {
             Some("model") => self.check_model(text, at),
             Some("regex") => self.check_regex(text, at),
-            Some("tool") if !self.tools.contains(&text) => {
-                let hint = suggest::hint(text, self.tools.iter().copied());
+            Some("tool") if !self.tools.iter().any(|tool| tool == text) => {
+                let hint = suggest::hint(text, self.tools.iter().map(String::as_str));
                 self.report.error_with_hint(at, format!("there is no tool `{text}`"), hint);
             }
             _ => {}
