@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Conversations among language-model agents, tools and people
@@ -12,13 +13,16 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// Where conversations are kept: a file for SQLite, a folder for JSON lines
-    #[arg(long, global = true, value_name = "PATH", env = "POLYLOGUE_STORE")]
+    #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, display_order = LAST, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
+
+/// Behind the options that a command has of its own.
+const LAST: usize = 100;
 
 /// What the program says by its exit code.
 const EXIT_CODES: &str = "Exit codes:
@@ -204,6 +208,11 @@ pub(crate) struct Check {
     /// Set a variable of the team files
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
+}
+
+/// Any path, the empty one too: an environment variable that is empty is as good as none.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

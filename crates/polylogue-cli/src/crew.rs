@@ -169,6 +169,8 @@ async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source
 
 /// Whether the model has a provider, and its provider what it needs. Gives the address of a server of one's own.
 fn reachable(models: &Models, name: &str, manner: &Manner<'_>) -> Result<Option<String>, ModelError> {
+    // A name that is wrong is told as it is.
+    models.model(name)?;
     let provider = name.split([':', '/']).next().unwrap_or_default();
     let mut config = models.config(provider)?;
     if config.needs_key && config.key.is_none() {
@@ -189,7 +191,8 @@ fn reachable(models: &Models, name: &str, manner: &Manner<'_>) -> Result<Option<
             total: limit,
         };
     }
-    let own = Provider::find(provider).is_some_and(Provider::is_local).then(|| config.base_url.clone());
+    let own =
+        Provider::find(provider.trim()).is_some_and(Provider::is_local).then(|| config.base_url.clone());
     models.define(config)?;
     models.model(name).map(|_| own)
 }

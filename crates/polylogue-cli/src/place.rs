@@ -30,7 +30,7 @@ fn is_folder(place: &Path) -> bool {
 
 /// Where the store is.
 pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
-    if let Some(given) = given {
+    if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
         return Ok(given.to_owned());
     }
     // The XDG base directory specification, version 0.8.

@@ -15,8 +15,9 @@ pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
         match load(file, &overrides) {
             Ok(Loaded { team, warnings }) => {
                 warnings.iter().for_each(|warning| tell(&warning.to_string()));
-                let (agents, chats) = (team.agents.len(), team.chats.len() + 1);
-                write(&format!("{}: `{}`, {agents} agents, {chats} chats\n", file.display(), team.name))?;
+                let agents = count(team.agents.len(), "agent");
+                let chats = count(team.chats.len() + 1, "chat");
+                write(&format!("{}: `{}`, {agents}, {chats}\n", file.display(), team.name))?;
             }
             Err(diagnostics) => {
                 tell(&diagnostics.to_string());
@@ -25,4 +26,8 @@ pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
         }
     }
     Ok(exit)
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

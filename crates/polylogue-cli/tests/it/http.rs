@@ -1,0 +1,72 @@
+//! Teams over HTTP.
+
+use serde_json::Value;
+
+use crate::home::{Home, of_type, serve};
+use crate::models::{CALLS, SAID, TALK, said, talk};
+
+#[test]
+fn a_team_runs_over_http_streaming_and_not() {
+    let runs = [("", true), ("--no-stream", false)].map(|(option, streams)| {
+        let server = serve(talk());
+        let home = Home::at(&server);
+        home.file("team.yaml", TALK);
+        let args = ["run", "team.yaml", "--model", "openai:test", option];
+        let ran = home.run(args.strip_suffix(&[""]).unwrap_or(&args)).ok();
+        assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
+        let requests = server.requests();
+        assert_eq!(requests.len(), CALLS);
+        assert!(requests.iter().all(|request| request.streams() == streams && request.model() == "test"));
+        assert_eq!(server.violations(), [""; 0]);
+        home.events()
+    });
+    for events in &runs {
+        assert_eq!(said(events), SAID);
+        assert_eq!(of_type(events, "returned").len(), 2);
+    }
+    let kinds = |events: &[Value]| events.iter().map(|event| event["type"].clone()).collect::<Vec<_>>();
+    assert_eq!(kinds(&runs[0]), kinds(&runs[1]));
+}
+
+#[test]
+fn usage_and_prices_of_the_team_become_cost() {
+    let server = serve(talk());
+    let home = Home::at(&server);
+    let prices = "prices: {openai:test: {input: 1000000, output: 0}}\n";
+    home.file("team.yaml", &format!("{TALK}{prices}"));
+    home.file("free.yaml", &format!("{TALK}prices: {{openai:test: free}}\n"));
+    // A dollar a token, so that the first call is over any budget of cents.
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "0.50"]).exits(4);
+    assert!(ran.out.contains("\nbudget: the budget of $0.5000 ($"), "{}", ran.out);
+    assert_eq!(server.count(), 1);
+    let ran = home.run(&["resume", "last", "--max-cost", "100000"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
+    assert_eq!(server.count(), CALLS, "what was paid for was not asked again");
+    let ran = home.run(&["run", "free.yaml", "-m", "openai:test", "--max-cost", "0.01"]).ok();
+    assert!(ran.out.contains(" tokens · $0 · "), "{}", ran.out);
+}
+
+#[test]
+fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
+    let server = serve(talk());
+    let home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "1"]).exits(1);
+    assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
+    assert!(
+        ran.err.contains("hint: add `prices: {\"openai:test\": {input: ..., output: ...}}`"),
+        "{}",
+        ran.err
+    );
+    assert_eq!((server.count(), home.listed().len()), (0, 0));
+}
+
+#[test]
+fn a_server_that_can_only_do_text_is_named_with_what_it_refuses() {
+    let server = serve(talk().text_only());
+    let home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
+    assert!(ran.err.contains("'tools' is not supported"), "{}", ran.err);
+    assert_eq!(server.violations(), [""; 0]);
+}

@@ -1,0 +1,195 @@
+//! `show --as AGENT`: exactly what its model was sent, for every call.
+
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use polylogue_test::server::{Answer, Playbook, Received};
+use serde_json::{Value, json};
+
+use crate::home::{Home, serve};
+use crate::models::{TALK, talk};
+
+/// A chat within a chat, rooms of three, a private opening, a prefix, windows, names shown and not, tools, an agent in
+/// two rooms, reflected summaries.
+const HOUSE: &str = r#"
+name: house
+task: Build a hut.
+agents:
+  - {name: Planner, system: "You are Planner. The task: {{task}}"}
+  - {name: Ann, system: You are Ann., tools: [get_history], sees: {window: {messages: 6}}}
+  - {name: Bea, system: "You are Bea. The task: {{task}}", sees: {prefix: {Ann: "Ann, who draws:"}}}
+  - {name: Cleo, system: You are Cleo., sees: {names: never, window: {tokens: 60}}}
+chat:
+  pattern: once_each
+  participants: [Planner, room, Cleo]
+  summary: {reflect: {prompt: What came of it?}}
+chats:
+  - name: room
+    participants: [Ann, Bea, Cleo]
+    opening: [{to: [Ann], text: You begin.}, {from: Bea, to: [Cleo], text: I follow.}]
+    circles: off
+    stop: {max_turns: 12}
+    summary: {reflect: {prompt: "What of {{task}}?"}}
+"#;
+
+const AGENTS: [&str; 6] = ["Planner", "Ann", "Bea", "Cleo", "room_summary", "house_summary"];
+
+/// Which agent's model is asked. Those who sum up have no system text, and know the task of their chat.
+fn who(received: &Received) -> &'static str {
+    match received.system() {
+        Some(system) => AGENTS.into_iter().find(|name| system.contains(&format!("You are {name}."))).unwrap(),
+        None if received.last_text().contains("What came of it?") => "house_summary",
+        None => "room_summary",
+    }
+}
+
+/// Everybody says something of their own each time; Ann looks things up before.
+fn builders() -> Playbook {
+    Playbook::new(|received, nth| {
+        let looked = received.messages().last().is_some_and(|message| message["role"] == "tool");
+        match who(received) {
+            "Ann" if !looked => {
+                Answer::text("Let me see.").call("get_history", json!({"limit": nth % 3 + 1}))
+            }
+            name => Answer::text(format!("{name} says **{nth}** ü \"\\\n\nAnd more.")),
+        }
+    })
+}
+
+/// The messages of a request for `shown`, as a chat-completions server gets them: what several others said in a row
+/// is one message.
+fn messages(shown: &Value) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    messages.extend(shown["system"].as_str().map(|text| json!({"role": "system", "content": text})));
+    for entry in shown["entries"].as_array().unwrap() {
+        let role = entry["role"].as_str().unwrap();
+        let parts = if role == "tool" { &entry["outcome"]["parts"] } else { &entry["parts"] };
+        let text = texts(parts);
+        let merged = messages.last_mut().filter(|last| role == "user" && last["role"] == "user");
+        match (role, merged) {
+            ("user", Some(last)) => {
+                last["content"] = json!(format!("{}\n\n{text}", last["content"].as_str().unwrap()))
+            }
+            ("tool", _) => {
+                messages.push(json!({"role": role, "tool_call_id": entry["id"], "content": text}));
+            }
+            _ => messages.push(with_calls(json!({"role": role, "content": text}), parts)),
+        }
+    }
+    messages
+}
+
+fn texts(parts: &Value) -> String {
+    let texts = parts.as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn with_calls(mut message: Value, parts: &Value) -> Value {
+    let call = |call: &Value| {
+        let function = json!({"name": call["tool"], "arguments": call["args"].to_string()});
+        json!({"id": call["id"], "type": "function", "function": function})
+    };
+    let calls = parts.as_array().unwrap().iter().filter_map(|part| part.get("call")).map(call);
+    let calls: Vec<Value> = calls.collect();
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    message
+}
+
+/// Compares every call of every agent with what the server got. Gives how often each was asked.
+fn compare(home: &Home, requests: &[std::sync::Arc<Received>]) -> BTreeMap<&'static str, usize> {
+    let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
+    for request in requests {
+        let name = who(request);
+        let nth = asked.entry(name).or_default();
+        *nth += 1;
+        let ran = home.run(&["show", "last", "--as", name, "--call", &nth.to_string(), "--json"]).ok();
+        assert_eq!(ran.err, "", "{name}, call {nth}");
+        let shown = &ran.lines()[0];
+        assert_eq!(Value::from(messages(shown)), request.body["messages"], "{name}, call {nth}");
+        assert_eq!(shown["model"], "openai:test");
+        let tools: Vec<&Value> =
+            shown["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        let sent = request.body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(tools, sent.iter().map(|tool| &tool["function"]["name"]).collect::<Vec<_>>());
+    }
+    asked
+}
+
+#[test]
+fn it_is_what_the_server_got_for_every_call_of_every_agent() {
+    let server = serve(builders());
+    let home = Home::at(&server);
+    home.file("house.yaml", HOUSE);
+    home.run(&["run", "house.yaml", "--model", "openai:test"]).ok();
+    assert_eq!(server.violations(), [""; 0]);
+    let asked = compare(&home, &server.requests());
+    let expected =
+        [("Ann", 8), ("Bea", 4), ("Cleo", 5), ("Planner", 1), ("house_summary", 1), ("room_summary", 1)];
+    assert_eq!(asked, BTreeMap::from(expected));
+}
+
+#[test]
+fn it_is_that_for_runs_that_were_stopped_and_went_on_too() {
+    let server = serve(builders());
+    let home = Home::at(&server);
+    home.file("house.yaml", HOUSE);
+    let mut code =
+        home.run(&["run", "house.yaml", "--model", "openai:test", "--max-turns", "1"]).exits(3).code;
+    for turns in 2..40 {
+        code = home.run(&["resume", "last", "--max-turns", &turns.to_string()]).code;
+        if code == 0 {
+            break;
+        }
+    }
+    assert_eq!(code, 0);
+    assert_eq!(server.violations(), [""; 0]);
+    assert_eq!(compare(&home, &server.requests()).values().sum::<usize>(), 20);
+}
+
+#[test]
+fn people_read_it_as_it_is() {
+    let server = serve(talk());
+    let home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    home.run(&["run", "team.yaml", "--model", "openai:test"]).ok();
+    let shown = home.run(&["show", "last", "--as", "Bob"]).ok().out;
+    // The server makes the ids of calls from the request.
+    let requests = server.requests();
+    let calls = requests[2].messages()[2]["tool_calls"].as_array().unwrap().iter().zip(["FIRST", "SECOND"]);
+    let shown = calls.fold(shown, |shown, (call, name)| shown.replace(call["id"].as_str().unwrap(), name));
+    expect![[r#"
+        [system]
+        You are Bob.
+
+        [0 user]
+        Talk about the weather.
+
+        [1 user]
+        It rains today.
+
+        [2 assistant]
+        I look.
+        call FIRST: get_history {"limit":2}
+        call SECOND: get_history {"limit":1}
+
+        [3 tool get_history (FIRST)]
+        user: Talk about the weather.
+        Alice: It rains today.
+
+        [4 tool get_history (SECOND)]
+        Alice: It rains today.
+
+        [5 assistant]
+        It will be dry tomorrow.
+
+        [6 user]
+        Then I take my umbrella along.
+    "#]]
+    .assert_eq(&shown);
+    let all = home.run(&["show", "last", "--as", "Bob", "--call", "4"]).exits(2);
+    assert_eq!(all.err, "error (config): `Bob` has made 3 model calls\n");
+    let nobody = home.run(&["show", "last", "--as", "Eve"]).exits(2);
+    assert_eq!(nobody.err, "error (config): no model speaks for `Eve`\n  hint: there are `Alice`, `Bob`\n");
+}

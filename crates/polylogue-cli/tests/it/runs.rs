@@ -1,0 +1,340 @@
+//! The conversations there are: list, show, check, resume, remove.
+
+use expect_test::expect;
+
+use crate::home::{Home, serve, shipped, timeless};
+use crate::models::{SAID, TALK, said, talk};
+
+#[test]
+fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id() {
+    let home = Home::new();
+    expect![[r#"
+        --- 0
+    "#]]
+    .assert_eq(&home.run(&["runs"]).ok().masked(&home));
+    expect![[r#"
+        --- 2
+        error (config): there are no conversations yet
+          hint: `polylogue run` begins one
+    "#]]
+    .assert_eq(&home.run(&["show", "last"]).exits(2).masked(&home));
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    home.run(&["run", &shipped("student-teacher"), "--max-turns", "2"]).exits(3);
+    let rows = home.listed();
+    assert_eq!(
+        rows.iter().map(|row| row["title"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["student-teacher", "writer-critic"]
+    );
+    let runs = home.run(&["runs"]).ok().masked(&home);
+    let runs: Vec<_> =
+        runs.lines().map(|line| line.split_once("ago").map_or(line, |(_, rest)| rest)).collect();
+    expect![[r#"
+          student-teacher               8 events  limit: the limit of 2 turns
+          writer-critic                20 events  done: Critic's message matched `^APPROVED`
+        --- 0"#]]
+    .assert_eq(&runs.join("\n"));
+    let id = rows[1]["id"].as_str().unwrap();
+    let by_beginning = home.run(&["show", &id[..4]]).ok();
+    assert_eq!(by_beginning.out, home.run(&["show", id]).ok().out);
+    assert!(by_beginning.out.contains("APPROVED"));
+    let all = home.run(&["show", ""]).exits(2);
+    assert!(all.err.starts_with("error (config): `` is the beginning of several: `"), "{}", all.err);
+    let none = home.run(&["resume", "nosuch"]).exits(2);
+    assert_eq!(
+        none.err,
+        "error (config): there is no conversation `nosuch`\n  hint: `polylogue runs` lists them\n"
+    );
+}
+
+#[test]
+fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
+    let server = serve(talk());
+    let home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    home.run(&["run", "team.yaml", "--model", "openai:test"]).ok();
+    expect![[r#"
+        with Alice, Bob
+
+        user -> all:
+        Talk about the weather.
+
+        Alice -> Bob:
+        It rains today.
+
+        Bob -> Alice:
+        (thinks:)
+        What was said?
+        I look.
+        ⚙ get_history(limit: 2) → user: Talk about the weather. (+1 line)
+          user: Talk about the weather.
+          Alice: It rains today.
+        ⚙ get_history(limit: 1) → Alice: It rains today.
+        It will be dry tomorrow.
+
+        Alice -> Bob:
+        Then I take my umbrella along.
+
+        Bob -> Alice:
+        GOODBYE
+
+        ended: Bob said `GOODBYE`
+    "#]]
+    .assert_eq(&home.run(&["show", "last"]).ok().out);
+    expect![[r#"
+        # talk
+
+        *With Alice, Bob*
+
+        ### user
+
+        Talk about the weather.
+
+        ### Alice
+
+        It rains today.
+
+        #### Bob before it calls tools
+
+        I look.
+
+        Bob calls
+
+        ```
+        get_history(limit: 2)
+        ```
+
+        with the result
+
+        ```
+        user: Talk about the weather.
+        Alice: It rains today.
+        ```
+
+        Bob calls
+
+        ```
+        get_history(limit: 1)
+        ```
+
+        with the result
+
+        ```
+        Alice: It rains today.
+        ```
+
+        ### Bob
+
+        It will be dry tomorrow.
+
+        ### Alice
+
+        Then I take my umbrella along.
+
+        ### Bob
+
+        GOODBYE
+
+        ## Summary
+
+        GOODBYE
+
+        *Ended: Bob said \`GOODBYE\`*
+    "#]]
+    .assert_eq(&home.run(&["show", "last", "--markdown"]).ok().out);
+    let events = home.events();
+    assert_eq!(said(&events), SAID);
+    assert!(events.iter().enumerate().all(|(index, event)| event["seq"] == index));
+}
+
+#[test]
+fn a_run_stopped_by_a_limit_goes_on_under_a_higher_one_as_if_it_had_not_been() {
+    let home = Home::new();
+    let team = shipped("student-teacher");
+    home.run(&["run", &team]).ok();
+    let whole = said(&home.events());
+    let ran = home.run(&["run", &team, "--max-turns", "3"]).exits(3);
+    assert!(ran.out.contains("\nlimit: the limit of 3 turns · 3 turns · "), "{}", ran.out);
+    assert!(ran.out.contains("` / `polylogue resume "), "{}", ran.out);
+    let ran = home.run(&["resume", "last", "--max-turns", "5"]).exits(3);
+    assert!(!ran.out.contains("My test came back positive"), "only what is new is shown: {}", ran.out);
+    assert!(ran.out.contains("\nlimit: the limit of 5 turns · 5 turns · "), "{}", ran.out);
+    let ran = home.run(&["resume", "last"]).ok();
+    assert!(ran.out.contains("\ndone: Student said `Now I see it.` · 8 turns · "), "{}", ran.out);
+    assert_eq!(said(&home.events()), whole);
+    for (option, value, why) in [
+        ("--max-calls", "2", "limit: the limit of 2 model calls"),
+        ("--max-turns", "1", "limit: the limit of 1 turns"),
+    ] {
+        let ran = home.run(&["run", &team, option, value]).exits(3);
+        assert!(ran.out.contains(why), "{}", ran.out);
+    }
+}
+
+#[test]
+fn what_is_done_stays_done() {
+    let home = Home::new();
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let before = home.events();
+    let ran = home.run(&["resume", "last"]).ok();
+    expect![[r#"
+        done: Critic's message matched `^APPROVED` · 6 turns · tokens unknown · $0 · TIME
+        `polylogue show ID`
+        --- 0
+    "#]]
+    .assert_eq(&ran.masked(&home));
+    assert_eq!(home.events(), before);
+    let ran = home.run(&["resume", "last", "--answer", "yes"]).exits(2);
+    assert!(ran.err.starts_with("error (config): nobody is asked anything in `"), "{}", ran.err);
+}
+
+#[test]
+fn conversations_are_removed_and_only_those() {
+    let home = Home::new();
+    for _ in 0..3 {
+        home.run(&["run", &shipped("writer-critic")]).ok();
+    }
+    let ids: Vec<String> = home.listed().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    let ran = home.run(&["rm", &ids[0], "nosuch"]).exits(2);
+    assert!(ran.err.contains("`nosuch`") && home.listed().len() == 3, "all or none: {}", ran.err);
+    let ran = home.run(&["rm", &ids[0], &ids[2]]).ok();
+    assert_eq!(ran.out, format!("removed {}\nremoved {}\n", ids[0], ids[2]));
+    assert_eq!(home.id(), ids[1]);
+    assert_eq!(home.listed().len(), 1);
+}
+
+#[test]
+fn a_folder_keeps_conversations_as_lines_of_json() {
+    let mut home = Home::new();
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let in_database = home.events();
+    home.set("POLYLOGUE_STORE", "talks/");
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    assert_eq!(timeless(&home.events()), timeless(&in_database));
+    let file = std::fs::read_to_string(home.path(&format!("talks/{}.jsonl", home.id()))).unwrap();
+    assert_eq!(file.lines().count(), in_database.len() + 1, "a header, and an event a line");
+}
+
+#[test]
+fn without_a_place_conversations_are_kept_in_the_data_folder() {
+    let home = Home::new().var("POLYLOGUE_STORE", "").var("XDG_DATA_HOME", "");
+    let home_store = home.path(".local/share/polylogue/polylogue.db");
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    assert!(home_store.exists());
+    let data = home.path("data").display().to_string();
+    let home = home.var("XDG_DATA_HOME", &data);
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    assert!(home.path("data/polylogue/polylogue.db").exists());
+}
+
+#[test]
+fn team_files_are_checked_each_with_all_its_mistakes() {
+    let home = Home::new();
+    let ran = home.run(&["check", &shipped("trading-bot"), &shipped("writer-critic")]).ok();
+    let lines: Vec<_> = ran.out.lines().map(|line| line.rsplit_once('/').unwrap().1).collect();
+    expect![[r#"
+        trading-bot.yaml: `trading-bot`, 3 agents, 2 chats
+        writer-critic.yaml: `writer-critic`, 2 agents, 1 chat"#]]
+    .assert_eq(&lines.join("\n"));
+    home.file("bad.yaml", "name: bad\nagents: [{name: A, sytem: x}]\nchat: {participants: [B]}\n");
+    let ran = home.run(&["check", "bad.yaml", &shipped("writer-critic")]).exits(2);
+    assert!(ran.out.contains("`writer-critic`"), "the others are checked, too: {}", ran.out);
+    expect![[r#"
+        error: unknown key `sytem`
+         --> bad.yaml:2:20
+          |
+        2 | agents: [{name: A, sytem: x}]
+          |                    ^^^^^
+        hint: did you mean `system`?
+
+        error: there is no agent, chat or team `B`
+         --> bad.yaml:3:23
+          |
+        3 | chat: {participants: [B]}
+          |                       ^
+        hint: there is `A`
+
+    "#]]
+    .assert_eq(&ran.err);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let ran = Home::new().run(&["schema"]).ok();
+    let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(schema["properties"]["agents"].is_object());
+}
+
+#[test]
+fn the_whole_of_the_help() {
+    let home = Home::new();
+    expect![[r#"
+        Conversations among language-model agents, tools and people
+
+        Usage: polylogue [OPTIONS] <COMMAND>
+
+        Commands:
+          run     Run a team on a task
+          resume  Go on with a conversation that was stopped, failed, waits for a person or met a limit
+          runs    List conversations
+          show    Show a conversation, or what an agent's model was sent
+          rm      Remove conversations
+          check   Check a team file
+          doctor  Show which keys, endpoints and stores are found
+          schema  Print the JSON Schema of team files, for editors
+          help    Print this message or the help of the given subcommand(s)
+
+        Options:
+              --color <WHEN>  When to use colours [default: auto] [possible values: auto, always, never]
+              --store <PATH>  Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+          -h, --help          Print help
+          -V, --version       Print version
+
+        Exit codes:
+          0  done                     4  over budget
+          1  failed                   5  waiting for a person
+          2  bad usage or team file   6  stopped; `polylogue resume` goes on
+          3  stopped by a limit
+    "#]].assert_eq(&home.run(&["--help"]).ok().out);
+    expect![[r#"
+        Go on with a conversation that was stopped, failed, waits for a person or met a limit
+
+        Usage: polylogue resume [OPTIONS] <ID>
+
+        Arguments:
+          <ID>  The conversation: its id, the beginning of its id, or `last`
+
+        Options:
+              --answer <TEXT>           Answer the person who is asked, instead of asking at the terminal
+          -m, --model <PROVIDER:MODEL>  The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
+              --offline                 Let the agents speak by the team's script
+              --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
+              --record <FILE>           Record every model call to a new file
+              --replay <FILE>           Take every model call from a recording; the network is not used
+              --max-turns <N>           Turns of agents, in all chats
+              --max-cost <DOLLARS>      Dollars; models whose price is unknown are refused
+              --max-tokens <N>          Tokens read and written
+              --max-calls <N>           Model calls
+              --json                    Write every event as a line of JSON
+          -q, --quiet                   Write the result alone
+              --no-stream               Show replies when they are whole; models are asked for them in one piece
+              --thoughts                Show what reasoning models think
+              --color <WHEN>            When to use colours [default: auto] [possible values: auto, always, never]
+              --store <PATH>            Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+          -h, --help                    Print help
+    "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
+    for args in [
+        &[][..],
+        &["run"],
+        &["fly"],
+        &["run", "x.yaml", "--max-turns", "0"],
+        &["show", "last", "--call", "1"],
+    ] {
+        let ran = home.run(args).exits(2);
+        assert!(
+            ran.out.is_empty() && ran.err.contains("Usage: polylogue")
+                || ran.err.contains("For more information"),
+            "{}",
+            ran.err
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Runs that are stopped from outside, and go on.
+
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Playbook, Server};
+use rustix::process::Signal;
+
+use crate::home::{Home, Ran, Running, of_type, serve, timeless, until};
+use crate::models::{CALLS, SAID, TALK, said, talk};
+
+/// A home, and a model that takes its time.
+fn slow(latency: Duration) -> (Home, Server) {
+    let server = serve(talk().latency(latency));
+    let home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    (home, server)
+}
+
+const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
+
+/// A reply that is under way for long enough that a signal falls into it.
+const WHILE: Duration = Duration::from_millis(400);
+/// A reply that nobody waits for.
+const FOREVER: Duration = Duration::from_secs(600);
+
+/// Goes on with the run where its model is quick, and looks at what became of it.
+fn goes_on(home: &mut Home, asked_before: usize) {
+    let quick = serve(talk());
+    home.set("OPENAI_BASE_URL", &quick.base_url());
+    let ran = home.run(&["resume", "last"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
+    assert_eq!(quick.count(), CALLS - asked_before, "nothing finished was asked again");
+    assert_eq!(said(&home.events()), SAID);
+}
+
+fn asked(server: &Server, times: usize) {
+    until("the model is asked", || server.count() >= times);
+}
+
+#[test]
+fn one_ctrl_c_finishes_the_step_and_saves() {
+    let (mut home, server) = slow(WHILE);
+    let running = home.start(&RUN);
+    asked(&server, 2);
+    running.signal(Signal::INT);
+    let ran = running.end().exits(6);
+    assert!(ran.err.ends_with("\nfinishing this step; Ctrl-C again stops now\n"), "{}", ran.err);
+    assert!(ran.out.contains("\nstopped: it can be resumed · 2 turns · "), "{}", ran.out);
+    // Bob's turn has three calls of tools and models, and ends.
+    assert_eq!(said(&home.events()), SAID[..3]);
+    assert_eq!(home.listed()[0]["state"], "unfinished");
+    goes_on(&mut home, 3);
+}
+
+#[test]
+fn two_of_them_stop_now() {
+    let (mut home, server) = slow(FOREVER);
+    let running = home.start(&RUN);
+    asked(&server, 1);
+    let ran = interrupted(running);
+    assert!(ran.out.contains("\nstopped: it can be resumed · 0 turns · "), "{}", ran.out);
+    goes_on(&mut home, 0);
+}
+
+/// Interrupts again and again: signals that come at once are one.
+fn interrupted(mut running: Running) -> Ran {
+    until("it ends", || {
+        let over = running.is_over();
+        if !over {
+            running.signal(Signal::INT);
+        }
+        over
+    });
+    running.end().exits(6)
+}
+
+#[test]
+fn sigterm_stops_now() {
+    let (mut home, server) = slow(FOREVER);
+    let running = home.start(&RUN);
+    asked(&server, 1);
+    running.signal(Signal::TERM);
+    let ran = running.end().exits(6);
+    assert!(ran.out.contains("\nstopped: it can be resumed · 0 turns · "), "{}", ran.out);
+    assert_eq!(of_type(&home.events(), "failed").len(), 0, "an order is no failure");
+    goes_on(&mut home, 0);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly_with_its_step() {
+    for json in ["", "--json"] {
+        let (mut home, server) = slow(Duration::ZERO);
+        let ran = home.shell(&format!("polylogue run team.yaml -m openai:test {json} 2>errors | head -1"));
+        assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+        let errors = std::fs::read_to_string(home.path("errors")).unwrap();
+        let first = "talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)\n";
+        assert_eq!(errors, if json.is_empty() { first } else { "" });
+        let before = home.events();
+        let finished = of_type(&before, "sampled").len();
+        assert_eq!(finished, server.count());
+        goes_on(&mut home, finished);
+        assert_eq!(timeless(&home.events())[..before.len()], timeless(&before));
+    }
+    let home = Home::new();
+    let ran = home.shell("polylogue schema | head -1; polylogue --help | head -1");
+    assert_eq!((ran.out.lines().count(), ran.err.as_str()), (2, ""));
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told() {
+    let (mut home, server) = slow(Duration::ZERO);
+    let ran = home.shell("polylogue run team.yaml -m openai:test >/dev/full; echo \"exit $?\"");
+    assert_eq!(ran.out, "exit 1\n");
+    assert!(
+        ran.err.ends_with("error: the output cannot be written: No space left on device (os error 28)\n"),
+        "{}",
+        ran.err
+    );
+    goes_on(&mut home, server.count());
+}
+
+#[test]
+fn only_one_process_runs_a_conversation_and_nobody_removes_it_meanwhile() {
+    for store in ["store.db", "talks/"] {
+        let server = serve(talk().latency(FOREVER));
+        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store);
+        home.file("team.yaml", TALK);
+        let running = home.start(&RUN);
+        asked(&server, 1);
+        for args in [&["resume", "last"][..], &["rm", "last"]] {
+            let ran = home.run(args).exits(1);
+            let busy = format!("error (config): the conversation `{}` is being run by ", home.id());
+            assert!(ran.err.contains(&busy), "{args:?}: {}", ran.err);
+            assert!(
+                ran.err.ends_with("\n  hint: wait until that process is done, or stop it\n"),
+                "{}",
+                ran.err
+            );
+        }
+        assert!(home.run(&["show", "last"]).ok().out.contains("Talk about the weather."), "reading is free");
+        running.signal(Signal::TERM);
+        running.end().exits(6);
+        goes_on(&mut home, 0);
+        home.run(&["rm", "last"]).ok();
+        assert!(home.listed().is_empty());
+    }
+}
+
+#[test]
+fn a_killed_process_blocks_nobody() {
+    let (mut home, server) = slow(FOREVER);
+    let running = home.start(&RUN);
+    asked(&server, 1);
+    running.signal(Signal::KILL);
+    running.end().exits(-1);
+    goes_on(&mut home, 0);
+}
+
+#[test]
+fn an_order_to_stop_while_a_failed_call_waits_to_be_tried_again_counts_at_once() {
+    let busy = Playbook::always(Answer::status(429).retry_after_secs(50));
+    let server = serve(busy);
+    let mut home = Home::at(&server);
+    home.file("team.yaml", TALK);
+    let running = home.start(&RUN);
+    asked(&server, 1);
+    running.signal(Signal::TERM);
+    running.end().exits(6);
+    goes_on(&mut home, 0);
+}
