@@ -1,0 +1,90 @@
+//! An agent of one's own with a tool of one's own: it asks its model again until the reply is a number. The model
+//! fails in the middle of the turn; when the run is resumed, nothing that was done is done again.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Call, Chat, Lens, Log, LogId, Meta, Name, Outcome, Params,
+    Part, Result, Tool, ToolCx, ToolError, ToolSpec, Turn, once_each, plain,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use serde_json::{Value, json};
+
+/// Says how warm it is, as a bare number.
+struct Forecaster {
+    name: Name,
+    model: AnyModel,
+    tool: AnyTool,
+}
+
+impl Agent for Forecaster {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    // Written as if it ran in one go. In a run that is resumed, every `sample`, `call` and `prompt` that was finished
+    // before returns what it returned then.
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let system = Some("Say how warm it is. Answer with a number and nothing else.");
+        let (tools, params, lens) = ([self.tool.spec().clone()], Params::default(), Lens::default());
+        let ask = Ask { model: &self.model, system, tools: &tools, params: &params, lens: &lens };
+        for _ in 0..5 {
+            let reply = turn.sample(ask).await?;
+            let calls: Vec<Call> = reply.parts.iter().filter_map(call).collect();
+            match plain(&reply.parts) {
+                _ if !calls.is_empty() => drop(turn.call(std::slice::from_ref(&self.tool), &calls).await?),
+                text if text.trim().parse::<f64>().is_ok() => return Ok(Act::say(text)),
+                _ => turn.prompt("That is no number. Answer with a number and nothing else.").await?,
+            }
+        }
+        Ok(Act::Pass)
+    }
+}
+
+fn call(part: &Part) -> Option<Call> {
+    if let Part::Call(call) = part { Some(call.clone()) } else { None }
+}
+
+struct Thermometer(ToolSpec);
+
+impl Tool for Thermometer {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let place = args.get("place").and_then(Value::as_str).ok_or("`place` is missing")?;
+        println!("(somebody goes to the {place} and reads the thermometer)");
+        Ok(Outcome::done("21.5 degrees"))
+    }
+}
+
+fn chat(script: &Script) -> Result<Chat> {
+    let spec = ToolSpec {
+        name: "thermometer".into(),
+        description: "Reads the thermometer at a place".into(),
+        parameters: json!({"type": "object", "properties": {"place": {"type": "string"}}}),
+        repeatable: true,
+    };
+    let (model, tool) = (AnyModel::new(script.model("weather")), AnyTool::new(Thermometer(spec)));
+    let forecaster = Forecaster { name: Name::new("Forecaster")?, model, tool };
+    Chat::named("weather").with(forecaster).policy(once_each()).build()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let script: Script = serde_json::from_str(
+        r#"[{"Forecaster": {"calls": [{"tool": "thermometer", "args": {"place": "garden"}}]}},
+            {"Forecaster": {"error": {"message": "the connection broke"}}},
+            {"Forecaster": "It is about 21.5 degrees"},
+            {"Forecaster": "21.5"}]"#,
+    )?;
+    let store = AnyStore::new(Memory::default());
+    let mut log = Log::create(store, LogId::new("weather")?, &Meta::default()).await?;
+    if let Err(error) = chat(&script)?.run(&mut log, "How warm is it?").await {
+        println!("failed: {error}");
+    }
+    // A fresh chat: it knows nothing but the log.
+    println!("{:?}", chat(&script)?.resume(&mut log).await?);
+    Ok(())
+}

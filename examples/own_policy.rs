@@ -1,0 +1,57 @@
+//! A policy of one's own: all speak at the same time, then all vote at the same time and in secret; the votes decide.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Cue, Line, Log, LogId, Meta, Name, Reason, Status, Step, Transcript,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+/// Who speaks next: a pure function of what was said.
+fn vote(chat: &Transcript) -> Step {
+    let members = || chat.members().iter().cloned();
+    let votes = || chat.lines().iter().filter(|line| line.is_aside());
+    if chat.turns() == 0 {
+        return Step::Together(members().map(Cue::to_all).collect());
+    }
+    if votes().count() == 0 {
+        let ask = |who| Cue::aside(who, "Whose proposal is the best? Answer with a name and nothing else.");
+        return Step::Together(members().map(ask).collect());
+    }
+    let count = |name: &Name| votes().filter(|line| is_for(line, name)).count();
+    // Of several with as many votes, the first.
+    let winner = members().rev().max_by_key(count);
+    let summary =
+        winner.map(|name| format!("{name} wins with {} of {} votes", count(&name), votes().count()));
+    Step::Close { reason: Reason::Finished, summary: summary.unwrap_or_default().into() }
+}
+
+fn is_for(vote: &Line, name: &Name) -> bool {
+    vote.message.plain().trim() == name.as_str()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let script: Script = serde_json::from_str(
+        r#"[{"Ann": "A bench by the pond"}, {"Bob": "Twenty apple trees"}, {"Cem": "A playground"},
+            {"Ann": "Bob"}, {"Bob": "Cem"}, {"Cem": "Bob"}]"#,
+    )?;
+    let model = AnyModel::new(script.model("council"));
+    let mut chat = Chat::named("council");
+    for name in ["Ann", "Bob", "Cem"] {
+        chat =
+            chat.with(Assistant::new(name, model.clone())?.system("You propose what the town should build."));
+    }
+    let chat = chat.policy(vote).build()?;
+
+    let store = AnyStore::new(Memory::default());
+    let mut log = Log::create(store, LogId::new("council")?, &Meta::default()).await?;
+    let status = chat.run(&mut log, "What should we build?").await?;
+    for line in log.transcript().await?.room() {
+        println!("{}: {}", line.message.from, line.message.plain());
+    }
+    if let Status::Closed { summary, .. } = status {
+        println!("-- {summary}");
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Every example is run, and what it prints is compared.
+
+// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Output};
+
+    use expect_test::{Expect, expect};
+    use polylogue_test::server::{Playbook, Server};
+
+    /// The program in a folder where nothing is, with none of the user's settings.
+    fn program(path: &str) -> (Command, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut program = Command::new(path);
+        program.env_clear().env("TMPDIR", folder.path()).current_dir(folder.path());
+        (program, folder)
+    }
+
+    fn check(path: &str, expected: &Expect) {
+        let (mut program, _folder) = program(path);
+        let Output { status, stdout, stderr } = program.output().unwrap();
+        assert!(status.success(), "{status}: {}", String::from_utf8_lossy(&stderr));
+        expected.assert_eq(&String::from_utf8(stdout).unwrap());
+    }
+
+    #[test]
+    fn two_agents() {
+        check(env!("CARGO_BIN_EXE_two_agents"), &expect![[r#"
+            Teacher: What colour is the evening sky, and where does its light come from?
+            Student: Red, and it comes a long way through the air.
+            Teacher: Which colour got lost on the way?
+            Student: Blue: the air scatters it, and by day it comes from everywhere. I see.
+            -- Student said `I see.`
+        "#]]);
+    }
+
+    #[test]
+    fn own_agent() {
+        check(env!("CARGO_BIN_EXE_own_agent"), &expect![[r#"
+            (somebody goes to the garden and reads the thermometer)
+            failed: script:weather: the connection broke
+            Closed { reason: Finished, summary: "21.5" }
+        "#]]);
+    }
+
+    #[test]
+    fn own_policy() {
+        check(env!("CARGO_BIN_EXE_own_policy"), &expect![[r#"
+            user: What should we build?
+            Ann: A bench by the pond
+            Bob: Twenty apple trees
+            Cem: A playground
+            -- Bob wins with 2 of 3 votes
+        "#]]);
+    }
+
+    #[test]
+    fn resume() {
+        check(env!("CARGO_BIN_EXE_resume"), &expect![[r#"
+            Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
+            Friday: Closed { reason: Turns { limit: 3 }, summary: "Booked: 9:40, a seat at the window." }
+        "#]]);
+    }
+
+    #[test]
+    fn a_real_model_without_a_key_says_what_to_do() {
+        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_real_model"));
+        let Output { status, stdout, stderr } = program.output().unwrap();
+        assert_eq!((status.code(), stdout.as_slice()), (Some(1), &b""[..]));
+        expect![[r#"
+            error (config): openai:gpt-4o-mini: there is no key for this provider
+            hint: no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`
+        "#]].assert_eq(&String::from_utf8(stderr).unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_real_model_at_an_endpoint() {
+        let server =
+            Server::start(Playbook::list(["Waves count to four", "Too few waves.", "Waves", "Fine."])).await;
+        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_real_model"));
+        program.env("OPENAI_BASE_URL", server.base_url()).env("OPENAI_API_KEY", "test");
+        let Output { status, stdout, stderr } = program.output().unwrap();
+        assert!(status.success(), "{status}: {}", String::from_utf8_lossy(&stderr));
+        expect![[r#"
+            user: A haiku about the sea
+
+            Poet: Waves count to four
+
+            Critic: Too few waves.
+
+            Poet: Waves
+
+            Critic: Fine.
+
+            -- 4 calls, 286 tokens, $0.0000
+        "#]].assert_eq(&String::from_utf8(stdout).unwrap());
+        assert_eq!((server.violations(), server.unused()), (vec![], 0));
+    }
+}
