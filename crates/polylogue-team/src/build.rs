@@ -24,7 +24,7 @@ impl Team {
     /// When an agent has no model, when `provide` fails, and when a participant is not in the team: teams that were
     /// loaded from a file are checked, those that were made otherwise may not be.
     pub fn build(&self, provide: Provide<'_>) -> Result<Chat> {
-        self.built(&self.name, self.model.as_deref(), Vec::new(), None, provide)
+        Crew::of(self, &self.name, None, provide).outermost(Brief::default())
     }
 
     /// Makes the agents that speak by models, those of chats within included, without the chats: to see what they are
@@ -33,20 +33,7 @@ impl Team {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn assistants(&self, provide: Provide<'_>) -> Result<Vec<Assistant>> {
-        let crew = Crew { team: self, model: self.model.as_deref(), provide };
-        let chats = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
-        let summaries = std::iter::once((&self.name, &self.chat)).chain(chats);
-        let mut all = Vec::new();
-        for agent in self.agents.iter().filter(|agent| !agent.human) {
-            all.push(crew.assistant(agent)?);
-        }
-        for (name, chat) in summaries {
-            all.extend(crew.summarizer(name, chat)?);
-        }
-        for sub in &self.teams {
-            all.extend(sub.team.assistants(provide)?);
-        }
-        Ok(all)
+        Crew::of(self, &self.name, None, provide).assistants()
     }
 
     /// Limits of the whole run: those the team sets, over the defaults.
@@ -61,28 +48,46 @@ impl Team {
             depth: set.depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
         }
     }
-
-    fn built(
-        &self,
-        name: &Name,
-        model: Option<&str>,
-        around: Vec<&Name>,
-        brief: Option<Brief>,
-        provide: Provide<'_>,
-    ) -> Result<Chat> {
-        let crew = Crew { team: self, model: self.model.as_deref().or(model), provide };
-        crew.chat(name, &self.chat, &self.description, brief.unwrap_or_default(), around)
-    }
 }
 
 /// Who can be called into a chat.
 struct Crew<'a> {
     team: &'a Team,
+    /// What the team is called where it takes part.
+    name: &'a Name,
     model: Option<&'a str>,
     provide: Provide<'a>,
 }
 
 impl<'a> Crew<'a> {
+    /// The crew of `team`, called `name`; `around` is the model of the team around it.
+    fn of(team: &'a Team, name: &'a Name, around: Option<&'a str>, provide: Provide<'a>) -> Self {
+        Self { team, name, model: team.model.as_deref().or(around), provide }
+    }
+
+    fn of_sub(&self, sub: &'a SubTeam) -> Self {
+        Self::of(&sub.team, &sub.name, self.model, self.provide)
+    }
+
+    fn outermost(&self, brief: Brief) -> Result<Chat> {
+        self.chat(self.name, &self.team.chat, &self.team.description, brief, Vec::new())
+    }
+
+    fn assistants(&self) -> Result<Vec<Assistant>> {
+        let mut all = Vec::new();
+        for agent in self.team.agents.iter().filter(|agent| !agent.human) {
+            all.push(self.assistant(agent)?);
+        }
+        let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
+            all.extend(self.summarizer(name, chat)?);
+        }
+        for sub in &self.team.teams {
+            all.extend(self.of_sub(sub).assistants()?);
+        }
+        Ok(all)
+    }
+
     fn chat(
         &self,
         name: &Name,
@@ -117,9 +122,7 @@ impl<'a> Crew<'a> {
             return self.inner(inner, around);
         }
         match self.team.teams.iter().find(|sub| sub.name == *name) {
-            Some(SubTeam { name, team, brief, .. }) => {
-                Ok(AnyAgent::new(team.built(name, self.model, Vec::new(), Some(*brief), self.provide)?))
-            }
+            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.brief)?)),
             None => Err(Error::Config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
         }
     }

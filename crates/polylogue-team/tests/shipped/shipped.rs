@@ -44,7 +44,7 @@ async fn every_team_can_be_cut_after_every_event_in_a_database() {
     let places: Mutex<Vec<TempDir>> = Mutex::default();
     let store = || {
         let place = tempfile::tempdir().unwrap();
-        let store = Sqlite::open(&place.path().join("cut.db")).unwrap();
+        let store = Sqlite::open(place.path().join("cut.db")).unwrap();
         places.lock().unwrap().push(place);
         AnyStore::new(store)
     };
