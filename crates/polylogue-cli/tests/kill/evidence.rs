@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::replies::Asked;
 
 /// A look at the store and then at the server, while no program runs.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(crate) struct Look {
     /// The log, one event a line; `None` when there is no conversation yet.
     pub(crate) log: Option<Vec<String>>,

@@ -120,11 +120,22 @@ fn killed_again_and_again(kind: Kind, random: &mut Random, tally: &mut Tally) ->
         }
         look = now;
     }
+    resume_once_more(&place, &look)?;
     let (course, asked_again) = Course::of(&place, &look);
     check_server(&place, kills, asked_again)?;
     tally.asked_again += asked_again;
     tally.paid_twice += place.server.duplicates().len();
     Ok(course)
+}
+
+/// One that was killed after its last event does not know that it was done: what is over stays as it is.
+fn resume_once_more(place: &Place, look: &Look) -> Result<(), String> {
+    let mut process = place.start(true, Shows::Talk);
+    expect_done(process.end(), &process.errors());
+    match Look::at(place) == *look {
+        true => Ok(()),
+        false => Err("a conversation that was over went on".to_owned()),
+    }
 }
 
 /// A kill costs at most the one call that was in flight.

@@ -72,11 +72,12 @@ impl Place {
         }
         let [output, errors] = ["output", "errors"].map(|name| self.dir.path().join(name));
         program.stdout(File::create(&output).unwrap()).stderr(File::create(&errors).unwrap());
-        let asked = self.server.count();
+        let (asked, replied) = (self.server.count(), self.server.replies());
         Process {
             child: program.spawn().unwrap(),
             begun: Instant::now(),
             asked,
+            replied,
             server: &self.server,
             output,
             errors,
@@ -112,6 +113,8 @@ pub(crate) struct Process<'a> {
     begun: Instant,
     /// How many requests came before it was started.
     asked: usize,
+    /// How many replies had gone out by then.
+    replied: usize,
     server: &'a Server,
     output: PathBuf,
     errors: PathBuf,
@@ -120,11 +123,13 @@ pub(crate) struct Process<'a> {
 impl Process<'_> {
     /// Kills it at this moment; how it ended when it was done by itself before.
     pub(crate) fn kill(&mut self, moment: Moment) -> Option<ExitStatus> {
-        let (asked, pause) = match moment {
-            Moment::SinceStart(pause) => (0, pause),
-            Moment::SinceRequest(requests, pause) => (requests, pause),
+        let (requests, replies, pause) = match moment {
+            Moment::SinceStart(pause) => (0, 0, pause),
+            Moment::SinceRequest(requests, pause) => (requests, 0, pause),
+            Moment::SinceReply(replies, pause) => (0, replies, pause),
         };
-        while self.server.count() < self.asked + asked {
+        let server = self.server;
+        while server.count() < self.asked + requests || server.replies() < self.replied + replies {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Some(status);
             }

@@ -30,24 +30,26 @@ impl Random {
 pub(crate) enum Moment {
     /// So long after it was started: before, while or after it reads its log.
     SinceStart(Duration),
-    /// So long after it has sent so many requests: it waits for the reply, reads it, writes it down, or goes on.
+    /// So long after it has sent so many requests: it waits for the reply or reads it.
     SinceRequest(usize, Duration),
+    /// So long after so many replies went out to it: it reads the reply, writes it down, or goes on.
+    SinceReply(usize, Duration),
 }
 
 impl Moment {
-    /// One in four soon after the start; the others move the conversation on, however slow the machine is. Most of these
-    /// come within the time in which a quick reply is read and written down.
+    /// One in four soon after the start; the others move the conversation on, however slow the machine is.
     pub(crate) fn draw(random: &mut Random) -> Self {
         /// From the start of a process to somewhat after its first request.
         const STARTING: Duration = Duration::from_millis(60);
-        /// From one request to somewhat after the next, when the reply between them is a quick one and a slow one.
-        const QUICK: Duration = Duration::from_millis(14);
-        const SLOW: Duration = Duration::from_millis(40);
-        let requests = 1 + usize::try_from(random.below(4)).unwrap();
+        /// From a request to somewhat after the next.
+        const TURN: Duration = Duration::from_millis(30);
+        /// From a quick reply to somewhat after the next request.
+        const WRITING: Duration = Duration::from_millis(7);
+        let nth = 1 + usize::try_from(random.below(4)).unwrap();
         match random.below(4) {
             0 => Self::SinceStart(random.time_below(STARTING)),
-            1 => Self::SinceRequest(requests, random.time_below(SLOW)),
-            _ => Self::SinceRequest(requests, random.time_below(QUICK)),
+            1 => Self::SinceRequest(nth, random.time_below(TURN)),
+            _ => Self::SinceReply(nth, random.time_below(WRITING)),
         }
     }
 }
