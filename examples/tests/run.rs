@@ -25,41 +25,53 @@ mod tests {
 
     #[test]
     fn two_agents() {
-        check(env!("CARGO_BIN_EXE_two_agents"), &expect![[r#"
+        check(
+            env!("CARGO_BIN_EXE_two_agents"),
+            &expect![[r#"
             Teacher: What colour is the evening sky, and where does its light come from?
             Student: Red, and it comes a long way through the air.
             Teacher: Which colour got lost on the way?
             Student: Blue: the air scatters it, and by day it comes from everywhere. I see.
             -- Student said `I see.`
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn own_agent() {
-        check(env!("CARGO_BIN_EXE_own_agent"), &expect![[r#"
+        check(
+            env!("CARGO_BIN_EXE_own_agent"),
+            &expect![[r#"
             (somebody goes to the garden and reads the thermometer)
             failed: script:weather: the connection broke
             Closed { reason: Finished, summary: "21.5" }
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn own_policy() {
-        check(env!("CARGO_BIN_EXE_own_policy"), &expect![[r#"
+        check(
+            env!("CARGO_BIN_EXE_own_policy"),
+            &expect![[r#"
             user: What should we build?
             Ann: A bench by the pond
             Bob: Twenty apple trees
             Cem: A playground
             -- Bob wins with 2 of 3 votes
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn resume() {
-        check(env!("CARGO_BIN_EXE_resume"), &expect![[r#"
+        check(
+            env!("CARGO_BIN_EXE_resume"),
+            &expect![[r#"
             Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
             Friday: Closed { reason: Turns { limit: 3 }, summary: "Booked: 9:40, a seat at the window." }
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -70,7 +82,8 @@ mod tests {
         expect![[r#"
             error (config): openai:gpt-4o-mini: there is no key for this provider
             hint: no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`
-        "#]].assert_eq(&String::from_utf8(stderr).unwrap());
+        "#]]
+        .assert_eq(&String::from_utf8(stderr).unwrap());
     }
 
     #[tokio::test]
@@ -93,7 +106,8 @@ mod tests {
             Critic: Fine.
 
             -- 4 calls, 286 tokens, $0.0000
-        "#]].assert_eq(&String::from_utf8(stdout).unwrap());
+        "#]]
+        .assert_eq(&String::from_utf8(stdout).unwrap());
         assert_eq!((server.violations(), server.unused()), (vec![], 0));
     }
 }
