@@ -27,7 +27,7 @@ fn a_conversation_in_jsonl_ends_as_if_it_had_not_been_killed() {
 fn a_store_that_forgets_is_found_out() {
     let place = Place::new(Kind::Jsonl);
     let mut process = place.start(false, Shows::Events);
-    assert_eq!(process.kill(Moment::SinceRequest(12, Duration::ZERO)), None);
+    assert_eq!(process.kill(Moment::Request(12, Duration::ZERO)), None);
     let (before, shown) = (Look::at(&place), process.events());
     place.forget_events(6);
     let now = Look::at(&place);

@@ -124,9 +124,9 @@ impl Process<'_> {
     /// Kills it at this moment; how it ended when it was done by itself before.
     pub(crate) fn kill(&mut self, moment: Moment) -> Option<ExitStatus> {
         let (requests, replies, pause) = match moment {
-            Moment::SinceStart(pause) => (0, 0, pause),
-            Moment::SinceRequest(requests, pause) => (requests, 0, pause),
-            Moment::SinceReply(replies, pause) => (0, replies, pause),
+            Moment::Start(pause) => (0, 0, pause),
+            Moment::Request(requests, pause) => (requests, 0, pause),
+            Moment::Reply(replies, pause) => (0, replies, pause),
         };
         let server = self.server;
         while server.count() < self.asked + requests || server.replies() < self.replied + replies {

@@ -25,15 +25,15 @@ impl Random {
     }
 }
 
-/// When a process is killed.
+/// What a process is killed after, and how long after.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment {
-    /// So long after it was started: before, while or after it reads its log.
-    SinceStart(Duration),
-    /// So long after it has sent so many requests: it waits for the reply or reads it.
-    SinceRequest(usize, Duration),
-    /// So long after so many replies went out to it: it reads the reply, writes it down, or goes on.
-    SinceReply(usize, Duration),
+    /// It was started: it opens its store, reads its log, or goes on with it.
+    Start(Duration),
+    /// It has sent so many requests: it waits for the reply or reads it.
+    Request(usize, Duration),
+    /// So many replies went out to it: it reads the last, writes it down, or goes on.
+    Reply(usize, Duration),
 }
 
 impl Moment {
@@ -47,9 +47,9 @@ impl Moment {
         const WRITING: Duration = Duration::from_millis(7);
         let nth = 1 + usize::try_from(random.below(4)).unwrap();
         match random.below(4) {
-            0 => Self::SinceStart(random.time_below(STARTING)),
-            1 => Self::SinceRequest(nth, random.time_below(TURN)),
-            _ => Self::SinceReply(nth, random.time_below(WRITING)),
+            0 => Self::Start(random.time_below(STARTING)),
+            1 => Self::Request(nth, random.time_below(TURN)),
+            _ => Self::Reply(nth, random.time_below(WRITING)),
         }
     }
 }
