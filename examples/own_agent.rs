@@ -3,8 +3,8 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Call, Chat, Lens, Log, LogId, Meta, Name, Outcome, Params,
-    Part, Result, Tool, ToolCx, ToolError, ToolSpec, Turn, once_each, plain,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Chat, Log, LogId, Meta, Name, Outcome, Result, Tool,
+    ToolCx, ToolError, ToolSpec, Turn, once_each,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -26,12 +26,11 @@ impl Agent for Forecaster {
     // before returns what it returned then.
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let system = Some("Say how warm it is. Answer with a number and nothing else.");
-        let (tools, params, lens) = ([self.tool.spec().clone()], Params::default(), Lens::default());
-        let ask = Ask { model: &self.model, system, tools: &tools, params: &params, lens: &lens };
+        let ask = Ask { system, tools: &[self.tool.spec().clone()], ..Ask::of(&self.model) };
         for _ in 0..5 {
             let reply = turn.sample(ask).await?;
-            let calls: Vec<Call> = reply.parts.iter().filter_map(call).collect();
-            match plain(&reply.parts) {
+            let calls = reply.calls();
+            match reply.plain() {
                 _ if !calls.is_empty() => drop(turn.call(std::slice::from_ref(&self.tool), &calls).await?),
                 text if text.trim().parse::<f64>().is_ok() => return Ok(Act::say(text)),
                 _ => turn.prompt("That is no number. Answer with a number and nothing else.").await?,
@@ -39,10 +38,6 @@ impl Agent for Forecaster {
         }
         Ok(Act::Pass)
     }
-}
-
-fn call(part: &Part) -> Option<Call> {
-    if let Part::Call(call) = part { Some(call.clone()) } else { None }
 }
 
 struct Thermometer(ToolSpec);
@@ -60,12 +55,8 @@ impl Tool for Thermometer {
 }
 
 fn chat(script: &Script) -> Result<Chat> {
-    let spec = ToolSpec {
-        name: "thermometer".into(),
-        description: "Reads the thermometer at a place".into(),
-        parameters: json!({"type": "object", "properties": {"place": {"type": "string"}}}),
-        repeatable: true,
-    };
+    let parameters = json!({"type": "object", "properties": {"place": {"type": "string"}}});
+    let spec = ToolSpec::new("thermometer", "Reads the thermometer at a place", parameters).repeatable();
     let (model, tool) = (AnyModel::new(script.model("weather")), AnyTool::new(Thermometer(spec)));
     let forecaster = Forecaster { name: Name::new("Forecaster")?, model, tool };
     Chat::named("weather").with(forecaster).policy(once_each()).build()

@@ -1,6 +1,7 @@
 //! Models: what is asked of them and what they reply.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Fault, Finish, Money, Name, Outcome, Part, Path, ToolSpec, Usage};
+use crate::{Call, Fault, Finish, Money, Name, Outcome, Part, Path, ToolSpec, Usage, plain};
 
 /// Something that completes conversations: a provider over HTTP, a script, a recording.
 ///
@@ -218,6 +219,22 @@ impl Reply {
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default() }
+    }
+
+    /// Its text, without thoughts.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'_, str> {
+        plain(&self.parts)
+    }
+
+    /// The tools it calls, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        let call = |part: &Part| match part {
+            Part::Call(call) => Some(call.clone()),
+            _ => None,
+        };
+        self.parts.iter().filter_map(call).collect()
     }
 }
 

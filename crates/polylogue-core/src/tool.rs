@@ -38,6 +38,20 @@ pub struct ToolSpec {
     pub repeatable: bool,
 }
 
+impl ToolSpec {
+    /// A tool that is not made again if it was in flight when the process died.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self { name: name.into(), description: description.into(), parameters, repeatable: false }
+    }
+
+    /// The same tool, which may simply be called again: it only reads, or doing it twice is doing it once.
+    #[must_use]
+    pub fn repeatable(self) -> Self {
+        Self { repeatable: true, ..self }
+    }
+}
+
 /// What a tool may know of the conversation it is called from.
 #[derive(Clone, Copy)]
 pub struct ToolCx<'a> {

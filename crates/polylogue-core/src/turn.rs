@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -59,6 +59,18 @@ pub struct Ask<'a> {
     pub params: &'a Params,
     /// How the agent sees the room.
     pub lens: &'a Lens,
+}
+
+static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
+static LENS: LazyLock<Lens> = LazyLock::new(Lens::default);
+
+impl<'a> Ask<'a> {
+    /// Asks `model` without a system text and tools, with default parameters and the default sight of the room; set the
+    /// fields to ask otherwise.
+    #[must_use]
+    pub fn of(model: &'a AnyModel) -> Self {
+        Self { model, system: None, tools: &[], params: &PARAMS, lens: &LENS }
+    }
 }
 
 impl<'a> Turn<'a> {

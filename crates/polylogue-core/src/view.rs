@@ -39,7 +39,8 @@ pub enum ShowNames {
 /// parted from its result.
 ///
 /// When there is more, the oldest is dropped until three quarters of the limit are left: so the view stays
-/// append-only most of the time, and prompt caches keep hitting.
+/// append-only most of the time, and prompt caches keep hitting. What the agent is at work on is kept, however many tools
+/// it calls meanwhile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
@@ -370,7 +371,8 @@ impl View {
 
     /// Drops whole exchanges after the opening, oldest first; the last one always stays.
     fn drop_oldest(&mut self) {
-        let target = self.limit() - self.limit() / 4;
+        // With room for what stands in place of what is left out.
+        let target = self.limit().saturating_sub((self.limit() / 4).max(1));
         let starts: Vec<usize> =
             (self.pinned..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
         let mut cut = self.pinned;
@@ -393,14 +395,28 @@ impl View {
     }
 
     fn cut(&mut self, cut: usize) {
-        let is_others =
-            |at: Option<usize>| matches!(at.and_then(|at| self.entries.get(at)), Some(Entry::User { .. }));
-        let headless = !is_others(Some(cut)) && !is_others(self.pinned.checked_sub(1));
-        let head = headless.then(|| Entry::user(LEFT_OUT));
+        let head = self.head(cut);
         self.entries.splice(self.pinned..cut, head);
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
         self.chain = self.entries.iter().fold([0; 32], |chain, entry| link(&chain, entry));
         self.wire = Wire::default();
+    }
+
+    /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a
+    /// word of others, if its own words would stand after its own.
+    fn head(&self, cut: usize) -> Option<Entry> {
+        let (before, after) = self.entries.split_at_checked(cut)?;
+        let is_others = |entry: &&Entry| matches!(entry, Entry::User { .. });
+        let left_out = before.get(self.pinned..)?;
+        if !after.iter().any(|entry| is_others(&entry))
+            && let Some(last) = left_out.iter().rfind(is_others)
+        {
+            return Some(last.clone());
+        }
+        let pinned = before.get(..self.pinned)?;
+        let heard = after.first().is_some_and(|entry| is_others(&entry))
+            || pinned.last().is_some_and(|entry| is_others(&entry));
+        (!heard).then(|| Entry::user(LEFT_OUT))
     }
 }
 

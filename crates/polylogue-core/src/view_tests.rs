@@ -228,3 +228,35 @@ fn private_messages_are_seen_by_those_they_are_for() {
     };
     assert_eq!([seen(0), seen(1), seen(2)], [true, true, false]);
 }
+
+#[test]
+fn a_window_keeps_what_the_agent_is_at_work_on() {
+    let reply = Reply { text: "look".into(), thought: false, calls: 1, answered: 1, prompted: false };
+    let say = |who: usize, text: &str, samples: Vec<Reply>| Move {
+        who,
+        to: Audience::All,
+        prompt: None,
+        samples,
+        end: End::Say(text.into()),
+    };
+    let steps = [
+        say(1, "old", vec![]),
+        say(0, "yes", vec![]),
+        say(1, "the work", vec![]),
+        say(0, "done", vec![reply; 9]),
+    ];
+    let opening = [(1, Audience::All, "task".to_owned())];
+    let lens = Lens { window: Window::Messages(6), ..Lens::default() };
+    let mut view = View::new(name(0), lens);
+    for event in events(&opening, 2, &steps) {
+        view.see(&event);
+        assert!(view.entries().len() <= 6, "{:#?}", view.entries());
+        if event.seq > 7 {
+            let texts: Vec<_> =
+                view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
+            assert_eq!(texts[0], "task");
+            assert!(texts.contains(&"the work".to_owned()), "{texts:?}");
+            assert!(!texts.contains(&"old".to_owned()) || event.seq < 12, "{texts:?}");
+        }
+    }
+}

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, Params, Part, Reply,
-    Result, Tool, ToolSpec, Turn,
+    Act, Agent, AnyModel, AnyTool, Ask, Error, Lens, Name, NameError, Outcome, Params, Part, Reply, Result,
+    Tool, ToolSpec, Turn,
 };
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
@@ -163,7 +163,7 @@ impl Agent for Assistant {
         let system = self.system_for(turn.transcript().task());
         for round in 0..=self.max_rounds {
             let reply = self.ask(turn, system.as_deref()).await?;
-            let calls = calls(&reply);
+            let calls = reply.calls();
             if calls.is_empty() || round == self.max_rounds {
                 return Ok(speak(reply));
             }
@@ -175,14 +175,6 @@ impl Agent for Assistant {
         }
         Err(Error::Bug("the last round always returns".into()))
     }
-}
-
-fn calls(reply: &Reply) -> Vec<Call> {
-    let call = |part: &Part| match part {
-        Part::Call(call) => Some(call.clone()),
-        _ => None,
-    };
-    reply.parts.iter().filter_map(call).collect()
 }
 
 /// What an agent says of a reply: neither thoughts nor calls.

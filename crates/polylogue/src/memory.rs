@@ -23,12 +23,10 @@ impl Default for GetHistory {
             "type": "integer", "minimum": 1, "maximum": Self::MAX_LIMIT,
             "description": "How many messages, counted from the last",
         });
-        Self(ToolSpec {
-            name: "get_history".into(),
-            description: "Returns the last messages of this conversation, oldest first, one a line.".into(),
-            parameters: json!({"type": "object", "properties": {"limit": limit}, "additionalProperties": false}),
-            repeatable: true,
-        })
+        let description = "Returns the last messages of this conversation, oldest first, one a line.";
+        let parameters =
+            json!({"type": "object", "properties": {"limit": limit}, "additionalProperties": false});
+        Self(ToolSpec::new("get_history", description, parameters).repeatable())
     }
 }
 
