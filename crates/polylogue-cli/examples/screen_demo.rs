@@ -133,6 +133,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         turns: 4,
         elapsed: begun.elapsed(),
         id: LogId::new("3k7v9x")?,
+        goes_on: false,
     };
     demo.screen.end(&ending)?;
     Ok(())

@@ -1,11 +1,12 @@
 //! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use polylogue::{
-    AnyStore, Body, Chat, Ending as Kind, Halt, Log, LogId, Path, Question, Status, Store, Watch,
+    AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Path, Question, Status, Store, Watch,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -34,7 +35,11 @@ impl Play<'_> {
         let begun = Instant::now();
         let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.watch().await);
         let mut view = View { screen: self.screen(begun), watch, store, id, broken: None };
-        self.log.events().await.iter().for_each(|event| view.screen.recall(event));
+        let before = self.log.events().await;
+        before.iter().for_each(|event| view.screen.recall(event));
+        for (at, question) in self.log.questions().await? {
+            view.remind(&before, &at, &question, &self.log.halt());
+        }
         let mut signals = Signals::new()?;
         let status = loop {
             let status = self.step(&mut view, &mut signals).await;
@@ -167,6 +172,18 @@ impl View {
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.
         for event in self.store.read(&self.id, from).await.unwrap_or_default() {
             self.hear(|screen| screen.reread(&event), halt);
+        }
+    }
+
+    /// Shows a question that was asked in an earlier process, and what was said before it.
+    fn remind(&mut self, events: &[Arc<Event>], at: &Path, question: &Question, halt: &Halt) {
+        let here = || events.iter().rev().filter(|event| event.at == *at);
+        let asked = |body: &Body| matches!(body, Body::Asked(asked) if asked == question);
+        let said = |body: &Body| matches!(body, Body::Said(_) | Body::Posted(_));
+        for event in
+            here().find(|event| said(&event.body)).into_iter().chain(here().find(|event| asked(&event.body)))
+        {
+            self.hear(|screen| screen.remind(event), halt);
         }
     }
 

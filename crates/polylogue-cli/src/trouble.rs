@@ -68,9 +68,9 @@ impl Trouble {
         Self { exit: Exit::Usage, what: what.into(), fault: Some(Fault::Config), hint: None }
     }
 
-    /// Something else went wrong.
+    /// The machine did not do what was asked.
     pub(crate) fn failed(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, what: what.into(), fault: None, hint: None }
+        Self { exit: Exit::Failed, what: what.into(), fault: Some(Fault::System), hint: None }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
@@ -84,8 +84,7 @@ impl fmt::Display for Trouble {
         match self.fault {
             Some(fault) => write!(f, "error ({fault}): {}", self.what)?,
             // What is told by others is whole already.
-            None if self.what.starts_with("error") => write!(f, "{}", self.what)?,
-            None => write!(f, "error: {}", self.what)?,
+            None => f.write_str(&self.what)?,
         }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
     }
@@ -125,6 +124,7 @@ impl From<EnvError> for Trouble {
 
 impl From<Diagnostics> for Trouble {
     fn from(diagnostics: Diagnostics) -> Self {
-        Self { exit: Exit::Usage, what: diagnostics.to_string(), fault: None, hint: None }
+        let what = diagnostics.to_string().trim_end().to_owned();
+        Self { exit: Exit::Usage, what, fault: None, hint: None }
     }
 }

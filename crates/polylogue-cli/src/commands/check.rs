@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
                 write(&format!("{}: `{}`, {agents}, {chats}\n", file.display(), team.name))?;
             }
             Err(diagnostics) => {
-                tell(&diagnostics.to_string());
+                tell(diagnostics.to_string().trim_end());
                 exit = Exit::Usage;
             }
         }

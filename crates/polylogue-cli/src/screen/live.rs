@@ -117,6 +117,12 @@ impl Live {
         self.teller.begin_anew();
     }
 
+    /// Tells again of an event that was told by an earlier process.
+    pub(crate) fn remind(&mut self, event: &Event) -> String {
+        self.tell(event);
+        self.frame()
+    }
+
     /// Tells of an event, which comes in order with the pieces, or was read again. Returns what to write.
     pub(crate) fn event(&mut self, event: &Event, in_order: bool) -> String {
         self.take(event, in_order);

@@ -119,6 +119,19 @@ impl<W: Write> Screen<W> {
         }
     }
 
+    /// Shows an event of an earlier process after all, such as a question that is still open.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn remind(&mut self, event: &Event) -> io::Result<Flow> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.remind(event),
+            Kind::Plain(plain) => plain.event(event),
+            Kind::Json | Kind::Result { .. } => String::new(),
+        };
+        self.write(&text)
+    }
+
     /// Shows a signal.
     ///
     /// # Errors

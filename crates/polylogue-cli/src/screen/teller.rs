@@ -411,6 +411,7 @@ impl Teller {
             Some(Body::Closed { summary, .. }) => summary.trim() == text.trim(),
             Some(Body::Said(message)) => message.plain().trim() == text.trim(),
             Some(Body::Passed { .. }) => text.trim().is_empty(),
+            Some(Body::Left { .. }) => true,
             _ => false,
         };
         if !again {

@@ -1,13 +1,30 @@
 //! The `polylogue` program as its users meet it: a process with arguments, a terminal or none, signals, files and a
 //! server that may misbehave.
 
+// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
+#[cfg(test)]
+mod bad;
+#[cfg(test)]
 mod doctor;
+#[cfg(test)]
 mod home;
+#[cfg(test)]
 mod http;
+#[cfg(test)]
+mod humans;
+#[cfg(test)]
 mod models;
+#[cfg(test)]
 mod offline;
+#[cfg(test)]
 mod quirks;
+#[cfg(test)]
 mod received;
+#[cfg(test)]
 mod recordings;
+#[cfg(test)]
 mod runs;
+#[cfg(test)]
 mod stops;
+#[cfg(test)]
+mod terminal;

@@ -252,7 +252,6 @@ fn team_files_are_checked_each_with_all_its_mistakes() {
         3 | chat: {participants: [B]}
           |                       ^
         hint: there is `A`
-
     "#]]
     .assert_eq(&ran.err);
 }

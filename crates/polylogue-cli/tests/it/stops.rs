@@ -112,7 +112,9 @@ fn an_output_that_cannot_be_written_is_told() {
     let ran = home.shell("polylogue run team.yaml -m openai:test >/dev/full; echo \"exit $?\"");
     assert_eq!(ran.out, "exit 1\n");
     assert!(
-        ran.err.ends_with("error: the output cannot be written: No space left on device (os error 28)\n"),
+        ran.err.ends_with(
+            "error (system): the output cannot be written: No space left on device (os error 28)\n"
+        ),
         "{}",
         ran.err
     );

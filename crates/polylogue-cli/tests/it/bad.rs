@@ -1,0 +1,363 @@
+//! Bad input and bad places: each has a clear error and an exit code, and loses nothing.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+
+use expect_test::{Expect, expect};
+use polylogue_test::server::{Answer, Playbook};
+
+use crate::home::{Home, Ran, serve, shipped};
+use crate::models::{SAID, TALK, said, talk};
+
+/// Runs `team.yaml` of `text`, which is no team.
+fn check_team(text: &str, expected: &Expect) {
+    let home = Home::new();
+    home.file("team.yaml", text);
+    expected.assert_eq(&home.run(&["run", "team.yaml"]).exits(2).masked(&home));
+    assert!(home.listed().is_empty());
+}
+
+#[test]
+fn a_missing_team() {
+    let home = Home::new();
+    expect![[r#"
+        --- 2
+        error: the team file cannot be read: there is no such file
+         --> nowhere.yaml
+    "#]]
+    .assert_eq(&home.run(&["run", "nowhere.yaml"]).exits(2).masked(&home));
+    expect![[r#"
+        --- 2
+        error: the team file cannot be read: it is no file
+         --> .
+    "#]]
+    .assert_eq(&home.run(&["run", "."]).exits(2).masked(&home));
+}
+
+#[test]
+fn broken_yaml() {
+    check_team(
+        "name: [x\nagents: {\n",
+        &expect![[r#"
+            --- 2
+            error: this is no YAML: illegal placement of ':' indicator
+             --> team.yaml:2:7
+              |
+            2 | agents: {
+              |       ^
+        "#]],
+    );
+    check_team(
+        "",
+        &expect![[r#"
+            --- 2
+            error: the file is empty
+             --> team.yaml:1:1
+              |
+            1 | 
+              | ^
+            hint: a team has at least `name`, `agents` and `chat`
+        "#]],
+    );
+    check_team(
+        "\u{0}\u{1b}[2J",
+        &expect![[r#"
+            --- 2
+            error: this is no YAML: unexpected character: `\u{0}'
+             --> team.yaml:1:1
+              |
+            1 | ��[2J
+              | ^
+            hint: take it out
+        "#]],
+    );
+}
+
+#[test]
+fn a_cycle_of_teams() {
+    let home = Home::new();
+    let team = |name: &str, other: &str| {
+        format!(
+            "name: {name}\nagents: [{{name: A}}]\nteams: [{{name: {other}, file: {other}.yaml}}]\nchat: {{participants: [A, {other}], stop: {{max_turns: 2}}}}\n"
+        )
+    };
+    home.file("one.yaml", &team("one", "two"));
+    home.file("two.yaml", &team("two", "one"));
+    expect![[r#"
+        --- 2
+        error: this team contains itself: one.yaml > two.yaml > one.yaml
+         --> two.yaml:3:27
+          |
+        3 | teams: [{name: one, file: one.yaml}]
+          |                           ^^^^^^^^
+    "#]]
+    .assert_eq(&home.run(&["run", "one.yaml"]).exits(2).masked(&home));
+}
+
+#[test]
+fn unknown_variables_and_other_wrong_options() {
+    let home = Home::new();
+    home.file("team.yaml", TALK);
+    expect![[r#"
+        error: a value is given for `wht`, which is no variable of this team
+         --> team.yaml:5:1
+          |
+        5 | vars: {what: the weather}
+          | ^^^^
+        hint: did you mean `what`?
+    "#]]
+    .assert_eq(&home.run(&["run", "team.yaml", "--var", "wht=x"]).exits(2).err);
+    expect![[r#"
+        error: invalid value 'much' for '--max-cost <DOLLARS>': expected an amount such as 0.50
+
+        For more information, try '--help'.
+    "#]]
+    .assert_eq(&home.run(&["run", "team.yaml", "--max-cost", "much"]).exits(2).err);
+    expect![[r#"
+        error: the argument '--json' cannot be used with '--quiet'
+
+        Usage: polylogue run --json --store <PATH> <TEAM> [TASK]
+
+        For more information, try '--help'.
+    "#]]
+    .assert_eq(&home.run(&["run", "team.yaml", "--json", "--quiet"]).exits(2).err);
+    let ran = Home::run_reading(&home, "\u{0}", &["run", "team.yaml", "-", "--offline"]).exits(2);
+    assert!(ran.err.contains("`talk` names no model and has no script"), "{}", ran.err);
+}
+
+#[test]
+fn a_wrong_key() {
+    let server = serve(talk());
+    let mut home = Home::at(&server);
+    home.set("OPENAI_API_KEY", "sk-wrong-key");
+    home.file("team.yaml", TALK);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
+    expect![[r#"
+        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        error (config): openai:test: the provider answered with status 401: Incorrect API key provided
+          hint: check the key in `OPENAI_API_KEY`, and what it is allowed to do
+    "#]]
+    .assert_eq(&ran.err);
+    assert_eq!(server.count(), 1, "it is not tried again");
+    home.set("OPENAI_API_KEY", crate::home::KEY);
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(said(&home.events()), SAID);
+    home.set("OPENAI_API_KEY", "sk-\u{1b}[31m\nx");
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
+    expect![[r#"
+        error (config): openai: the key has characters that no key has, such as a line end
+    "#]]
+    .assert_eq(&ran.err);
+}
+
+#[test]
+fn a_dead_endpoint() {
+    let gone = serve("gone").base_url();
+    let mut home = Home::new().var("OPENAI_BASE_URL", &gone);
+    home.file("team.yaml", TALK);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
+    expect![[r#"
+        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        error (provider): openai:test: cannot connect to SERVER: client error (Connect): tcp connect error: Connection refused (os error 111) (tried 5 times)
+          hint: check that the server runs and that the base URL is right
+    "#]].assert_eq(&ran.err.replace(&gone, "SERVER"));
+    assert!(
+        home.listed()[0]["state"].as_str().unwrap().starts_with("failed: openai:test: cannot connect to ")
+    );
+    let server = serve(talk());
+    home.set("OPENAI_BASE_URL", &server.base_url());
+    home.set("OPENAI_API_KEY", crate::home::KEY);
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(said(&home.events()), SAID);
+    home.set("OPENAI_BASE_URL", "localhost:8000");
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
+    expect![[r#"
+        error (config): openai: the base URL does not begin with `http://` or `https://`
+          hint: it looks like `http://127.0.0.1:8000/v1`
+    "#]]
+    .assert_eq(&ran.err);
+}
+
+#[test]
+fn a_broken_env_file() {
+    let home = Home::new();
+    home.file(".env", "OPENAI_API_KEY=\"sk-not-closed\n");
+    home.file("team.yaml", TALK);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
+    expect![[r#"
+        error (config): `.env` line 1: the quotes do not end
+    "#]]
+    .assert_eq(&ran.err);
+}
+
+#[test]
+fn a_store_of_a_newer_version() {
+    let home = Home::new();
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let before = fs::read(home.path("store.db")).unwrap();
+    // Where SQLite keeps `user_version`.
+    let mut file = OpenOptions::new().write(true).open(home.path("store.db")).unwrap();
+    file.seek(SeekFrom::Start(60)).unwrap();
+    file.write_all(&7_u32.to_be_bytes()).unwrap();
+    for args in [&["runs"][..], &["show", "last"], &["run", &shipped("writer-critic")], &["doctor"]] {
+        let ran = home.run(args).exits(1);
+        let newer = "store.db has format 7, and this version knows up to 1\n  hint: read it with the version that wrote it, or a later one\n";
+        assert!(ran.err.ends_with(newer), "{args:?}: {}", ran.err);
+    }
+    fs::write(home.path("store.db"), before).unwrap();
+    assert_eq!(home.listed().len(), 1);
+}
+
+#[test]
+fn a_damaged_log_is_read_as_far_as_it_goes() {
+    let mut home = Home::new();
+    home.set("POLYLOGUE_STORE", "talks/");
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let path = home.path(&format!("talks/{}.jsonl", home.id()));
+    let mut lines: Vec<String> = fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+    lines[9] = lines[9].replace('{', "?");
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let ran = home.run(&["show", "last"]).exits(1);
+    assert!(ran.out.contains("Write the label that stands beside a lighthouse"), "{}", ran.out);
+    let id = home.id();
+    let line =
+        ran.err.replace(&path.display().to_string(), "FILE").replace(&format!("talks/{id}.jsonl"), "FILE");
+    expect![[r#"
+        error (system): FILE is damaged: line 10 is no event: expected value at column 1; 8 events are intact
+          hint: `polylogue show` still shows what is intact
+    "#]]
+    .assert_eq(&line);
+    home.run(&["resume", "last"]).exits(1);
+}
+
+/// Runs a script of the shell in which a folder `small` has a file system of its own, if the machine lets us make one.
+fn in_small_place(home: &Home, script: &str) -> Option<Ran> {
+    let mount = "mkdir small && mount -t tmpfs -o size=4m polylogue small";
+    let allowed = |how: &str| {
+        home.shell(&format!("{how} sh -c 'rmdir small 2>/dev/null; {mount} && echo yes'")).out == "yes\n"
+    };
+    // As root a name space of mounts will do; everybody else needs one of users, too.
+    let how =
+        ["unshare --mount", "unshare --user --map-root-user --mount"].into_iter().find(|how| allowed(how))?;
+    let program = crate::home::PROGRAM;
+    let _ = fs::remove_dir(home.path("small"));
+    Some(home.shell(&format!("{how} sh -c '{mount}; export POLYLOGUE=\"{program}\"\n{script}'")))
+}
+
+/// A talk that is long, and full of long words: about 60 kB a turn.
+const LONG: &str = "name: long\ntask: Go.\nagents: [{name: A, system: You are A.}, {name: B, system: You are B.}]\n\
+                    chat: {participants: [A, B], circles: off, stop: {max_turns: 16}}\n";
+
+#[test]
+fn a_full_disk() {
+    let server = serve(Playbook::new(|received, _| {
+        Answer::text(format!("{} {}", received.messages().len(), "word".repeat(15_000)))
+    }));
+    let home = Home::at(&server);
+    home.file("team.yaml", LONG);
+    let script = r#"
+        dd if=/dev/zero of=small/filler bs=1024 count=3700 2>/dev/null
+        $POLYLOGUE --store small/store.db run team.yaml -m openai:test --no-stream >out 2>err; echo "exit $?"
+        rm small/filler
+        $POLYLOGUE --store small/store.db show last --json >before
+        $POLYLOGUE --store small/store.db resume last --quiet >/dev/null; echo "exit $?"
+        $POLYLOGUE --store small/store.db show last --json >after
+    "#;
+    let Some(ran) = in_small_place(&home, script) else { return a_limit_on_files(&home) };
+    assert_eq!(ran.out, "exit 1\nexit 3\n", "{}", ran.err);
+    let err = fs::read_to_string(home.path("err")).unwrap();
+    let full = "/small/store.db\n  hint: free some space and resume; everything up to here is kept\n";
+    assert!(err.contains("error (system): there is no space left to write ") && err.ends_with(full), "{err}");
+    let [shown, before, after] =
+        ["out", "before", "after"].map(|file| fs::read_to_string(home.path(file)).unwrap());
+    let kept = before.matches("\"type\":\"said\"").count();
+    assert!(kept > 0 && after.starts_with(&before), "{kept} turns were kept");
+    assert_eq!(shown.matches("wordword\n").count(), kept, "what was shown had been kept before");
+    assert_eq!(after.matches("\"type\":\"said\"").count(), 16);
+    // The reply that could not be kept is the only one that is asked for again.
+    assert_eq!(server.count(), 17);
+}
+
+/// Where no file system can be made, files that cannot grow stand in for it.
+fn a_limit_on_files(home: &Home) {
+    // In blocks of 512 bytes.
+    let script =
+        "trap '' XFSZ; (ulimit -f 600; polylogue run team.yaml -m openai:test --no-stream); echo \"exit $?\"";
+    let ran = home.shell(script);
+    assert!(
+        ran.out.ends_with("exit 1\n") && ran.err.contains("error (system): "),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
+    home.run(&["resume", "last"]).exits(3);
+    assert_eq!(said(&home.events()).len(), 17);
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let home = Home::new();
+    home.file("file", "");
+    // Neither root nor anybody else can make a file in /proc, or below a file.
+    for (place, expected) in [
+        (
+            "/proc/nowhere/store.db",
+            expect![[r#"
+                error (system): `/proc/nowhere` cannot be made: No such file or directory (os error 2)
+                  hint: choose another place with `--store`
+            "#]],
+        ),
+        (
+            "/proc/store.db",
+            expect![[r#"
+            error (system): /proc/store.db cannot be written: the system does not allow files to be made or changed beside it
+              hint: choose another place with `--store`
+        "#]],
+        ),
+        (
+            "file/store.db",
+            expect![[r#"
+                error (system): `file` cannot be made: File exists (os error 17)
+                  hint: choose another place with `--store`
+            "#]],
+        ),
+        (
+            "file/folder/",
+            expect![[r#"
+                error (system): HOME/file/folder/: Not a directory (os error 20)
+            "#]],
+        ),
+    ] {
+        let ran = home.run(&["run", &shipped("writer-critic"), "--store", place]).exits(1);
+        assert_eq!(ran.out, "", "{place}");
+        expected.assert_eq(&ran.err.replace(&home.path("").display().to_string(), "HOME/"));
+    }
+}
+
+#[test]
+fn a_place_that_may_only_be_read() {
+    let home = Home::new();
+    let script = format!(
+        r#"
+        $POLYLOGUE --store small/store.db run {} >/dev/null 2>&1
+        mount -o remount,ro small
+        $POLYLOGUE --store small/store.db show last | grep -c APPROVED
+        $POLYLOGUE --store small/store.db resume last; echo "exit $?"
+        $POLYLOGUE --store small/other.db run {}; echo "exit $?"
+        "#,
+        shipped("writer-critic"),
+        shipped("writer-critic")
+    );
+    // Where that is not allowed, the test above has to do.
+    let Some(ran) = in_small_place(&home, &script) else { return };
+    expect![[r#"
+        2
+        exit 1
+        exit 1
+        --- 0
+        error (system): HOME/small/store.db cannot be written: the system does not allow files to be made or changed beside it
+          hint: choose another place with `--store`
+        error (system): HOME/small/other.db cannot be written: the system does not allow files to be made or changed beside it
+          hint: choose another place with `--store`
+    "#]].assert_eq(&ran.masked(&home));
+}

@@ -1,0 +1,302 @@
+//! People in the room: asked at the terminal, or answering later.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use polylogue_test::server::{Answer, Playbook};
+
+use crate::home::{Home, KEY, of_type, serve};
+use crate::models::said;
+use crate::terminal::Terminal;
+
+/// A person and a bot, in a room within a room.
+const TEAM: &str = r#"
+name: office
+task: Decide.
+agents:
+  - {name: Kim, human: true, description: The boss.}
+  - {name: Bot, system: You are Bot.}
+chat: {pattern: once_each, participants: [meeting], summary: last}
+chats:
+  - {name: meeting, participants: [Bot, Kim], stop: {max_turns: 4, says: {text: agreed, by: Kim}}}
+script:
+  - Bot: Shall we?
+  - Bot: Then not.
+  - Bot: As you wish.
+"#;
+
+fn home() -> Home {
+    let home = Home::new();
+    home.file("team.yaml", TEAM);
+    home
+}
+
+fn masked(text: &str, home: &Home) -> String {
+    let text = text.replace(&home.id(), "ID");
+    let lines: Vec<_> = text.lines().collect();
+    let from = lines.iter().position(|line| line.starts_with("office: at most")).map_or(0, |line| line + 1);
+    let time = |line: &str| match line.rsplit_once(" · ").filter(|_| line.contains(" turn")) {
+        Some((before, _)) => format!("{before} · TIME\n"),
+        None => format!("{line}\n"),
+    };
+    lines[from..].iter().map(|line| time(line)).collect()
+}
+
+const PROMPT: &str = "\nKim>";
+
+#[test]
+fn a_person_is_asked_at_the_terminal_and_answers() {
+    let home = home();
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for(PROMPT);
+    terminal.press("Why not **tomorrow**?\n");
+    terminal.wait_for("Then not.");
+    terminal.press("agreed\n");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0);
+    expect![[r#"
+        with meeting
+
+        user → meeting
+        Decide.
+
+        ┊ meeting begins, with Bot, Kim
+        ┊
+        ┊ user → all · meeting
+        ┊ Decide.
+        ┊
+        ┊ Bot → Kim · meeting
+        ┊ Shall we?
+        ┊
+        ┊ Kim is asked:
+        ┊ Kim, it is your turn. Enter passes, exit leaves.
+        Kim> Why not **tomorrow**?
+        ┊
+        ┊ Kim → Bot · meeting
+        ┊ Why not tomorrow?
+        ┊
+        ┊ Bot → Kim · meeting
+        ┊ Then not.
+        ┊
+        ┊ Kim is asked:
+        ┊ Kim, it is your turn. Enter passes, exit leaves.
+        Kim> agreed
+        ┊
+        ┊ Kim → Bot · meeting
+        ┊ agreed
+        ┊
+        ┊ meeting ends: Kim said `agreed`
+
+        meeting
+        agreed
+
+        done: everybody had their turn · 4 turns · tokens unknown · $0 · TIME
+        `polylogue show ID`
+    "#]]
+    .assert_eq(&masked(&seen, &home));
+    assert_eq!(
+        said(&home.events()),
+        ["Decide.", "Decide.", "Shall we?", "Why not **tomorrow**?", "Then not.", "agreed", "agreed"]
+    );
+}
+
+#[test]
+fn enter_passes_and_exit_leaves() {
+    let home = home();
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for(PROMPT);
+    terminal.press("\n");
+    terminal.wait_for("Then not.");
+    terminal.press(" EXIT \n");
+    let (code, seen) = terminal.end();
+    expect![[r#"
+        with meeting
+
+        user → meeting
+        Decide.
+
+        ┊ meeting begins, with Bot, Kim
+        ┊
+        ┊ user → all · meeting
+        ┊ Decide.
+        ┊
+        ┊ Bot → Kim · meeting
+        ┊ Shall we?
+        ┊
+        ┊ Kim is asked:
+        ┊ Kim, it is your turn. Enter passes, exit leaves.
+        Kim>
+        ┊
+        ┊ Kim passes
+        ┊
+        ┊ Bot → Kim · meeting
+        ┊ Then not.
+        ┊
+        ┊ Kim is asked:
+        ┊ Kim, it is your turn. Enter passes, exit leaves.
+        Kim>  EXIT
+        ┊
+        ┊ Kim leaves: said `exit`
+        ┊ meeting ends: the limit of 4 turns
+
+        meeting
+        Then not.
+
+        done: everybody had their turn · 4 turns · tokens unknown · $0 · TIME
+        `polylogue show ID`
+    "#]]
+    .assert_eq(&masked(&seen, &home));
+    let events = home.events();
+    assert_eq!((of_type(&events, "passed").len(), of_type(&events, "left").len()), (1, 1));
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn ctrl_d_and_ctrl_c_at_the_prompt_leave_the_question_open() {
+    for key in ["\u{4}", "\u{3}"] {
+        let home = home();
+        let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+        terminal.wait_for(PROMPT);
+        terminal.press(key);
+        let (code, seen) = terminal.end();
+        assert_eq!(code, 5, "{seen}");
+        assert!(seen.contains("\n\nwaiting for Kim · 1 turn · "), "{seen}");
+        let mut terminal = Terminal::open(&home, (80, 40), &["resume", "last"]);
+        terminal.wait_for("Kim>");
+        terminal.press("agreed\n");
+        let (code, seen) = terminal.end();
+        assert_eq!(code, 0, "{seen}");
+    }
+}
+
+#[test]
+fn without_a_terminal_the_run_waits_and_goes_on_with_an_answer() {
+    let home = home();
+    let ran = home.run(&["run", "team.yaml"]).exits(5);
+    expect![[r#"
+        with meeting
+
+        user -> meeting:
+        Decide.
+
+        meeting begins, with Bot, Kim
+
+        user -> all · meeting:
+        Decide.
+
+        Bot -> Kim · meeting:
+        Shall we?
+
+        Kim is asked:
+        Kim, it is your turn. Enter passes, `exit` leaves.
+
+        waiting for Kim · 1 turn · tokens unknown · $0 · TIME
+        `polylogue show ID` / `polylogue resume ID`
+        --- 5
+        This is a demonstration: the agents speak by the team's script, because no model is named.
+        For a real model, use `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running.
+        office: at most 100 turns a chat, 1000 model calls
+    "#]].assert_eq(&ran.masked(&home));
+    assert_eq!(home.listed()[0]["state"], "waiting for Kim");
+    let before = home.events();
+    home.run(&["resume", "last"]).exits(5);
+    assert_eq!(home.events(), before, "asking again changes nothing");
+    let ran = home.run(&["resume", &home.id(), "--answer", "Not yet."]).exits(5);
+    expect![[r#"
+        Bot -> Kim · meeting:
+        Shall we?
+
+        Kim is asked:
+        Kim, it is your turn. Enter passes, `exit` leaves.
+
+        Kim -> Bot · meeting:
+        Not yet.
+
+        Bot -> Kim · meeting:
+        Then not.
+
+        Kim is asked:
+        Kim, it is your turn. Enter passes, `exit` leaves.
+
+        waiting for Kim · 3 turns · tokens unknown · $0 · TIME
+        `polylogue show ID` / `polylogue resume ID`
+        --- 5
+    "#]]
+    .assert_eq(&ran.masked(&home));
+    let ran = home.run(&["resume", "last", "--answer", "agreed", "--quiet"]).ok();
+    assert_eq!(ran.out, "agreed\n");
+}
+
+#[test]
+fn a_person_is_asked_beside_an_output_that_goes_elsewhere() {
+    let home = home();
+    let mut terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "--quiet"]);
+    terminal.wait_for("Kim, it is your turn. Enter passes, `exit` leaves.\nKim>");
+    terminal.press("agreed\n");
+    terminal.wait_for("agreed\nagreed\n");
+}
+
+/// A server whose model writes slowly.
+fn slow_talk() -> polylogue_test::server::Server {
+    let words: String = (0..200).map(|n| format!("word{n} ")).collect();
+    let answer = Answer::text(words).with(polylogue_test::server::Quirk::Pace(Duration::from_millis(20)));
+    serve(Playbook::always(answer))
+}
+
+const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name: B, system: b}]\n\
+                    chat: {participants: [A, B], circles: off, stop: {max_turns: 2}}\n";
+
+#[test]
+fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
+    let server = slow_talk();
+    let home = Home::at(&server);
+    home.file("team.yaml", PAIR);
+    let mut terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "-m", "openai:test"]);
+    terminal.wait_for("word9 ");
+    terminal.press("\u{3}");
+    terminal.wait_for("\nfinishing this step; Ctrl-C again stops now\n");
+    assert!(!terminal.sees().contains("^C"), "{}", terminal.sees());
+    terminal.press("\u{3}");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 6);
+    assert!(!seen.contains("finishing this step"), "{seen}");
+    assert!(seen.contains("\n(broken off here; the turn goes on when the run is resumed)\n"), "{seen}");
+    assert!(seen.contains("\nstopped: it can be resumed · 0 turns · "), "{seen}");
+    assert_eq!(home.listed()[0]["state"], "unfinished");
+}
+
+#[test]
+fn an_error_is_told_once_and_where_it_happened() {
+    let server = serve(Playbook::always(Answer::error(400, format!("bad \u{1b}[31mkey\u{7} {KEY}"))));
+    let home = Home::at(&server);
+    home.file("team.yaml", PAIR);
+    let (code, seen) = Terminal::open(&home, (100, 24), &["run", "team.yaml", "-m", "openai:test"]).end();
+    assert_eq!(code, 1);
+    expect![[r#"
+        pair: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        with A, B
+
+        user → all
+        Go.
+
+        ✗ A failed (config): openai:test: the provider answered with status 400: bad ␛[31mkey␇ [key]
+
+        failed: it can be resumed · 0 turns · 0 tokens · $0 · TIME
+        `polylogue show ID` / `polylogue resume ID`
+    "#]]
+    .assert_eq(&masked(&seen, &home));
+    let ran = home.run(&["resume", "last"]).exits(1);
+    assert!(!ran.err.contains('\u{1b}') && ran.err.contains("bad ␛[31mkey␇ [key]"), "{}", ran.err);
+}
+
+#[test]
+fn no_color_is_plain_text_on_a_terminal_too() {
+    let home = home().var("NO_COLOR", "1");
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for(PROMPT);
+    terminal.press("agreed\n");
+    terminal.wait_for("`polylogue show ");
+    let bytes = terminal.bytes();
+    assert!(!bytes.contains('\u{1b}'), "{bytes:?}");
+    assert!(bytes.contains("Bot -> Kim · meeting:"), "{bytes:?}");
+}
