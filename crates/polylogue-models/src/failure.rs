@@ -175,7 +175,8 @@ impl Blame<'_> {
             Limit::Idle => (format!("the reply stalled for {:?}", timeouts.idle), "idle", Again::Yes(None)),
             Limit::Total => (format!("no complete reply within {:?}", timeouts.total), "total", Again::No),
         };
-        self.failure(Kind::Timeout, &message, Some(format!("the limit is `{name}` of the timeouts")), again)
+        let hint = format!("allow more time with `--timeout`, or with `{name}` of the timeouts");
+        self.failure(Kind::Timeout, &message, Some(hint), again)
     }
 
     /// An answer that is no reply.

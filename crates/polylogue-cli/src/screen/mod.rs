@@ -16,6 +16,7 @@ use std::io::{self, Write};
 
 use polylogue_core::{Body, Event, Signal};
 
+mod again;
 mod call;
 pub(crate) mod document;
 mod draft;

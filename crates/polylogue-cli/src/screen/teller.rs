@@ -11,6 +11,7 @@ use polylogue_core::{
     Timestamp, plain,
 };
 
+use super::again;
 use super::call::{self, calls_tools, short};
 use super::markdown::Markdown;
 use super::room;
@@ -148,7 +149,9 @@ impl Teller {
             if at.is_root() { "with".to_owned() } else { format!("{} begins, with", room::called(at)) };
         self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
         let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
-        if !opening.task.trim().is_empty() && !quoted {
+        // What was said last is not told again as the task that it gives.
+        let known = !self.format.whole && opening.task.trim() == self.last_said.trim();
+        if !opening.task.trim().is_empty() && !quoted && !known {
             self.private(at, "task: ", &opening.task);
         }
         opening.messages.iter().for_each(|message| self.speech(at, message));
@@ -407,14 +410,7 @@ impl Teller {
     /// Tells what waits, unless `next` tells it in full: a summary said aside, an answer that is then said.
     fn release(&mut self, next: Option<&Body>) {
         let Some((at, label, text)) = self.waiting.take() else { return };
-        let again = match next {
-            Some(Body::Closed { summary, .. }) => summary.trim() == text.trim(),
-            Some(Body::Said(message)) => message.plain().trim() == text.trim(),
-            Some(Body::Passed { .. }) => text.trim().is_empty(),
-            Some(Body::Left { .. }) => true,
-            _ => false,
-        };
-        if !again {
+        if !next.is_some_and(|next| again::tells(next, &text)) {
             self.private(&at, &label, &text);
         }
     }

@@ -340,7 +340,7 @@ fn a_place_that_may_only_be_read() {
     let script = format!(
         r#"
         $POLYLOGUE --store small/store.db run {} >/dev/null 2>&1
-        mount -o remount,ro small
+        mount -o remount,bind,ro small
         $POLYLOGUE --store small/store.db show last | grep -c APPROVED
         $POLYLOGUE --store small/store.db resume last; echo "exit $?"
         $POLYLOGUE --store small/other.db run {}; echo "exit $?"

@@ -39,6 +39,8 @@ fn usage_and_prices_of_the_team_become_cost() {
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "0.50"]).exits(4);
     assert!(ran.out.contains("\nbudget: the budget of $0.5000 ($"), "{}", ran.out);
     assert_eq!(server.count(), 1);
+    let ran = home.run(&["resume", "last", "--max-tokens", "60"]).exits(4);
+    assert!(ran.out.contains("\nbudget: the limit of 60 tokens ("), "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-cost", "100000"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
     assert_eq!(server.count(), CALLS, "what was paid for was not asked again");

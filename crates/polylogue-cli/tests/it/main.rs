@@ -25,6 +25,8 @@ mod recordings;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod screen;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod terminal;

@@ -1,0 +1,176 @@
+//! What a person sees at the terminal, at several moments.
+
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use polylogue_test::server::{Answer, Playbook, Quirk, Received};
+use serde_json::json;
+
+use crate::home::{Home, serve};
+use crate::terminal::Terminal;
+
+/// A specifier, and a room in which two work with a tool, as in the trading bot that ships.
+const TEAM: &str = r#"
+name: shop
+task: Sell tea.
+agents:
+  - {name: Planner, system: You are Planner.}
+  - {name: Boss, system: You are Boss.}
+  - {name: Clerk, system: You are Clerk., tools: [get_history]}
+chat: {pattern: once_each, participants: [Planner, work]}
+chats:
+  - name: work
+    participants: [Boss, Clerk]
+    opening: {to: [Boss], text: Begin to instruct me.}
+    stop: {says: {text: DONE, by: Boss}}
+    summary: {reflect: {prompt: What was done?}}
+"#;
+
+fn reply(received: &Received) -> Answer {
+    let system = received.system().unwrap_or_default().into_owned();
+    match (system.as_str(), received.turn()) {
+        ("You are Planner.", _) => Answer::text("Sell **green** tea to the ten best customers of last year."),
+        ("You are Boss.", 0) => {
+            Answer::text("Instruction: count the customers, all of them, one after the other.")
+        }
+        ("You are Boss.", _) => Answer::text("DONE"),
+        ("You are Clerk.", 0) => Answer::text("I look.").call("get_history", json!({"limit": 1})),
+        ("You are Clerk.", _) => Answer::text(
+            "Solution:\n\n```python\nprint(len(customers))  # ten\n```\n\n| who | tea |\n|---|---|\n| Ann | 3 |",
+        ),
+        _ => Answer::text("Tea was counted."),
+    }
+}
+
+fn final_screen(size: (u16, u16), options: &[&str], expected: &Expect) {
+    let server =
+        serve(Playbook::new(|received, _| reply(received).with(Quirk::Pace(Duration::from_millis(3)))));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let args: Vec<&str> = ["run", "team.yaml", "-m", "openai:test"].iter().chain(options).copied().collect();
+    let (code, seen) = Terminal::open(&home, size, &args).end();
+    assert_eq!(code, 0, "{seen}");
+    let seen = seen.replace(&home.id(), "ID");
+    // How long it took, and what follows.
+    let (seen, _) = seen.rsplit_once(" · ").unwrap();
+    expected.assert_eq(&format!("{seen}\n"));
+}
+
+#[test]
+fn a_run_at_80_columns() {
+    final_screen(
+        (80, 50),
+        &[],
+        &expect![[r#"
+            shop: at most 100 turns a chat, 1000 model calls; no limit on cost
+            (`--max-cost`)
+            with Planner, work
+
+            user → all
+            Sell tea.
+
+            Planner → work
+            Sell green tea to the ten best customers of last year.
+
+            ┊ work begins, with Boss, Clerk
+            ┊
+            ┊ user → Boss · work
+            ┊ Begin to instruct me.
+            ┊
+            ┊ Boss → Clerk · work
+            ┊ Instruction: count the customers, all of them, one after the other.
+            ┊
+            ┊ Clerk → Boss · work
+            ┊ I look.
+            ┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers, all of the…
+            ┊ Solution:
+            ┊
+            ┊ ┌ python
+            ┊ │ print(len(customers))  # ten
+            ┊
+            ┊ who │ tea
+            ┊ ────┼────
+            ┊ Ann │ 3
+            ┊
+            ┊ Boss → Clerk · work
+            ┊ DONE
+            ┊
+            ┊ work ends: Boss said `DONE`
+
+            work → Planner
+            Tea was counted.
+
+            done: everybody had their turn · 4 turns · 699 tokens · cost unknown
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_at_120_columns_with_whole_replies() {
+    final_screen(
+        (120, 50),
+        &["--no-stream"],
+        &expect![[r#"
+            shop: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+            with Planner, work
+
+            user → all
+            Sell tea.
+
+            Planner → work
+            Sell green tea to the ten best customers of last year.
+
+            ┊ work begins, with Boss, Clerk
+            ┊
+            ┊ user → Boss · work
+            ┊ Begin to instruct me.
+            ┊
+            ┊ Boss → Clerk · work
+            ┊ Instruction: count the customers, all of them, one after the other.
+            ┊
+            ┊ Clerk → Boss · work
+            ┊ I look.
+            ┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers, all of them, one after the othe…
+            ┊ Solution:
+            ┊
+            ┊ ┌ python
+            ┊ │ print(len(customers))  # ten
+            ┊
+            ┊ who │ tea
+            ┊ ────┼────
+            ┊ Ann │ 3
+            ┊
+            ┊ Boss → Clerk · work
+            ┊ DONE
+            ┊
+            ┊ work ends: Boss said `DONE`
+
+            work → Planner
+            Tea was counted.
+
+            done: everybody had their turn · 4 turns · 616 tokens · cost unknown
+        "#]],
+    );
+}
+
+#[test]
+fn who_is_at_work_is_seen_and_words_as_they_come() {
+    let slow = |received: &Received, _| match received.system().as_deref() {
+        Some("You are Planner.") => {
+            reply(received).with(Quirk::PauseBeforeFirst(Duration::from_millis(1500)))
+        }
+        _ => reply(received).with(Quirk::Pace(Duration::from_millis(100))),
+    };
+    let server = serve(Playbook::new(slow));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "-m", "openai:test"]);
+    terminal.wait_for("\nPlanner is thinking... ");
+    terminal.wait_for("\n┊ Boss → Clerk · work\n┊ Instruction: count the customers,");
+    terminal.wait_for("┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers,");
+    let times = terminal.bytes().matches("Instruction: count").count();
+    assert!(times > 2, "a row is written anew with every few words of it, but was written {times} times");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0);
+    assert!(!seen.contains("is thinking") && !seen.contains("is writing"), "{seen}");
+}
