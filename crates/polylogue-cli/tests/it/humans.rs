@@ -43,6 +43,8 @@ fn masked(text: &str, home: &Home) -> String {
 }
 
 const PROMPT: &str = "\nKim>";
+const SECOND_PROMPT: &str =
+    "Then not.\n┊\n┊ Kim is asked:\n┊ Kim, it is your turn. Enter passes, exit leaves.\nKim>";
 
 #[test]
 fn a_person_is_asked_at_the_terminal_and_answers() {
@@ -50,7 +52,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
     let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
     terminal.wait_for(PROMPT);
     terminal.press("Why not **tomorrow**?\n");
-    terminal.wait_for("Then not.");
+    terminal.wait_for(SECOND_PROMPT);
     terminal.press("agreed\n");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);
@@ -106,7 +108,7 @@ fn enter_passes_and_exit_leaves() {
     let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
     terminal.wait_for(PROMPT);
     terminal.press("\n");
-    terminal.wait_for("Then not.");
+    terminal.wait_for(SECOND_PROMPT);
     terminal.press(" EXIT \n");
     let (code, seen) = terminal.end();
     expect![[r#"
