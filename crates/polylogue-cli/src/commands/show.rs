@@ -4,11 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Event, Intact, Name, Path, Sample, Store, ToolSpec, Transcript,
-    View,
+    Agent as _, AnyModel, Assistant, Body, Event, Intact, Name, Sample, Store, ToolSpec, Transcript, View,
 };
 use polylogue_models::Script;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::run::wish;
 use super::{Kept, write};
@@ -56,27 +55,58 @@ fn received(
     };
     let who = Name::new(agent).map_err(|_| nobody())?;
     let assistants = kept.team.assistants(&|_| Ok(silent()))?;
-    let assistant = assistants.iter().find(|assistant| *assistant.name() == who).ok_or_else(nobody)?;
+    let mut namesakes = assistants.iter().filter(|assistant| *assistant.name() == who).peekable();
+    namesakes.peek().ok_or_else(nobody)?;
     let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
         return Err(Trouble::usage(format!("`{who}` has made {} model calls", calls.len())));
     };
-    let (view, system) = view_before(assistant, events, event)?;
-    let specs = assistant.specs();
-    let digest = view.digest(&sample.model, system.as_deref(), specs, assistant.sampling());
-    if digest != sample.request {
+    let asked = namesakes.map(|assistant| Asked::of(assistant, events, event, sample));
+    let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
+    // Teams within a team may have agents of one name: the digest tells which of them it was.
+    let shown = asked.swap_remove(asked.iter().position(|asked| asked.is_exact).unwrap_or(0));
+    if !shown.is_exact {
         tell("The team was changed since: what was sent differed in the system text, tools or parameters.");
     }
-    if args.json {
-        let tools: Vec<&ToolSpec> = specs.iter().collect();
-        let request = json!({
-            "model": sample.model, "system": system, "entries": view.entries(), "tools": tools,
-            "params": assistant.sampling(), "digest": sample.request,
-        });
-        return json::line(&request).map_err(unwritable);
+    match args.json {
+        true => json::line(&shown.as_json(sample)).map_err(unwritable),
+        false => Ok(document::received(shown.system.as_deref(), shown.view.entries(), looks.colour)),
     }
-    Ok(document::received(system.as_deref(), view.entries(), looks.colour))
+}
+
+/// What an agent's model was asked, made anew from the events before the reply.
+struct Asked<'a> {
+    assistant: &'a Assistant,
+    view: View,
+    system: Option<Arc<str>>,
+    /// Whether it is what was sent, by its digest.
+    is_exact: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(
+        assistant: &'a Assistant,
+        events: &[Event],
+        sampled: &Event,
+        sample: &Sample,
+    ) -> Result<Self, Trouble> {
+        let before: Vec<Arc<Event>> =
+            events.iter().take_while(|event| event.seq < sampled.seq).cloned().map(Arc::new).collect();
+        let transcript = Transcript::of(&sampled.at, &before).map_err(Trouble::failed)?;
+        let view = View::of(&transcript, assistant.name(), assistant.sees().clone());
+        let system = assistant.system_for(transcript.task());
+        let digest = view.digest(&sample.model, system.as_deref(), assistant.specs(), assistant.sampling());
+        Ok(Self { assistant, view, system, is_exact: digest == sample.request })
+    }
+
+    fn as_json(&self, sample: &Sample) -> Value {
+        let tools: Vec<&ToolSpec> = self.assistant.specs().iter().collect();
+        json!({
+            "model": sample.model, "system": self.system, "entries": self.view.entries(), "tools": tools,
+            "params": self.assistant.sampling(), "digest": sample.request,
+        })
+    }
 }
 
 fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e Sample)> {
@@ -84,19 +114,6 @@ fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e Sample)
         Body::Sampled(sample) if sample.who == *who => Some((event, sample)),
         _ => None,
     }
-}
-
-fn view_before(
-    assistant: &Assistant,
-    events: &[Event],
-    sampled: &Event,
-) -> Result<(View, Option<Arc<str>>), Trouble> {
-    let before: Vec<Arc<Event>> =
-        events.iter().take_while(|event| event.seq < sampled.seq).cloned().map(Arc::new).collect();
-    let at: &Path = &sampled.at;
-    let transcript = Transcript::of(at, &before).map_err(Trouble::failed)?;
-    let view = View::of(&transcript, assistant.name(), assistant.sees().clone());
-    Ok((view, assistant.system_for(transcript.task())))
 }
 
 /// Stands in for models where nobody speaks.

@@ -193,3 +193,23 @@ fn people_read_it_as_it_is() {
     let nobody = home.run(&["show", "last", "--as", "Eve"]).exits(2);
     assert_eq!(nobody.err, "error (config): no model speaks for `Eve`\n  hint: there are `Alice`, `Bob`\n");
 }
+
+#[test]
+fn agents_of_one_name_in_several_teams_are_told_apart() {
+    let server = serve(Playbook::echo());
+    let home = Home::at(&server);
+    let team = |name: &str, system: &str| {
+        let agents = format!("agents: [{{name: Writer, system: {system}}}]\n");
+        format!("name: {name}\n{agents}chat: {{pattern: once_each, participants: [Writer]}}\n")
+    };
+    home.file("prose.yaml", &team("prose", "You write prose."));
+    home.file("verse.yaml", &team("verse", "You write verse."));
+    let teams = "teams: [{name: prose, file: prose.yaml}, {name: verse, file: verse.yaml}]\n";
+    let chat = "chat: {pattern: once_each, participants: [Lead, prose, verse]}\n";
+    home.file("both.yaml", &format!("name: both\ntask: Go.\nagents: [{{name: Lead}}]\n{teams}{chat}"));
+    home.run(&["run", "both.yaml", "-m", "openai:test"]).ok();
+    for (call, system) in [("1", "You write prose."), ("2", "You write verse.")] {
+        let ran = home.run(&["show", "last", "--as", "Writer", "--call", call, "--json"]).ok();
+        assert_eq!((ran.err.as_str(), &ran.lines()[0]["system"]), ("", &json!(system)));
+    }
+}
