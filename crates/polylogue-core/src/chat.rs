@@ -125,6 +125,7 @@ impl Chat {
     }
 
     async fn drive(&self, log: &Log, task: Option<&str>) -> Result<Status> {
+        log.begin().await?;
         let transcript = log.transcript().await?;
         if !transcript.is_open() && task.is_none() {
             return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));

@@ -27,7 +27,10 @@ mod agent;
 mod chat;
 mod error;
 mod event;
+mod halt;
 mod invariants;
+mod kept;
+mod limits;
 mod live;
 mod log;
 mod message;
@@ -47,8 +50,10 @@ pub use agent::{Act, Agent, AnyAgent};
 pub use chat::{Brief, Chat, ChatBuilder, Status};
 pub use error::{Error, Failure, Fault, Result};
 pub use event::{Body, Cue, Digest, Event, Finish, Opening, Path, Question, Sample, Timestamp};
+pub use halt::Halt;
+pub use limits::Limits;
 pub use live::{Piece, Signal, Watch};
-pub use log::{Clock, Halt, Limits, Log};
+pub use log::{Clock, Log};
 pub use message::{Audience, Call, Media, Message, Outcome, OutcomeStatus, Part, plain};
 pub use model::{
     AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Origin, Params, Reply, Request, Wire,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use std::pin::pin;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 
+use crate::halt::{Halt, Order};
+use crate::kept::Kept;
 use crate::live::Live;
 use crate::{
-    AnyStore, Body, Claim, Error, Event, LogId, Meta, Money, Name, Path, Question, Reason, Result, Spent,
+    AnyStore, Body, Claim, Error, Event, Limits, LogId, Meta, Name, Path, Question, Reason, Result, Spent,
     Store, StoreError, Timestamp, Transcript, Watch,
 };
 
@@ -32,65 +34,6 @@ pub struct Log {
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-#[derive(Default)]
-struct Kept {
-    events: Vec<Arc<Event>>,
-    spent: Spent,
-    turns: u64,
-    calls: HashMap<Name, u64>,
-    failures: HashMap<Name, u64>,
-    unpriced: Option<Arc<str>>,
-    /// An append was begun and not seen to end: the store knows better what is kept.
-    doubtful: bool,
-}
-
-impl Kept {
-    fn take_in(&mut self, event: Arc<Event>) {
-        match &event.body {
-            Body::Sampled(sample) => {
-                self.spent.add(sample);
-                *self.calls.entry(sample.who.clone()).or_default() += 1;
-                if sample.cost.is_none() {
-                    self.unpriced = Some(Arc::clone(&sample.model));
-                }
-            }
-            Body::Failed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
-            Body::Said(message) if message.to.is_aside() => {}
-            Body::Said(_) | Body::Passed { .. } | Body::Left { .. } => self.turns += 1,
-            // The turn that this chat is will end next; its members' turns are what counts.
-            Body::Closed { .. } if !event.at.is_root() => self.turns = self.turns.saturating_sub(1),
-            _ => {}
-        }
-        self.events.push(event);
-    }
-
-    fn next_seq(&self) -> u64 {
-        self.events.len() as u64
-    }
-}
-
-/// What a whole run may consume, nested chats included. Checked before every turn and every model call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Turns of agents in all chats. What is said aside is no turn, and neither is that of a chat within a chat.
-    pub turns: Option<u64>,
-    /// Model calls.
-    pub calls: u64,
-    /// Tokens read and written.
-    pub tokens: Option<u64>,
-    /// Money.
-    pub cost: Option<Money>,
-    /// Chats within chats.
-    pub depth: usize,
-}
-
-impl Default for Limits {
-    /// 1,000 model calls, chats 8 deep, and any number of turns, tokens and money.
-    fn default() -> Self {
-        Self { turns: None, calls: 1_000, tokens: None, cost: None, depth: 8 }
-    }
-}
-
 impl Log {
     /// Begins a conversation in `store`.
     ///
@@ -108,9 +51,7 @@ impl Log {
     pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
         let claim = store.claim(&id).await?;
         let mut kept = Kept::default();
-        for event in store.read(&id, 0).await? {
-            kept.take_in(Arc::new(event));
-        }
+        kept.take_in(store.read(&id, 0).await?);
         Ok(Self::new(store, id, claim, kept))
     }
 
@@ -157,17 +98,17 @@ impl Log {
 
     /// What was spent so far.
     pub async fn spent(&self) -> Spent {
-        self.kept.lock().await.spent
+        self.kept.lock().await.tally.spent
     }
 
     /// How many turns agents had in all chats, as [`Limits::turns`] counts them.
     pub async fn turns(&self) -> u64 {
-        self.kept.lock().await.turns
+        self.kept.lock().await.tally.turns
     }
 
     /// How many model calls each agent finished.
     pub async fn calls(&self) -> HashMap<Name, u64> {
-        self.kept.lock().await.calls.clone()
+        self.kept.lock().await.tally.calls.clone()
     }
 
     /// The outermost chat.
@@ -266,25 +207,49 @@ impl Log {
     ) -> Result<Vec<Arc<Event>>> {
         let mut kept = self.kept.lock().await;
         self.catch_up(&mut kept).await?;
-        let (time, first) = ((self.clock)(), kept.next_seq());
-        let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, body });
-        let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
-        kept.doubtful = true;
-        self.store.append(&self.claim, &batch).await?;
-        for event in &batch {
-            kept.take_in(Arc::clone(event));
-        }
-        kept.doubtful = false;
-        batch.iter().for_each(|event| self.live.event(event));
+        let batch = kept.stage(at, &self.clock, bodies);
+        self.settle(&mut kept).await?;
         Ok(batch)
+    }
+
+    /// Makes events that are appended, and shown, together with the next ones: for what can be computed again from the
+    /// log, so that a step costs one write less.
+    pub(crate) async fn stage(
+        &self,
+        at: &Path,
+        bodies: impl IntoIterator<Item = Body>,
+    ) -> Result<Vec<Arc<Event>>> {
+        let mut kept = self.kept.lock().await;
+        self.catch_up(&mut kept).await?;
+        Ok(kept.stage(at, &self.clock, bodies))
+    }
+
+    /// Appends what is staged.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        let mut kept = self.kept.lock().await;
+        if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
+    }
+
+    async fn settle(&self, kept: &mut Kept) -> Result<()> {
+        kept.doubtful = true;
+        self.store.append(&self.claim, kept.staged()).await?;
+        kept.doubtful = false;
+        kept.settle().iter().for_each(|event| self.live.event(event));
+        Ok(())
+    }
+
+    /// Forgets what an earlier run staged and never appended.
+    pub(crate) async fn begin(&self) -> Result<()> {
+        let mut kept = self.kept.lock().await;
+        kept.doubtful |= !kept.staged().is_empty();
+        Ok(self.catch_up(&mut kept).await?)
     }
 
     /// Reads what an append left behind that failed or was dropped half-way.
     async fn catch_up(&self, kept: &mut Kept) -> Result<(), StoreError> {
         if kept.doubtful {
-            for event in self.store.read(&self.id, kept.next_seq()).await? {
-                kept.take_in(Arc::new(event));
-            }
+            let more = self.store.read(&self.id, kept.events.len() as u64).await?;
+            kept.take_in(more);
             kept.doubtful = false;
         }
         Ok(())
@@ -293,9 +258,9 @@ impl Log {
     /// Whether another model call of `who` is within the limits; how many came to an end before.
     pub(crate) async fn admit(&self, who: &Name) -> Result<u64> {
         let kept = self.kept.lock().await;
-        match self.limits.exceeded(&kept.spent, kept.unpriced.as_ref()) {
+        match self.limits.exceeded(&kept.tally.spent, kept.tally.unpriced.as_ref()) {
             Some(reason) => Err(Error::Limit(reason)),
-            None => Ok([&kept.calls, &kept.failures].iter().filter_map(|count| count.get(who)).sum()),
+            None => Ok(kept.tally.ended(who)),
         }
     }
 
@@ -329,71 +294,7 @@ impl Log {
     }
 }
 
-impl Limits {
-    fn exceeded(&self, spent: &Spent, unpriced: Option<&Arc<str>>) -> Option<Reason> {
-        if spent.calls >= self.calls {
-            return Some(Reason::Calls { limit: self.calls });
-        }
-        if let Some(limit) = self.cost {
-            if spent.cost >= limit {
-                return Some(Reason::Cost { limit, spent: spent.cost });
-            }
-            if let Some(model) = unpriced {
-                return Some(Reason::Unpriced { model: Arc::clone(model) });
-            }
-        }
-        let limit = self.tokens?;
-        let used = spent.tokens();
-        (used >= limit).then_some(Reason::Tokens { limit, used })
-    }
-}
-
 fn system_time() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Stops runs of one log from outside. What was appended stays, and the run can be resumed.
-#[derive(Debug, Clone)]
-pub struct Halt(Arc<watch::Sender<Order>>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Order {
-    Run,
-    AfterStep,
-    Now,
-}
-
-impl Default for Halt {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(Order::Run)))
-    }
-}
-
-impl Halt {
-    /// Lets the turns that have begun end, and begins no other.
-    pub fn after_step(&self) {
-        self.0.send_if_modified(|order| {
-            std::mem::replace(order, (*order).max(Order::AfterStep)) < Order::AfterStep
-        });
-    }
-
-    /// Breaks off model and tool calls in flight.
-    pub fn now(&self) {
-        self.0.send_replace(Order::Now);
-    }
-
-    /// Lets the next run go on.
-    pub fn clear(&self) {
-        self.0.send_replace(Order::Run);
-    }
-
-    fn order(&self) -> Order {
-        *self.0.borrow()
-    }
-
-    async fn wait(&self, order: Order) {
-        // The sender lives as long as `self`, so this ends only with the order.
-        let _ = self.0.subscribe().wait_for(|given| *given >= order).await;
-    }
 }

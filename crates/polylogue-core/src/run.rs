@@ -43,19 +43,30 @@ impl<'l> Scope<'l> {
                     return Ok(waiting);
                 }
             } else {
-                self.log.check_halt()?;
                 self.resumed = false;
-                let bodies = self.step(chat)?;
-                if begins_turn(&bodies) {
-                    self.log.admit_turn().await?;
+                match self.step(chat).await {
+                    Ok(bodies) => self.append(bodies).await?,
+                    Err(error) => {
+                        self.log.flush().await?;
+                        return Err(error);
+                    }
                 }
-                self.append(bodies).await?;
             }
         }
     }
 
+    /// The next step, if another may begin.
+    async fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
+        self.log.check_halt()?;
+        let bodies = self.wanted(chat)?;
+        if begins_turn(&bodies) {
+            self.log.admit_turn().await?;
+        }
+        Ok(bodies)
+    }
+
     /// What the policy wants, as events.
-    fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
+    fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
             close @ Step::Close { .. } => close,
             _ if self.transcript.turns() >= chat.cap() => {
@@ -109,13 +120,18 @@ impl<'l> Scope<'l> {
             self.sampled.extend(trace.within.iter().cloned());
             self.take_in(trace.appended.into_iter().chain(trace.within))?;
         }
-        if !end.bodies.is_empty() {
-            self.append(end.bodies).await?;
-        }
         match end.error {
-            Some(error) => Err(error),
-            None if end.waiting => Ok(Some(Status::Waiting(self.log.questions().await?))),
-            None => Ok(None),
+            None if !end.waiting => {
+                // They go to the store with the step that follows, which is known at once.
+                let events = self.log.stage(self.transcript.at(), end.bodies).await?;
+                self.take_in(events)?;
+                Ok(None)
+            }
+            error => {
+                self.append(end.bodies).await?;
+                error.map_or(Ok(()), Err)?;
+                Ok(Some(Status::Waiting(self.log.questions().await?)))
+            }
         }
     }
 

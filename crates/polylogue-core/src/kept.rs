@@ -1,0 +1,102 @@
+//! What a log holds in memory: the events so far, and figures of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{Body, Clock, Event, Name, Path, Spent};
+
+/// The events of a log, and those that are about to follow them.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// What the store has.
+    pub(crate) events: Vec<Arc<Event>>,
+    /// What comes next, and is not in the store yet.
+    staged: Vec<Arc<Event>>,
+    pub(crate) tally: Tally,
+    /// An append was begun and not seen to end: the store knows better what it has.
+    pub(crate) doubtful: bool,
+}
+
+impl Kept {
+    /// The `seq` of the next event.
+    pub(crate) fn next_seq(&self) -> u64 {
+        (self.events.len() + self.staged.len()) as u64
+    }
+
+    /// Makes events of `bodies`, to follow those so far.
+    pub(crate) fn stage(
+        &mut self,
+        at: &Path,
+        clock: &Clock,
+        bodies: impl IntoIterator<Item = Body>,
+    ) -> Vec<Arc<Event>> {
+        let (time, first) = (clock(), self.next_seq());
+        let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, body });
+        let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
+        for event in &batch {
+            self.tally.add(event);
+            self.staged.push(Arc::clone(event));
+        }
+        batch
+    }
+
+    /// What is to be given to the store.
+    pub(crate) fn staged(&self) -> &[Arc<Event>] {
+        &self.staged
+    }
+
+    /// The store has what was staged. Returns it.
+    pub(crate) fn settle(&mut self) -> &[Arc<Event>] {
+        let first = self.events.len();
+        self.events.append(&mut self.staged);
+        self.events.get(first..).unwrap_or_default()
+    }
+
+    /// Forgets what was staged, and takes in what the store has more.
+    pub(crate) fn take_in(&mut self, more: impl IntoIterator<Item = Event>) {
+        self.staged.clear();
+        self.events.extend(more.into_iter().map(Arc::new));
+        self.tally = Tally::default();
+        self.events.iter().for_each(|event| self.tally.add(event));
+    }
+}
+
+/// Figures of a whole run.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// What was spent.
+    pub(crate) spent: Spent,
+    /// Turns of agents in all chats.
+    pub(crate) turns: u64,
+    /// Finished model calls of each agent.
+    pub(crate) calls: HashMap<Name, u64>,
+    /// Failed turns of each agent.
+    pub(crate) failures: HashMap<Name, u64>,
+    /// A model whose cost is unknown.
+    pub(crate) unpriced: Option<Arc<str>>,
+}
+
+impl Tally {
+    fn add(&mut self, event: &Event) {
+        match &event.body {
+            Body::Sampled(sample) => {
+                self.spent.add(sample);
+                *self.calls.entry(sample.who.clone()).or_default() += 1;
+                if sample.cost.is_none() {
+                    self.unpriced = Some(Arc::clone(&sample.model));
+                }
+            }
+            Body::Failed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
+            Body::Said(message) if message.to.is_aside() => {}
+            Body::Said(_) | Body::Passed { .. } | Body::Left { .. } => self.turns += 1,
+            // The turn that this chat is will end next; its members' turns are what counts.
+            Body::Closed { .. } if !event.at.is_root() => self.turns = self.turns.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// How many model calls of `who` came to an end, with a reply or with a turn that failed.
+    pub(crate) fn ended(&self, who: &Name) -> u64 {
+        [&self.calls, &self.failures].iter().filter_map(|count| count.get(who)).sum()
+    }
+}
