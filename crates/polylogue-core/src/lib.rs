@@ -25,6 +25,7 @@
 
 mod agent;
 mod chat;
+mod digest;
 mod error;
 mod event;
 mod halt;

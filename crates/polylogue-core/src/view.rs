@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::digest::Chain;
 use crate::{
     Body, Call, Digest, Entry, Event, Line, Message, Name, Outcome, Params, Part, ToolSpec, Transcript, Wire,
 };
@@ -74,7 +75,7 @@ pub struct View {
     /// What others said since the agent's own turn began: it is heard after the turn, so that the view does not
     /// depend on who was faster.
     held: Option<Vec<Vec<Part>>>,
-    chain: [u8; 32],
+    chain: Chain,
     wire: Wire,
     /// How many events of the transcript were taken in.
     cursor: usize,
@@ -107,7 +108,7 @@ impl View {
             awaited: Vec::new(),
             ids: HashSet::new(),
             held: None,
-            chain: [0; 32],
+            chain: Chain::default(),
             wire: Wire::default(),
             cursor: 0,
             seen: None,
@@ -151,13 +152,7 @@ impl View {
     /// Identifies a request for this view.
     #[must_use]
     pub fn digest(&self, model: &str, system: Option<&str>, tools: &[ToolSpec], params: &Params) -> Digest {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.chain);
-        // A value of these types is always written.
-        let _ = serde_json::to_writer(&mut hasher, &(model, system, tools, params));
-        let mut digest = [0; 16];
-        hasher.finalize_xof().fill(&mut digest);
-        Digest(digest)
+        self.chain.digest(model, system, tools, params)
     }
 
     /// Takes in what `transcript` has more than before.
@@ -346,7 +341,7 @@ impl View {
     }
 
     fn push(&mut self, entry: Entry) {
-        self.chain = link(&self.chain, &entry);
+        self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
         self.entries.push(entry);
         if self.weight > self.limit() {
@@ -398,7 +393,7 @@ impl View {
         let head = self.head(cut);
         self.entries.splice(self.pinned..cut, head);
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        self.chain = self.entries.iter().fold([0; 32], |chain, entry| link(&chain, entry));
+        self.chain = self.entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.wire = Wire::default();
     }
 
@@ -418,14 +413,6 @@ impl View {
             || pinned.last().is_some_and(|entry| is_others(&entry));
         (!heard).then(|| Entry::user(LEFT_OUT))
     }
-}
-
-fn link(chain: &[u8; 32], entry: &Entry) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(chain);
-    // An entry is always written.
-    let _ = serde_json::to_writer(&mut hasher, entry);
-    hasher.finalize().into()
 }
 
 /// What may be sent of `parts`: no thoughts, nothing blank, calls last.

@@ -1,0 +1,107 @@
+//! What identifies requests.
+
+use crate::{Digest, Entry, OutcomeStatus, Params, Part, ToolSpec};
+
+/// A hash over the entries of a view, one after the other: a further entry costs what it is long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Chain([u8; 32]);
+
+impl Chain {
+    /// The chain with one more entry.
+    pub(crate) fn link(self, entry: &Entry) -> Self {
+        // Hashed in one go: hashing many small pieces takes three times as long.
+        let mut bytes = Vec::with_capacity(512);
+        bytes.extend_from_slice(&self.0);
+        match entry {
+            Entry::User { .. } => bytes.push(b'u'),
+            Entry::Assistant { .. } => bytes.push(b'a'),
+            Entry::Tool { id, tool, outcome } => {
+                bytes.push(match outcome.status {
+                    OutcomeStatus::Done => b'd',
+                    OutcomeStatus::Failed => b'f',
+                    OutcomeStatus::Unknown => b'?',
+                });
+                text(&mut bytes, id);
+                text(&mut bytes, tool);
+            }
+        }
+        entry.parts().iter().for_each(|each| part(&mut bytes, each));
+        Self(blake3::hash(&bytes).into())
+    }
+
+    /// Identifies the request of these entries to `model`, in these circumstances.
+    pub(crate) fn digest(
+        self,
+        model: &str,
+        system: Option<&str>,
+        tools: &[ToolSpec],
+        params: &Params,
+    ) -> Digest {
+        let mut bytes = self.0.to_vec();
+        text(&mut bytes, model);
+        text(&mut bytes, system.unwrap_or_default());
+        json(&mut bytes, &(system.is_some(), tools, params));
+        let mut digest = [0; 16];
+        blake3::Hasher::new().update(&bytes).finalize_xof().fill(&mut digest);
+        Digest(digest)
+    }
+}
+
+fn part(bytes: &mut Vec<u8>, part: &Part) {
+    match part {
+        Part::Text(words) => {
+            bytes.push(b't');
+            text(bytes, words);
+        }
+        other => {
+            bytes.push(b'j');
+            json(bytes, other);
+        }
+    }
+}
+
+/// With its length before it, so that no two sequences of texts are the same bytes.
+fn text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn json(bytes: &mut Vec<u8>, value: &impl serde::Serialize) {
+    // A value of our types is always written.
+    let _ = serde_json::to_writer(bytes, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_differs_is_told_apart() {
+        let chain = Chain::default();
+        let chains = [
+            chain,
+            chain.link(&Entry::user("ab")),
+            chain.link(&Entry::assistant("ab")),
+            chain.link(&Entry::user("a")).link(&Entry::user("b")),
+            chain.link(&Entry::User { parts: vec![Part::text("a"), Part::text("b")] }),
+            chain.link(&Entry::User { parts: vec![Part::Data("ab".into())] }),
+        ];
+        let params = Params::default();
+        let hot = Params { temperature: Some(1.0), ..Params::default() };
+        let tool = ToolSpec::new("t", "d", serde_json::json!({}));
+        let mut digests: Vec<String> =
+            chains.iter().map(|chain| chain.digest("m", None, &[], &params).to_string()).collect();
+        digests.extend([
+            chain.digest("n", None, &[], &params).to_string(),
+            chain.digest("m", Some(""), &[], &params).to_string(),
+            chain.digest("m", Some("s"), &[], &params).to_string(),
+            chain.digest("m", None, &[tool], &params).to_string(),
+            chain.digest("m", None, &[], &hot).to_string(),
+        ]);
+        let count = digests.len();
+        digests.sort();
+        digests.dedup();
+        assert_eq!(digests.len(), count);
+        assert_eq!(chain.link(&Entry::user("ab")), chain.link(&Entry::user("ab")));
+    }
+}
