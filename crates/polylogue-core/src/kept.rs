@@ -1,6 +1,6 @@
 //! What a log holds in memory: the events so far, and figures of them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{Body, Clock, Event, Name, Path, Spent};
@@ -69,9 +69,9 @@ pub(crate) struct Tally {
     /// Turns of agents in all chats.
     pub(crate) turns: u64,
     /// Finished model calls of each agent.
-    pub(crate) calls: HashMap<Name, u64>,
+    pub(crate) calls: BTreeMap<Name, u64>,
     /// Failed turns of each agent.
-    pub(crate) failures: HashMap<Name, u64>,
+    pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
 }

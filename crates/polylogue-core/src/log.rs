@@ -1,6 +1,6 @@
 //! A conversation: the events so far, and the right to append more.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// How many model calls each agent finished.
-    pub async fn calls(&self) -> HashMap<Name, u64> {
+    pub async fn calls(&self) -> BTreeMap<Name, u64> {
         self.kept.lock().await.tally.calls.clone()
     }
 

@@ -162,15 +162,15 @@ impl fmt::Display for Reason {
             Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
             Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
             Self::Condition { name } => write!(f, "the condition `{name}` held"),
-            Self::Turns { limit } => write!(f, "the limit of {limit} turns"),
-            Self::Messages { limit } => write!(f, "the limit of {limit} messages"),
+            Self::Turns { limit } => write!(f, "the limit of {}", counted(*limit, "turn")),
+            Self::Messages { limit } => write!(f, "the limit of {}", counted(*limit, "message")),
             Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
             Self::Tokens { limit, used } => write!(f, "the limit of {limit} tokens ({used} used)"),
             Self::Cost { limit, spent } => write!(f, "the budget of {limit} ({spent} spent)"),
             Self::Unpriced { model } => {
                 write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
             }
-            Self::Calls { limit } => write!(f, "the limit of {limit} model calls"),
+            Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
             Self::Circling { pattern, .. } => write!(f, "going in circles: {pattern}"),
             Self::Deserted { last: Some((who, why)) } => write!(f, "nobody is left; {who} left last: {why}"),
@@ -183,6 +183,10 @@ impl fmt::Display for Reason {
             }
         }
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl fmt::Display for Circle {

@@ -1,6 +1,6 @@
 //! The loop: whose turn is open acts, else the policy names the next step; what comes of it is appended.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Scope<'l> {
     log: &'l Log,
     transcript: Transcript,
-    views: HashMap<Name, View>,
+    views: BTreeMap<Name, View>,
     /// Whether the turns that are open may have begun in an earlier run.
     resumed: bool,
     /// Model calls of this run, for the chat around this one.
@@ -25,7 +25,7 @@ pub(crate) struct Scope<'l> {
 
 impl<'l> Scope<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
-        Self { log, transcript, views: HashMap::new(), resumed: true, sampled: Vec::new() }
+        Self { log, transcript, views: BTreeMap::new(), resumed: true, sampled: Vec::new() }
     }
 
     /// The loop.

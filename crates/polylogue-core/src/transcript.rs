@@ -1,6 +1,6 @@
 //! One chat, folded from its events: what policies, stops and agents read.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
@@ -21,7 +21,7 @@ pub struct Transcript {
     latest: usize,
     asides: u64,
     ended: Vec<EndedTurn>,
-    turns: HashMap<Name, Turns>,
+    turns: BTreeMap<Name, Turns>,
     finished: u64,
     last_speaker: Option<Name>,
     steps: u64,

@@ -77,7 +77,7 @@ async fn a_member_who_opens_the_chat_has_spoken() {
             1 cue B
             2 B samples script:test (stop, $0.0000): hello
             3 B says: hello
-            4 closed (the limit of 1 turns): hello
+            4 closed (the limit of 1 turn): hello
         "#]],
     )
     .await;

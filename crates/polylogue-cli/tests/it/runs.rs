@@ -163,7 +163,7 @@ fn a_run_stopped_by_a_limit_goes_on_under_a_higher_one_as_if_it_had_not_been() {
     assert_eq!(said(&home.events()), whole);
     for (option, value, why) in [
         ("--max-calls", "2", "limit: the limit of 2 model calls"),
-        ("--max-turns", "1", "limit: the limit of 1 turns"),
+        ("--max-turns", "1", "limit: the limit of 1 turn"),
     ] {
         let ran = home.run(&["run", &team, option, value]).exits(3);
         assert!(ran.out.contains(why), "{}", ran.out);

@@ -162,7 +162,7 @@ pub(crate) async fn play(team: &Team) -> Played {
     let unconsumed = |script: &Script, finished: &BTreeMap<Name, u64>| -> Vec<String> {
         script.unconsumed(finished).into_iter().map(ToString::to_string).collect()
     };
-    let finished = log.calls().await.into_iter().collect();
+    let finished = log.calls().await;
     let unconsumed = unconsumed(&team.script, &finished);
     // The model's own count and that of the log agree.
     assert_eq!(script.finish().is_ok(), unconsumed.is_empty(), "{unconsumed:?}");
