@@ -28,7 +28,9 @@ async fn requests_in_flight_are_bounded_over_all_models_of_an_endpoint() {
         assert_eq!(task.await.unwrap().unwrap(), "x");
     }
     assert_eq!((server.count(), server.violations().len()), (24, 0));
-    assert!((1..=3).contains(&server.most_at_once()), "{}", server.most_at_once());
+    // A client has the last byte of a reply before the server notes that it is sent, so each of the three may be counted
+    // together with its successor. Without a limit there would be 24.
+    assert!((1..=6).contains(&server.most_at_once()), "{}", server.most_at_once());
 }
 
 #[tokio::test]
