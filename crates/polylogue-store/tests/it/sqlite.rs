@@ -60,13 +60,12 @@ async fn files_that_are_not_ours_are_refused_and_left_as_they_are() {
     cut.truncate(70);
     let mut garbage = header;
     garbage[..16].fill(0xAA);
-    let foreign = |place: String| StoreError::Foreign { place, why: "it is no SQLite database".into() };
-    let damaged = |place: String| {
-        let why = "it is cut off in its first bytes".into();
-        StoreError::Damaged { place, why, intact: 0 }
-    };
-    let cases: [(&str, Vec<u8>, &dyn Fn(String) -> StoreError); 3] =
-        [("text", b"Dear diary".to_vec(), &foreign), ("garbage", garbage, &foreign), ("cut", cut, &damaged)];
+    let foreign = |place| StoreError::Foreign { place, why: "it is no SQLite database".into() };
+    let damaged =
+        |place| StoreError::Damaged { place, why: "it is cut off in its first bytes".into(), intact: 0 };
+    type Told = fn(String) -> StoreError;
+    let cases: [(&str, Vec<u8>, Told); 3] =
+        [("text", b"Dear diary".to_vec(), foreign), ("garbage", garbage, foreign), ("cut", cut, damaged)];
     for (what, bytes, wanted) in cases {
         let (dir, place) = place();
         fs::write(&place, bytes).unwrap();
