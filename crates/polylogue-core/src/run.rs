@@ -1,6 +1,5 @@
 //! The loop: whose turn is open acts, else the policy names the next step; what comes of it is appended.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -8,15 +7,16 @@ use futures_util::future::join_all;
 use crate::transcript::OpenTurn;
 use crate::turn::Trace;
 use crate::{
-    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Name, Question, Reason, Result, Status,
-    Step, Transcript, Turn, View,
+    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Question, Reason, Result, Status, Step,
+    Transcript, Turn, View,
 };
 
 /// A chat while it runs.
 pub(crate) struct Scope<'l> {
     log: &'l Log,
     transcript: Transcript,
-    views: BTreeMap<Name, View>,
+    /// One for each agent that was asked.
+    views: Vec<View>,
     /// Whether the turns that are open may have begun in an earlier run.
     resumed: bool,
     /// Model calls of this run, for the chat around this one.
@@ -25,7 +25,7 @@ pub(crate) struct Scope<'l> {
 
 impl<'l> Scope<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
-        Self { log, transcript, views: BTreeMap::new(), resumed: true, sampled: Vec::new() }
+        Self { log, transcript, views: Vec::new(), resumed: true, sampled: Vec::new() }
     }
 
     /// The loop.
@@ -108,7 +108,8 @@ impl<'l> Scope<'l> {
         let mut views = std::mem::take(&mut self.views);
         let resumed = std::mem::take(&mut self.resumed);
         let turns = self.transcript.open_turns().iter().map(|open| {
-            let view = views.remove(&open.cue.who);
+            let view =
+                views.iter().position(|view| *view.me() == open.cue.who).map(|at| views.swap_remove(at));
             take_turn(chat, open, Turn::new(self.log, &self.transcript, open, view, resumed))
         });
         let done = join_all(turns).await;
@@ -116,7 +117,7 @@ impl<'l> Scope<'l> {
         let mut end = StepEnd::default();
         for Done { cue, act, trace } in done {
             end.add(&cue, act, trace.failed_within);
-            self.views.extend(trace.view.map(|view| (cue.who, view)));
+            self.views.extend(trace.view);
             self.sampled.extend(trace.within.iter().cloned());
             self.take_in(trace.appended.into_iter().chain(trace.within))?;
         }

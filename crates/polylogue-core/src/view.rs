@@ -125,6 +125,12 @@ impl View {
         view
     }
 
+    /// Whose view it is.
+    #[must_use]
+    pub const fn me(&self) -> &Name {
+        &self.me
+    }
+
     /// The entries, as a request has them.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
