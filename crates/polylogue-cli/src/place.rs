@@ -24,6 +24,15 @@ pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
     Ok(AnyStore::new(Sqlite::open(&place)?))
 }
 
+/// What the store at `place` is, for people.
+pub(crate) fn kind(place: &Path) -> String {
+    if is_folder(place) {
+        format!("JSON lines, format {}", Jsonl::FORMAT)
+    } else {
+        format!("SQLite, format {}", Sqlite::FORMAT)
+    }
+}
+
 fn is_folder(place: &Path) -> bool {
     place.is_dir() || place.as_os_str().to_string_lossy().ends_with('/')
 }

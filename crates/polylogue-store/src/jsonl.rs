@@ -51,6 +51,9 @@ pub struct Jsonl {
 }
 
 impl Jsonl {
+    /// The version of the format that is written, and the last that is read.
+    pub const FORMAT: u64 = file::FORMAT;
+
     /// How many files are written or read at once. The disk is what they wait for.
     const THREADS: usize = 4;
 

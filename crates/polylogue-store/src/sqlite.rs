@@ -89,6 +89,9 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
+    /// The version of the format that is written, and the last that is read.
+    pub const FORMAT: u64 = schema::FORMAT as u64;
+
     /// How many logs are read at once.
     const READERS: usize = 2;
 

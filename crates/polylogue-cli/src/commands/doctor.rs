@@ -50,7 +50,7 @@ async fn store(cli: &args::Cli) -> Result<String, (String, Trouble)> {
         let place = place::place(cli.store.as_deref())?;
         let store = place::open(cli.store.as_deref())?;
         let logs = store.list().await?.len();
-        Ok(format!("{logs} in {}", place.display()))
+        Ok(format!("{logs} in {} ({})", place.display(), place::kind(&place)))
     };
     tried.await.map_err(|trouble: Trouble| ("cannot be used".to_owned(), trouble))
 }

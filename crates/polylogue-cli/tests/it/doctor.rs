@@ -41,7 +41,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           compatible   key found in `OPENAI_API_KEY`, at SERVER
 
         conversations
-          1 in HOME/store.db
+          1 in HOME/store.db (SQLite, format 1)
         --- 0
     "#]]
     .assert_eq(rest);

@@ -11,7 +11,7 @@ use crate::intact::{Salvage, parse_event};
 use crate::io_error::{reading, show};
 
 /// The only format so far.
-const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 1;
 
 #[derive(Serialize)]
 struct Header<'a> {
