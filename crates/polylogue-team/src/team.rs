@@ -43,8 +43,8 @@ pub struct Team {
     /// Prices of models, by `provider:model`; they go before the built-in ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, ModelPrice>,
-    /// Who there is.
-    #[schemars(length(min = 1))]
+    /// Who there is. A team can do without when only other teams take part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
     /// The outermost chat.
     pub chat: Chat,

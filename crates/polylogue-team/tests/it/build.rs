@@ -78,3 +78,16 @@ fn limits_and_views_arrive() {
     let assistants = team.assistants(&|_| Ok(AnyModel::new(Script::default().model("x")))).unwrap();
     assert_eq!(assistants[0].sees().window, Window::Messages(9));
 }
+
+#[test]
+fn a_team_may_be_made_of_other_teams_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let outer = "{name: all, model: 'a:b', chat: {pattern: once_each, participants: [desk]}, teams: [{name: desk, file: desk.yaml}]}";
+    let desk = "{name: desk, agents: [{name: Ann}], chat: {pattern: once_each, participants: [Ann]}}";
+    fs::write(folder.path().join("all.yaml"), outer).unwrap();
+    fs::write(folder.path().join("desk.yaml"), desk).unwrap();
+    let loaded =
+        load(folder.path().join("all.yaml"), &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(loaded.warnings.to_string(), "");
+    loaded.team.build(&|_| Ok(AnyModel::new(Script::default().model("x")))).unwrap();
+}

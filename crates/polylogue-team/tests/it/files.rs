@@ -157,12 +157,6 @@ fn mistakes_in_all_files_are_found_at_once() {
             ("inner/editors.yaml", &INNER.replace("agents", "agent")),
         ],
         &expect![[r#"
-            error: a team needs the key `agents`
-             --> inner/editors.yaml:2:1
-              |
-            2 | name: inner
-              | ^^^^
-
             error: unknown key `agent`
              --> inner/editors.yaml:3:1
               |
