@@ -128,7 +128,6 @@ impl Provider {
         let given = self.urls.iter().find_map(|name| env.get(name));
         let moved = given.is_some();
         let base_url = match given {
-            Some(host) if self.name == "ollama" => ollama_url(&host),
             Some(url) => url,
             None if self.base_url.is_empty() => return Err(self.no_address()),
             None => self.base_url.to_owned(),
@@ -137,15 +136,25 @@ impl Provider {
         let (from, key) = found.unzip();
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
         Ok(Config {
-            provider: self.name.to_owned(),
             key,
             key_variables: names.iter().map(|&name| name.to_owned()).collect(),
             // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
             needs_key: self.locality == Remote && !moved,
+            ..self.config_at(&base_url)
+        })
+    }
+
+    /// How to reach it at `base_url` in place of its own address, without a key: a key that is meant for one place is
+    /// sent to another only by those who say so.
+    #[must_use]
+    pub fn config_at(&self, base_url: &str) -> Config {
+        let base_url = if self.name == "ollama" { ollama_url(base_url) } else { base_url.to_owned() };
+        Config {
+            provider: self.name.to_owned(),
             // Its API refuses fields that it does not know, and reports usage without being asked.
             stream_usage: self.name != "mistral",
             ..Config::new(base_url)
-        })
+        }
     }
 
     fn no_address(&self) -> ModelError {
