@@ -1,13 +1,14 @@
 //! From what went wrong on the way to a provider to an error that says whose fault it is and what to do.
 
-use std::error::Error as _;
+use std::error::Error;
 use std::time::{Duration, SystemTime};
 
+use hyper::Uri;
+use hyper::header::HeaderMap;
 use polylogue_core::{ModelError, ModelErrorKind as Kind};
-use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::http::{Limit, Timeouts};
+use crate::http::{Limit, Timeouts, Unsent};
 use crate::key::Redactor;
 use crate::openai::decode::Flaw;
 use crate::retry::{GivenUp, retry_after};
@@ -44,6 +45,8 @@ pub(crate) struct Blame<'a> {
     pub(crate) has_key: bool,
     /// The variables the key came from or could come from.
     pub(crate) key_variables: &'a [String],
+    /// The proxy that stands between.
+    pub(crate) proxy: Option<&'a Uri>,
     pub(crate) redactor: &'a Redactor,
 }
 
@@ -133,34 +136,57 @@ impl Blame<'_> {
     }
 
     /// A request that could not be sent, or was not answered.
-    pub(crate) fn unsent(&self, error: &reqwest::Error, timeouts: Timeouts) -> Failure {
+    pub(crate) fn unsent(&self, why: Unsent, timeouts: Timeouts) -> Failure {
+        match why {
+            Unsent::NoCertificates(error) => {
+                let message = format!("{} cannot be trusted: {}", self.base_url, causes(&error));
+                self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), Again::No)
+            }
+            Unsent::Late => {
+                let message = format!("no connection to {} within {:?}", self.there(), timeouts.connect);
+                self.failure(Kind::Timeout, &message, Some(self.reach_hint()), Again::Yes(None))
+            }
+            Unsent::Unreachable(error) => self.unreachable(&*error),
+            Unsent::Broken(error) => self.broken(&error),
+        }
+    }
+
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> Failure {
         let why = causes(error);
-        if error.is_builder() {
-            return self.failure(Kind::Config, &format!("no request can be made: {why}"), None, Again::No);
+        match chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::InvalidCertificate(_)) => {
+                let message = format!("the certificate of {} is not trusted: {why}", self.base_url);
+                self.failure(Kind::Connection, &message, Some(NOT_TRUSTED.to_owned()), Again::No)
+            }
+            Some(rustls::Error::InvalidMessage(_)) => {
+                let message = format!("{} does not answer as HTTPS does: {why}", self.base_url);
+                self.failure(Kind::Connection, &message, Some(NO_TLS.to_owned()), Again::No)
+            }
+            _ => {
+                let message = format!("cannot connect to {}: {why}", self.there());
+                self.failure(Kind::Connection, &message, Some(self.reach_hint()), Again::Yes(None))
+            }
         }
-        if why.contains("certificate") {
-            let message = format!("the certificate of {} is not trusted: {why}", self.base_url);
-            let hint = "check the base URL and the system's certificates".to_owned();
-            return self.failure(Kind::Connection, &message, Some(hint), Again::No);
+    }
+
+    /// The base URL, and the proxy on the way there.
+    fn there(&self) -> String {
+        match self.proxy {
+            Some(proxy) => format!("{} through the proxy `{proxy}`", self.base_url),
+            None => self.base_url.to_owned(),
         }
-        let again = Again::Yes(None);
-        if error.is_connect() && error.is_timeout() {
-            let message = format!("no connection to {} within {:?}", self.base_url, timeouts.connect);
-            return self.failure(Kind::Timeout, &message, Some(self.reach_hint()), again);
-        }
-        if error.is_connect() {
-            let message = format!("cannot connect to {}: {why}", self.base_url);
-            return self.failure(Kind::Connection, &message, Some(self.reach_hint()), again);
-        }
-        self.broken(error)
     }
 
     fn reach_hint(&self) -> String {
-        "check that the server runs and that the base URL is right".to_owned()
+        match self.proxy {
+            Some(_) => "check the proxy, or name the host in `NO_PROXY` if it is reached directly",
+            None => "check that the server runs and that the base URL is right",
+        }
+        .to_owned()
     }
 
     /// A connection that broke.
-    pub(crate) fn broken(&self, error: &reqwest::Error) -> Failure {
+    pub(crate) fn broken(&self, error: &hyper::Error) -> Failure {
         let message = format!("the connection broke: {}", causes(error));
         self.failure(Kind::Connection, &message, None, Again::Yes(None))
     }
@@ -254,6 +280,11 @@ impl Blame<'_> {
 }
 
 const QUOTA: &str = "the account has no credit left, or met its budget: see the provider's billing page";
+const NO_CERTIFICATES: &str = "install the system's certificates, often a package named `ca-certificates`, or name a \
+    file of them in `SSL_CERT_FILE`";
+const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is of its owner's making, add it to the \
+    system's certificates, or name a file with it in `SSL_CERT_FILE`";
+const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const THEIRS: &str = "the provider has trouble of its own: try again later";
 
@@ -370,22 +401,35 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn reason(status: u16) -> &'static str {
-    let status = reqwest::StatusCode::from_u16(status).ok();
+    let status = hyper::StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or("it does not say why")
 }
 
-/// The causes of an error, without the URL, which may hold secrets, and without repetitions.
-fn causes(error: &reqwest::Error) -> String {
+/// What went wrong and why, without repetitions. None of them holds a URL, which may hold secrets.
+fn causes(error: &(dyn Error + 'static)) -> String {
     let mut all: Vec<String> = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
+    for cause in chain(error) {
         let text = cause.to_string();
         if all.last().is_none_or(|last| !last.contains(&text)) {
             all.push(text);
         }
-        next = cause.source();
     }
-    if all.is_empty() { "no cause is given".to_owned() } else { all.join(": ") }
+    all.join(": ")
+}
+
+/// An error and its causes.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        // An error of the system tells the cause of what it was made of, but not what it was made of.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+        Some(error)
+    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ impl Case {
             base_url: "http://127.0.0.1:1",
             has_key: true,
             key_variables: &self.variables,
+            proxy: None,
             redactor: &self.redactor,
         }
     }

@@ -60,7 +60,7 @@ mod sse;
 
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use env::{Env, EnvError};
-pub use http::Timeouts;
+pub use http::{Proxies, Timeouts};
 pub use key::Key;
 pub use limits::Limits;
 pub use models::Models;

@@ -3,6 +3,7 @@
 use polylogue_core::{ModelError, ModelErrorKind};
 
 use crate::env::Env;
+use crate::http::Proxies;
 use crate::key::Key;
 use crate::openai::Config;
 
@@ -140,6 +141,7 @@ impl Provider {
             key_variables: names.iter().map(|&name| name.to_owned()).collect(),
             // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
             needs_key: self.locality == Remote && !moved,
+            proxies: Proxies::of(env),
             ..self.config_at(&base_url)
         })
     }

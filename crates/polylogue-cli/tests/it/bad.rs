@@ -158,7 +158,7 @@ fn a_dead_endpoint() {
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-        error (provider): openai:test: cannot connect to SERVER: client error (Connect): tcp connect error: Connection refused (os error 111) (tried 5 times)
+        error (provider): openai:test: cannot connect to SERVER: tcp connect error: Connection refused (os error 111) (tried 5 times)
           hint: check that the server runs and that the base URL is right
     "#]].assert_eq(&ran.err.replace(&gone, "SERVER"));
     assert!(

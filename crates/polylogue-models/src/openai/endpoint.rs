@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url};
+use url::Url;
 
 use super::OpenAi;
 use super::decode::{Decoder, Flaw};
 use super::tail::Style;
+use crate::env::Env;
 use crate::failure::{Blame, Failure, Refusal};
-use crate::http::{Clock, Limit, ReadError, Timeouts, Transport, read_all, read_up_to};
+use crate::http::{Clock, Limit, Proxies, ReadError, Response, Timeouts, Transport, read_all, read_up_to};
 use crate::key::{Key, Redactor};
 use crate::limits::{Gate, Limits};
 use crate::retry::{Jitter, Retries};
@@ -54,6 +55,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// How failed calls are tried again.
     pub retries: Retries,
+    /// The proxies that stand between; those of the process's environment unless others are given.
+    pub proxies: Proxies,
     /// Whether what several others said in a row becomes one message. Chat templates of many models (Mistral, Gemma)
     /// refuse roles that do not alternate.
     pub merge: bool,
@@ -83,6 +86,7 @@ impl Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),
+            proxies: Proxies::of(&Env::process()),
             merge: true,
             stream: true,
             stream_usage: true,
@@ -104,6 +108,7 @@ impl fmt::Debug for Config {
             .field("limits", &self.limits)
             .field("timeouts", &self.timeouts)
             .field("retries", &self.retries)
+            .field("proxies", &self.proxies)
             .finish_non_exhaustive()
     }
 }
@@ -154,9 +159,11 @@ impl Endpoint {
         let redactor =
             Redactor::new(secrets.chain(password.as_deref()).chain(query.iter().map(String::as_str)));
         let base = Url::parse(config.base_url.trim()).unwrap_or_else(|_| url.clone());
+        let transport = Transport::new(&url, headers, config.timeouts.connect, &config.proxies)
+            .map_err(|why| refuse(format!("the base URL {why}")))?;
         Ok(Self(Arc::new(Inner {
             shown: shown(&base),
-            transport: Transport::new(url, headers, config.timeouts.connect),
+            transport,
             gate: Gate::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
@@ -195,9 +202,10 @@ impl Endpoint {
     }
 
     pub(super) fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {
-        let Inner { config, shown, redactor, .. } = &*self.0;
+        let Inner { config, shown, redactor, transport, .. } = &*self.0;
         let has_key = config.key.is_some();
-        Blame { model, base_url: shown, has_key, key_variables: &config.key_variables, redactor }
+        let proxy = transport.proxy();
+        Blame { model, base_url: shown, has_key, key_variables: &config.key_variables, proxy, redactor }
     }
 
     /// Sends `body` once and reads the reply.
@@ -215,9 +223,9 @@ impl Endpoint {
         let late = |limit| blame.late(limit, timeouts);
         let limit = if stream { Limit::FirstToken } else { Limit::Total };
         let sent = clock.wait(limit, self.0.transport.post(body)).await.map_err(late)?;
-        let mut response = sent.map_err(|error| blame.unsent(&error, timeouts))?;
-        let status = response.status().as_u16();
-        if !response.status().is_success() {
+        let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+        let status = response.status();
+        if !(200..300).contains(&status) {
             return Err(refusal(&mut response, &clock, blame).await);
         }
         let reply = if stream {
@@ -236,7 +244,7 @@ impl Endpoint {
 /// Why reading a reply stopped.
 enum Stop {
     Late(Limit),
-    Broken(reqwest::Error),
+    Broken(hyper::Error),
     Flaw(Flaw),
 }
 
@@ -247,7 +255,7 @@ impl From<Flaw> for Stop {
 }
 
 async fn read_stream(
-    response: &mut Response,
+    response: &mut Response<'_>,
     clock: &Clock,
     request: &Request<'_>,
     deltas: &mut dyn Deltas,
@@ -279,7 +287,7 @@ async fn read_stream(
 
 /// Reads on until the mark of the end, or whatever ends the body, within the bounds of an error's.
 async fn read_rest(
-    response: &mut Response,
+    response: &mut Response<'_>,
     decoder: &mut Decoder,
     deltas: &mut dyn Deltas,
 ) -> Result<(), Flaw> {
@@ -293,7 +301,7 @@ async fn read_rest(
 }
 
 async fn read_whole(
-    response: &mut Response,
+    response: &mut Response<'_>,
     clock: &Clock,
     request: &Request<'_>,
     deltas: &mut dyn Deltas,
@@ -306,8 +314,8 @@ async fn read_whole(
     Ok(Decoder::default().whole(&body, request, deltas)?)
 }
 
-async fn refusal(response: &mut Response, clock: &Clock, blame: &Blame<'_>) -> Failure {
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &Blame<'_>) -> Failure {
+    let (status, headers) = (response.status(), response.headers().clone());
     // The status says enough: a body that breaks off or does not come is none.
     let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;
     let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();

@@ -1,0 +1,98 @@
+//! Making a connection: directly or through a proxy, encrypted or not.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::rt::{Read, Write};
+use hyper::service::Service;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::Intercept;
+use hyper_util::service::TowerToHyperService;
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A connection that HTTP can be spoken over.
+pub(super) trait Stream: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+/// How long a connection is silent before the other side is asked whether it is still there, how long after that it is
+/// asked again, and how often: else a reply that takes minutes could wait for a machine that is gone. As reqwest does.
+const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(15), Duration::from_secs(15), 3);
+
+/// The way to one address.
+#[derive(Debug)]
+pub(super) enum Connector {
+    /// To the address itself, or to a proxy that is told the whole address with every request.
+    Plain(HttpConnector),
+    Encrypted(HttpsConnector<HttpConnector>),
+    /// Through a proxy that passes on what it cannot read.
+    Tunnel(HttpsConnector<Tunnel<HttpsConnector<HttpConnector>>>),
+}
+
+impl Connector {
+    /// The way to `target`, which is encrypted or not as its scheme says. Reads the system's certificates if it needs
+    /// them.
+    ///
+    /// # Errors
+    /// When there are no certificates.
+    pub(super) fn new(
+        target: &Uri,
+        proxy: Option<&Intercept>,
+        limit: Duration,
+    ) -> Result<Self, rustls::Error> {
+        let tcp = tcp(limit);
+        let is_secret = |uri: &Uri| uri.scheme_str() == Some("https");
+        let Some(proxy) = proxy.filter(|_| is_secret(target)) else {
+            let first = proxy.map_or(target, Intercept::uri);
+            return Ok(match is_secret(first) {
+                true => Self::Encrypted(HttpsConnector::from((tcp, tls()?))),
+                false => Self::Plain(tcp),
+            });
+        };
+        let tls = tls()?;
+        let tunnel = Tunnel::new(proxy.uri().clone(), HttpsConnector::from((tcp, Arc::clone(&tls))));
+        let tunnel = match proxy.basic_auth() {
+            Some(password) => tunnel.with_auth(password.clone()),
+            None => tunnel,
+        };
+        Ok(Self::Tunnel(HttpsConnector::from((tunnel, tls))))
+    }
+
+    /// A new connection to `place`.
+    pub(super) async fn connect(&self, place: Uri) -> Result<Box<dyn Stream>, BoxError> {
+        Ok(match self {
+            Self::Plain(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
+            Self::Encrypted(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
+            Self::Tunnel(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
+        })
+    }
+}
+
+fn tcp(limit: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    // Of several addresses of one name each gets a share of the time.
+    tcp.set_connect_timeout(Some(limit));
+    tcp.enforce_http(false);
+    // A request is written at once: its end has nothing to wait for.
+    tcp.set_nodelay(true);
+    let (silence, between, times) = KEEP_ALIVE;
+    tcp.set_keepalive(Some(silence));
+    tcp.set_keepalive_interval(Some(between));
+    tcp.set_keepalive_retries(Some(times));
+    tcp
+}
+
+fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let mut config = builder.with_platform_verifier()?.with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}

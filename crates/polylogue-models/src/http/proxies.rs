@@ -1,0 +1,115 @@
+//! Which proxy stands between, as the environment says.
+
+use std::fmt;
+
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+
+use crate::env::Env;
+
+/// The proxies that requests go through, by the variables that `curl` and most others read: `HTTP_PROXY`, `HTTPS_PROXY`,
+/// `ALL_PROXY` for what neither names, and `NO_PROXY` with the hosts that are reached directly; each also in lower case.
+///
+/// This machine itself is always reached directly. A proxy is an `http://` or `https://` address, which may hold a name
+/// and a password.
+///
+/// ```
+/// use polylogue_models::{Config, Env, Proxies};
+///
+/// let env = Env::of([("HTTPS_PROXY", "http://proxy.example:3128"), ("NO_PROXY", "house.example")]);
+/// let config = Config { proxies: Proxies::of(&env), ..Config::new("https://api.example.com/v1") };
+/// # let _ = config;
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Proxies {
+    all: Option<String>,
+    http: Option<String>,
+    https: Option<String>,
+    no: Option<String>,
+}
+
+impl Proxies {
+    /// None: everything is reached directly.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// What `env` says.
+    #[must_use]
+    pub fn of(env: &Env) -> Self {
+        // In a CGI program `HTTP_PROXY` is a header that whoever asks has sent.
+        if env.get("REQUEST_METHOD").is_some() {
+            return Self::none();
+        }
+        let get = |upper: &str| env.get(upper).or_else(|| env.get(&upper.to_ascii_lowercase()));
+        Self {
+            all: get("ALL_PROXY"),
+            http: get("HTTP_PROXY"),
+            https: get("HTTPS_PROXY"),
+            no: get("NO_PROXY"),
+        }
+    }
+
+    /// The proxy on the way to `uri`.
+    pub(super) fn before(&self, uri: &Uri) -> Option<Intercept> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let builder = Matcher::builder().all(text(&self.all)).http(text(&self.http)).https(text(&self.https));
+        builder.no(text(&self.no)).build().intercept(uri)
+    }
+}
+
+/// Shows which are set, and no more: there may be passwords in them.
+impl fmt::Debug for Proxies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { all, http, https, no } = self;
+        let named = [("ALL_PROXY", all), ("HTTP_PROXY", http), ("HTTPS_PROXY", https), ("NO_PROXY", no)];
+        let set = named.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name);
+        f.debug_list().entries(set).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies<const N: usize>(vars: [(&str, &str); N]) -> Proxies {
+        Proxies::of(&Env::of(vars))
+    }
+
+    fn before(proxies: &Proxies, url: &str) -> Option<String> {
+        proxies.before(&url.parse().unwrap()).map(|proxy| proxy.uri().to_string())
+    }
+
+    #[test]
+    fn each_scheme_has_its_proxy_and_some_hosts_have_none() {
+        let by_scheme = proxies([
+            ("HTTP_PROXY", "http://one:1"),
+            ("https_proxy", "two:2"),
+            ("NO_PROXY", "house.example, 10.0.0.0/8"),
+        ]);
+        assert_eq!(before(&by_scheme, "http://a.example/v1").as_deref(), Some("http://one:1/"));
+        assert_eq!(before(&by_scheme, "https://a.example/v1").as_deref(), Some("http://two:2/"));
+        for direct in ["http://house.example/", "https://x.house.example/", "http://10.1.2.3/"] {
+            assert_eq!(before(&by_scheme, direct), None, "{direct}");
+        }
+        let for_all = proxies([("ALL_PROXY", "https://three:3")]);
+        assert_eq!(before(&for_all, "http://a.example/").as_deref(), Some("https://three:3/"));
+        assert_eq!(before(&Proxies::none(), "http://a.example/"), None);
+    }
+
+    #[test]
+    fn a_header_of_a_request_is_no_proxy() {
+        let cgi = proxies([("HTTP_PROXY", "http://evil:1"), ("REQUEST_METHOD", "GET")]);
+        assert_eq!(before(&cgi, "http://a.example/"), None);
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let secret = proxies([("HTTP_PROXY", "http://me:secret@one:1"), ("NO_PROXY", "x")]);
+        assert_eq!(format!("{secret:?}"), r#"["HTTP_PROXY", "NO_PROXY"]"#);
+        let proxy = secret.before(&"http://a.example/".parse().unwrap()).unwrap();
+        assert!(!format!("{proxy:?} {}", proxy.uri()).contains("secret"));
+        assert!(proxy.basic_auth().is_some());
+    }
+}

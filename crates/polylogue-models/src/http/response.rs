@@ -1,0 +1,86 @@
+//! A reply, read piece by piece.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::HeaderMap;
+use hyper::body::{Body as _, Incoming};
+
+use super::pool::{Pool, Sender};
+
+/// A reply whose body is still to come. Dropped before its end, it takes its connection with it.
+#[derive(Debug)]
+pub(crate) struct Response<'a> {
+    inner: hyper::Response<Incoming>,
+    /// The connection, until all is read.
+    sender: Option<Sender>,
+    pool: &'a Pool,
+}
+
+impl<'a> Response<'a> {
+    pub(super) fn new(inner: hyper::Response<Incoming>, sender: Sender, pool: &'a Pool) -> Self {
+        Self { inner, sender: Some(sender), pool }
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
+    }
+
+    /// The next piece of the body, or `None` at its end.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+        if self.sender.is_none() {
+            return Ok(None);
+        }
+        let frame = self.inner.body_mut().frame().await.transpose()?;
+        // What is no data are trailers, which come last.
+        let piece = frame.and_then(|frame| frame.into_data().ok());
+        if piece.is_none() || self.inner.body().is_end_stream() {
+            self.sender.take().into_iter().for_each(|sender| self.pool.put(sender));
+        }
+        Ok(piece)
+    }
+}
+
+/// A body that is longer than allowed, or broke off.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    TooLong,
+    Broken(hyper::Error),
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(crate) async fn read_all(response: &mut Response<'_>, limit: usize) -> Result<Bytes, ReadError> {
+    let (body, is_cut) = read_up_to(response, limit).await?;
+    if is_cut { Err(ReadError::TooLong) } else { Ok(body) }
+}
+
+/// Reads the beginning of a body, about `limit` bytes, and whether that is not all of it. Most bodies come in one
+/// piece and are not copied.
+pub(crate) async fn read_up_to(
+    response: &mut Response<'_>,
+    limit: usize,
+) -> Result<(Bytes, bool), ReadError> {
+    let Some(first) = response.chunk().await.map_err(ReadError::Broken)? else {
+        return Ok((Bytes::new(), false));
+    };
+    if first.len() > limit {
+        return Ok((first, true));
+    }
+    let Some(second) = response.chunk().await.map_err(ReadError::Broken)? else { return Ok((first, false)) };
+    let mut all = BytesMut::from(first);
+    let mut next = Some(second);
+    while let Some(piece) = next {
+        all.extend_from_slice(&piece);
+        if all.len() > limit {
+            return Ok((all.freeze(), true));
+        }
+        next = response.chunk().await.map_err(ReadError::Broken)?;
+    }
+    Ok((all.freeze(), false))
+}

@@ -1,0 +1,200 @@
+//! The way to one address: how to get there, what every request carries, and the connections that are open.
+
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::proxy::matcher::Intercept;
+use percent_encoding::percent_decode_str;
+use url::{Position, Url};
+
+use super::connect::{BoxError, Connector};
+use super::pool::{Pool, Sender};
+use super::{Proxies, Response};
+
+/// Why a request was not answered.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// Nobody could be trusted: the system's certificates cannot be read.
+    NoCertificates(rustls::Error),
+    /// No connection came about in time.
+    Late,
+    /// No connection came about.
+    Unreachable(BoxError),
+    /// The connection broke.
+    Broken(hyper::Error),
+}
+
+/// The way to one address.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    /// What the first line of a request names.
+    target: Uri,
+    headers: HeaderMap,
+    /// Where connections lead: the address, or a proxy that reads every request.
+    place: Uri,
+    address: Uri,
+    proxy: Option<Intercept>,
+    connect: Duration,
+    /// Made with the first connection, because reading the system's certificates takes longer than all the rest.
+    connector: OnceLock<Connector>,
+    pool: Pool,
+}
+
+impl Transport {
+    /// The way to `url`, on which every request carries `headers`.
+    ///
+    /// # Errors
+    /// Why requests cannot be sent there.
+    pub(crate) fn new(
+        url: &Url,
+        headers: HeaderMap,
+        connect: Duration,
+        proxies: &Proxies,
+    ) -> Result<Self, String> {
+        let address = uri(url)?;
+        let proxy = if is_loopback(url) { None } else { proxies.before(&address) };
+        let mut headers = with_defaults(headers, url)?;
+        let (mut target, mut place) = (path(&address), address.clone());
+        if let Some(proxy) = &proxy {
+            check_proxy(proxy)?;
+            // What is encrypted goes through a tunnel, in which the proxy reads nothing.
+            if url.scheme() == "http" {
+                (target, place) = (address.clone(), proxy.uri().clone());
+                let password = proxy.basic_auth().cloned();
+                password.into_iter().for_each(|password| drop(headers.insert(PROXY_AUTHORIZATION, password)));
+            }
+        }
+        let (connector, pool) = (OnceLock::new(), Pool::default());
+        Ok(Self { target, headers, place, address, proxy, connect, connector, pool })
+    }
+
+    /// The proxy that stands between.
+    pub(crate) fn proxy(&self) -> Option<&Uri> {
+        self.proxy.as_ref().map(Intercept::uri)
+    }
+
+    /// Sends `body` and waits for the head of the answer. Redirects are not followed: a key must not reach another host,
+    /// and a moved endpoint is a setting to correct.
+    pub(crate) async fn post(&self, body: Bytes) -> Result<Response<'_>, Unsent> {
+        let mut request = self.request(body);
+        if let Some(mut sender) = self.pool.take().await {
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(Response::new(response, sender, &self.pool)),
+                // A connection that was closed while it waited gives back what it did not begin to send.
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Unsent::Broken(error.into_error())),
+                },
+            }
+        }
+        let mut sender = self.open().await?;
+        let response = sender.send_request(request).await.map_err(Unsent::Broken)?;
+        Ok(Response::new(response, sender, &self.pool))
+    }
+
+    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        request.uri_mut().clone_from(&self.target);
+        request.headers_mut().clone_from(&self.headers);
+        request
+    }
+
+    async fn open(&self) -> Result<Sender, Unsent> {
+        let connector = match self.connector.get() {
+            Some(connector) => connector,
+            None => {
+                let made = Connector::new(&self.address, self.proxy.as_ref(), self.connect);
+                let made = made.map_err(Unsent::NoCertificates)?;
+                self.connector.get_or_init(|| made)
+            }
+        };
+        let connecting = tokio::time::timeout(self.connect, connector.connect(self.place.clone()));
+        let stream = connecting.await.map_err(|_| Unsent::Late)?.map_err(Unsent::Unreachable)?;
+        let (sender, connection) = http1::handshake(stream).await.map_err(Unsent::Broken)?;
+        // It ends when the other side closes it or nobody can send over it any more; its errors reach who waits for it.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
+
+/// `url` without what is no part of an address.
+fn uri(url: &Url) -> Result<Uri, String> {
+    let (before, after) =
+        (&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]);
+    format!("{before}{after}").parse().map_err(|why| format!("cannot be sent a request: {why}"))
+}
+
+/// What the first line of a request to `address` itself names.
+fn path(address: &Uri) -> Uri {
+    address.path_and_query().map(|path| Uri::from(path.clone())).unwrap_or_default()
+}
+
+fn check_proxy(proxy: &Intercept) -> Result<(), String> {
+    match proxy.uri().scheme_str() {
+        Some("http" | "https") => Ok(()),
+        _ => Err(format!("is reached through the proxy `{}`, whose kind is not known", proxy.uri())),
+    }
+}
+
+/// What every request carries beside what was asked for.
+fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, String> {
+    let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+    let host = host.map_err(|_| "has a host that cannot be sent".to_owned())?;
+    headers.entry(HOST).or_insert(host);
+    let agent = concat!("polylogue/", env!("CARGO_PKG_VERSION"));
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    if let Some(password) = basic(url) {
+        headers.entry(AUTHORIZATION).or_insert(password);
+    }
+    Ok(headers)
+}
+
+/// The name and the password in `url`, as they are sent.
+fn basic(url: &Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let mut plain: Vec<u8> = percent_decode_str(url.username()).collect();
+    plain.push(b':');
+    plain.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let encoded = base64::engine::general_purpose::STANDARD.encode(plain);
+    let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Whether `url` is on this machine, where no proxy stands between.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_are_known() {
+        for (url, expected) in [
+            ("http://localhost:8000/v1", true),
+            ("http://127.0.0.1/v1", true),
+            ("http://127.9.9.9/v1", true),
+            ("http://[::1]:1/v1", true),
+            ("http://model.localhost/v1", true),
+            ("http://localhost.example.com/v1", false),
+            ("http://10.0.0.1/v1", false),
+            ("https://api.example.com/v1", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+}
