@@ -4,6 +4,7 @@
 //! which the reader finds its own.
 
 mod chats;
+mod endpoints;
 mod names;
 mod script;
 
@@ -12,6 +13,7 @@ use std::collections::HashMap;
 use polylogue_core::Name;
 
 use crate::diagnostic::Report;
+use crate::team::Team;
 use crate::yaml::Node;
 
 /// The parts of a team file that have names.
@@ -97,4 +99,16 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     names::check(&outline, report);
     chats::check(&outline, report);
     script::check(&outline, voices, report);
+    endpoints::check(root, report);
+}
+
+/// Reports what is wrong with the teams that a file names as they are together; nothing stands for those with mistakes
+/// of their own.
+pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
+    endpoints::check_teams(root, teams, report);
+}
+
+/// Sees to it that no line of the file is shown with a secret in it.
+pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
+    endpoints::hide_secrets(root, report);
 }

@@ -87,9 +87,15 @@ impl Place {
         let (before, rest) = source.line_around(span.start);
         let short = before.chars().chain(rest.chars()).take(Self::SHOWN + 1).count() <= Self::SHOWN;
         let kept = if short || column <= Self::LEAD { column } else { Self::LEAD };
-        let lead: String = before.chars().rev().take(kept).map(printable).collect();
+        let shown = |start: usize, (at, c): (usize, char)| match source.is_hidden(start + at) {
+            true => '*',
+            false => printable(c),
+        };
+        let start = span.start.saturating_sub(before.len());
+        let lead: String = before.char_indices().rev().take(kept).map(|c| shown(start, c)).collect();
         let lead: String = lead.chars().rev().collect();
-        let rest: String = rest.chars().take(Self::SHOWN - lead.chars().count()).map(printable).collect();
+        let room = Self::SHOWN - lead.chars().count();
+        let rest: String = rest.char_indices().take(room).map(|c| shown(span.start, c)).collect();
         let marked = source.slice(span).chars().take(rest.chars().count()).take_while(|c| *c != '\n').count();
         let width = rest.chars().take(marked).collect::<String>().trim_end().width().max(1);
         Self { line, column, caret: lead.width(), text: lead + &rest, width }
@@ -197,9 +203,17 @@ impl std::error::Error for Diagnostics {}
 /// Collects what is wrong with one source.
 pub(crate) struct Report<'s> {
     pub(crate) source: &'s Source<'s>,
-    found: Diagnostics,
+    /// Lines are taken out of the source at the end, when it is known what must not be shown of them.
+    found: Vec<Found>,
     /// What was found where: what is reached twice through an alias is wrong once.
     said: HashSet<(usize, String)>,
+}
+
+struct Found {
+    severity: Severity,
+    span: Span,
+    message: String,
+    hint: Option<String>,
 }
 
 impl<'s> Report<'s> {
@@ -207,7 +221,7 @@ impl<'s> Report<'s> {
     const MOST: usize = 100;
 
     pub(crate) fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Diagnostics::default(), said: HashSet::new() }
+        Self { source, found: Vec::new(), said: HashSet::new() }
     }
 
     /// Whether there is so much that no more is taken. Who looks for mistakes may stop then, and should where looking
@@ -237,23 +251,33 @@ impl<'s> Report<'s> {
         if self.full() || !self.said.insert((span.start, message.clone())) {
             return;
         }
-        let place = Some(Place::new(self.source, span));
-        self.found.push(Diagnostic::new(severity, self.source.name, place, &message, hint.as_deref()));
+        self.found.push(Found { severity, span: span.clone(), message, hint });
+    }
+
+    /// Keeps what stands at `span` out of the lines that are shown.
+    pub(crate) fn hide(&mut self, span: &Span) {
+        self.source.hide(span.clone());
     }
 
     /// Whether there is an error so far.
     pub(crate) fn failed(&self) -> bool {
-        self.found.errors() > 0
+        self.found.iter().any(|found| found.severity == Severity::Error)
     }
 
     /// What was found, in the order of the text.
-    pub(crate) fn finish(mut self) -> Diagnostics {
-        self.found.sort();
-        if self.full() {
-            let message = format!("there may be more: the first {} are shown", Self::MOST);
-            self.found.push(Diagnostic::new(Severity::Error, self.source.name, None, &message, None));
+    pub(crate) fn finish(self) -> Diagnostics {
+        let (source, is_full) = (self.source, self.full());
+        let mut diagnostics = Diagnostics::default();
+        for Found { severity, span, message, hint } in self.found {
+            let place = Some(Place::new(source, &span));
+            diagnostics.push(Diagnostic::new(severity, source.name, place, &message, hint.as_deref()));
         }
-        self.found
+        diagnostics.sort();
+        if is_full {
+            let message = format!("there may be more: the first {} are shown", Self::MOST);
+            diagnostics.push(Diagnostic::new(Severity::Error, source.name, None, &message, None));
+        }
+        diagnostics
     }
 }
 

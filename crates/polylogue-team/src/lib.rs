@@ -41,10 +41,13 @@ mod build;
 mod chat;
 mod check;
 mod diagnostic;
+mod duration;
+mod endpoint;
 mod load;
 mod reader;
 mod schema;
 mod script;
+mod secret;
 mod source;
 mod suggest;
 mod team;
@@ -58,6 +61,8 @@ pub use chat::{
     Says, Stop, Summary,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+pub use duration::{NoTime, Time};
+pub use endpoint::{Endpoint, FromEnv, Header, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
 pub use schema::schema;
 pub use team::{

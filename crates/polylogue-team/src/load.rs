@@ -162,6 +162,7 @@ impl<'a> Loader<'a> {
         given: &BTreeMap<String, String>,
         report: &mut Report<'_>,
     ) -> Option<Team> {
+        check::hide_secrets(root, report);
         let mut vars = variables(root, given, report);
         let tools = std::mem::take(&mut self.tools);
         let mut value =
@@ -170,6 +171,7 @@ impl<'a> Loader<'a> {
         let teams = self.teams_within(root, report);
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
+        check::check_teams(root, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;
         }

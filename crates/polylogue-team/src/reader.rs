@@ -3,6 +3,7 @@
 //! The reader walks the tree and the schema together. Whatever does not fit is reported where it stands, and the walk
 //! goes on, so that all mistakes of a file are found at once. On the way it fills in the variables.
 
+mod endpoint;
 mod number;
 mod shape;
 mod text;
@@ -17,6 +18,7 @@ use crate::source::Span;
 use crate::suggest;
 use crate::vars::Vars;
 use crate::yaml::{Data, Entry, Node};
+pub(crate) use endpoint::is_variable;
 use shape::{Shape, properties};
 
 /// Reads one file.

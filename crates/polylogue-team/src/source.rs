@@ -1,6 +1,6 @@
 //! A text with a name, and places in it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 /// The text of a file, and what people call it.
@@ -11,6 +11,8 @@ pub(crate) struct Source<'a> {
     lines: Vec<usize>,
     /// The place that was asked for last, and its column: the line of a file without breaks is long.
     last: Cell<(usize, usize)>,
+    /// What is not shown, being secret.
+    hidden: RefCell<Vec<Span>>,
 }
 
 /// A range of bytes of a source.
@@ -29,7 +31,7 @@ impl<'a> Source<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
-        Self { name, text, lines, last: Cell::new((0, 1)) }
+        Self { name, text, lines, last: Cell::new((0, 1)), hidden: RefCell::default() }
     }
 
     /// The text of `span`, or nothing when it is none of this source.
@@ -46,6 +48,16 @@ impl<'a> Source<'a> {
         let column = column + self.slice(&(known..offset)).chars().count();
         self.last.set((offset, column));
         Position { line, column }
+    }
+
+    /// Keeps what stands at `span` from being shown.
+    pub(crate) fn hide(&self, span: Span) {
+        self.hidden.borrow_mut().push(span);
+    }
+
+    /// Whether what stands at `offset` is not to be shown.
+    pub(crate) fn is_hidden(&self, offset: usize) -> bool {
+        self.hidden.borrow().iter().any(|span| span.contains(&offset))
     }
 
     /// The line that holds `offset`, without its break: what stands before `offset`, and what is there and behind it.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::chat::{Brief, Chat, InnerChat};
+use crate::endpoint::Endpoint;
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, PathText, Template, ToolText, VarText};
 
@@ -40,6 +41,10 @@ pub struct Team {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, VarText>")]
     pub vars: BTreeMap<String, String>,
+    /// How models are reached: endpoints of one's own by their names, which then go before the `:` of a model's, and
+    /// providers that are known, with other settings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub endpoints: BTreeMap<String, Endpoint>,
     /// Prices of models, by `provider:model`; they go before the built-in ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, ModelPrice>,

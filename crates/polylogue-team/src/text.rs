@@ -166,6 +166,14 @@ text_kinds! {
     ModelText: { "type": "string", "format": "model", "examples": ["openai:gpt-4o-mini", "ollama:llama3.2"] };
     /// The path of a file.
     PathText: { "type": "string", "format": "path", "minLength": 1 };
+    /// The address of an endpoint.
+    UrlText: { "type": "string", "format": "url", "minLength": 1, "examples": ["http://127.0.0.1:8000/v1"] };
+    /// The name of an environment variable.
+    VariableText: { "type": "string", "format": "variable", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "examples": ["HOUSE_API_KEY"] };
+    /// The value of a header.
+    HeaderText: { "type": "string", "format": "header", "minLength": 1 };
+    /// A time with its unit.
+    DurationText: { "type": "string", "format": "duration", "minLength": 1, "examples": ["500 ms", "10 s", "2 min"] };
     /// A regular expression.
     RegexText: { "type": "string", "format": "regex", "minLength": 1 };
     /// The name of a tool.

@@ -22,6 +22,10 @@ impl Reader<'_, '_> {
                 self.check_name(text, at);
                 return Value::String(text.to_owned());
             }
+            Some("variable") => {
+                self.check_variable(text, at);
+                return Value::String(text.to_owned());
+            }
             Some("path") if !text.is_empty() => return Value::String(text.to_owned()),
             _ => {}
         }
@@ -127,6 +131,9 @@ impl Reader<'_, '_> {
         match schema.get("format").and_then(Value::as_str) {
             Some("model") => self.check_model(text, at),
             Some("regex") => self.check_regex(text, at),
+            Some("url") => self.check_url(text, at),
+            Some("header") => self.check_header(text, at, label),
+            Some("duration") => self.check_time(text, at),
             Some("tool") if !self.tools.iter().any(|tool| tool == text) => {
                 let hint = suggest::hint(text, self.tools.iter().map(String::as_str));
                 self.report.error_with_hint(at, format!("there is no tool `{text}`"), hint);

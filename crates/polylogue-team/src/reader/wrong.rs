@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::shape::{Shape, properties, property};
 use super::{Label, Reader, required};
+use crate::duration::Time;
 use crate::source::Span;
 use crate::suggest;
 use crate::yaml::{Data, Entry, Node};
@@ -63,7 +64,7 @@ impl Reader<'_, '_> {
                 self.report.error_with_hint(&node.span, format!("{label} is empty"), hint);
                 return Value::Null;
             }
-            Data::Number(_) => ("a number".to_owned(), quote(written, shape)),
+            Data::Number(_) => ("a number".to_owned(), instead(shape).or_else(|| quote(written, shape))),
             Data::Bool(_) => (format!("`{written}`"), quote(written, shape)),
             Data::Text(text) => ("a text".to_owned(), unquote(text, shape)),
             Data::List(_) => ("a list".to_owned(), None),
@@ -75,6 +76,15 @@ impl Reader<'_, '_> {
             None => self.report.error(&node.span, message),
         }
         Value::Null
+    }
+}
+
+/// How to write what no number can say.
+fn instead(shape: &Shape<'_>) -> Option<String> {
+    match shape.format()? {
+        "duration" => Some(Time::HINT.to_owned()),
+        "variable" => Some("write the name of an environment variable, such as `HOUSE_API_KEY`".to_owned()),
+        _ => None,
     }
 }
 

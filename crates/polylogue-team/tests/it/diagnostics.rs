@@ -1,5 +1,6 @@
 //! What is said of team files that are wrong: every mistake at its place, all at once.
 
+mod endpoints;
 mod names;
 mod shapes;
 mod vars;

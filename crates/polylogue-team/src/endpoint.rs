@@ -1,0 +1,276 @@
+//! What a team file says of the endpoints of models.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::duration::Time;
+use crate::team::Team;
+use crate::text::{HeaderText, UrlText, VariableText};
+
+/// How models are reached: at an endpoint of one's own, or at a provider that is known, with other settings.
+///
+/// What is left out is as it always is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Endpoint {
+    /// Where `/chat/completions` is, such as `http://127.0.0.1:8000/v1`. A provider that is known has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<UrlText>")]
+    pub base_url: Option<String>,
+    /// The name of the environment variable that holds the key. The key itself never stands in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<VariableText>")]
+    pub key: Option<String>,
+    /// Further headers of every request, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Header>,
+    /// How many requests may be under way at once, of all agents together; 256 when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub in_flight: Option<u32>,
+    /// How many requests may begin in any 60 seconds, of all agents together. Any number when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub per_minute: Option<u32>,
+    /// How long a call may take.
+    #[serde(skip_serializing_if = "Timeouts::is_none")]
+    pub timeouts: Timeouts,
+    /// How often a call that failed is made again; 4 when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
+    pub retries: Option<u32>,
+    /// Whether what several others say in a row goes out as one message, which many models want; `true` when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<bool>,
+}
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Header {
+    /// A text that is no secret.
+    Text(#[schemars(with = "HeaderText")] String),
+    /// What an environment variable holds.
+    Variable(FromEnv),
+}
+
+/// What an environment variable holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FromEnv {
+    /// The name of the variable.
+    #[schemars(with = "VariableText")]
+    pub env: String,
+}
+
+/// How long the parts of a call may take, such as `10 s`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// Until there is a connection; 10 s when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect: Option<Time>,
+    /// To the first word of a reply; 3 min when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token: Option<Time>,
+    /// Between two words; 1 min when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Time>,
+    /// For the whole reply; 10 min when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Time>,
+}
+
+impl Timeouts {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn over(self, usual: models::Timeouts) -> models::Timeouts {
+        let set = |time: Option<Time>, usual| time.map_or(usual, Duration::from);
+        models::Timeouts {
+            connect: set(self.connect, usual.connect),
+            first_token: set(self.first_token, usual.first_token),
+            idle: set(self.idle, usual.idle),
+            total: set(self.total, usual.total),
+        }
+    }
+}
+
+impl Endpoint {
+    /// How to reach it under `name`, with keys and secret headers out of `env`.
+    ///
+    /// A key that is not set is no error yet: it is one of the first call. The key of a provider that is known goes to
+    /// another address only when `key` names it.
+    ///
+    /// # Errors
+    /// When the variable of a header is not set, and when there is no address.
+    ///
+    /// ```
+    /// use polylogue_models::Env;
+    /// use polylogue_team::Endpoint;
+    /// let house: Endpoint = serde_json::from_str(
+    ///     r#"{"base_url": "http://127.0.0.1:8000/v1", "key": "HOUSE_KEY", "in_flight": 4}"#,
+    /// )?;
+    /// let config = house.config("house", &Env::of([("HOUSE_KEY", "secret")]))?;
+    /// assert_eq!((config.provider.as_str(), config.limits.in_flight), ("house", Some(4)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn config(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
+        let mut config = self.reached(name, env)?;
+        if let Some(variable) = &self.key {
+            config.key = env.get(variable).as_deref().and_then(Key::new);
+            config.key_variables = vec![variable.clone()];
+            config.needs_key = true;
+        }
+        for (header, value) in &self.headers {
+            config.headers.push((header.clone(), value.resolve(name, header, env)?));
+        }
+        // Some endpoints know who asks by another header than that of keys.
+        config.needs_key &= self.key.is_some() || self.variables().next().is_none();
+        let usual = config.limits;
+        let in_flight = self.in_flight.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        config.limits.in_flight = in_flight.or(usual.in_flight);
+        config.limits.per_minute = self.per_minute.or(usual.per_minute);
+        config.timeouts = self.timeouts.over(config.timeouts);
+        if let Some(retries) = self.retries {
+            config.retries.attempts = retries.saturating_add(1);
+        }
+        config.proxies = Proxies::of(env);
+        config.merge = self.merge.unwrap_or(config.merge);
+        Ok(config)
+    }
+
+    fn reached(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
+        match (Provider::find(name), &self.base_url) {
+            (Some(provider), None) => provider.config(env),
+            (Some(provider), Some(url)) => Ok(provider.config_at(url)),
+            (None, Some(url)) => Ok(Config { provider: name.to_owned(), ..Config::new(url) }),
+            (None, None) => {
+                let message = format!("the endpoint `{name}` has no address");
+                Err(ModelError::new(ModelErrorKind::Config, name, message).hint("give it a `base_url`"))
+            }
+        }
+    }
+
+    /// The environment variables that it names, the one of the key first: what they hold is sent to it.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.values().filter_map(|header| match header {
+            Header::Text(_) => None,
+            Header::Variable(from) => Some(from.env.as_str()),
+        });
+        self.key.as_deref().into_iter().chain(headers)
+    }
+}
+
+impl Header {
+    fn resolve(&self, endpoint: &str, header: &str, env: &Env) -> Result<String, ModelError> {
+        let from = match self {
+            Self::Text(text) => return Ok(text.clone()),
+            Self::Variable(from) => from,
+        };
+        let value = env.get(&from.env).map(|value| value.trim().to_owned());
+        value.ok_or_else(|| {
+            let message =
+                format!("the header `{header}` of `{endpoint}` is in `{}`, which is not set", from.env);
+            let hint = format!("set `{}`, in the environment or in `.env`", from.env);
+            ModelError::new(ModelErrorKind::Config, endpoint, message).hint(hint)
+        })
+    }
+}
+
+/// What an endpoint is called everywhere: providers that are known are so in any letters.
+pub(crate) fn canonical(name: &str) -> &str {
+    match Provider::find(name) {
+        Some(provider) => provider.name(),
+        None => name,
+    }
+}
+
+impl Team {
+    /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
+    /// team's word counts.
+    #[must_use]
+    pub fn all_endpoints(&self) -> BTreeMap<&str, &Endpoint> {
+        let mut all: BTreeMap<&str, &Endpoint> = BTreeMap::new();
+        for sub in &self.teams {
+            for (name, endpoint) in sub.team.all_endpoints() {
+                all.entry(name).or_insert(endpoint);
+            }
+        }
+        all.extend(self.endpoints.iter().map(|(name, endpoint)| (canonical(name), endpoint)));
+        all
+    }
+
+    /// What the team says of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
+    #[must_use]
+    pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
+        let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
+        self.all_endpoints().into_iter().find(|(other, _)| *other == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(json: &str) -> Endpoint {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn everything_that_is_said_arrives() {
+        let house = endpoint(
+            r#"{"base_url": "http://h/v1", "headers": {"X-A": "a", "X-B": {"env": "B"}}, "in_flight": 3, "per_minute": 60,
+                "timeouts": {"connect": "1 s", "first_token": "2 s", "idle": "3 s", "total": "1 min"},
+                "retries": 0, "merge": false}"#,
+        );
+        let config = house.config("house", &Env::of([("B", " b\n")])).unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(config.headers, [pair("X-A", "a"), pair("X-B", "b")]);
+        assert_eq!(config.limits, models::Limits { in_flight: Some(3), per_minute: Some(60) });
+        let seconds = Duration::from_secs;
+        let timeouts = models::Timeouts {
+            connect: seconds(1),
+            first_token: seconds(2),
+            idle: seconds(3),
+            total: seconds(60),
+        };
+        assert_eq!((config.timeouts, config.retries.attempts, config.merge), (timeouts, 1, false));
+        assert!(!config.needs_key && config.key.is_none());
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_always() {
+        let env = Env::of([("OPENAI_API_KEY", "secret")]);
+        let (set, usual) = (
+            endpoint("{}").config("OpenAI", &env).unwrap(),
+            Provider::find("openai").unwrap().config(&env).unwrap(),
+        );
+        assert_eq!(format!("{set:?} {}", set.merge), format!("{usual:?} {}", usual.merge));
+        assert_eq!((set.key, set.retries), (usual.key, usual.retries));
+    }
+
+    #[test]
+    fn a_providers_key_goes_to_another_address_only_when_it_is_named() {
+        let env = Env::of([("OPENAI_API_KEY", "secret")]);
+        let moved = endpoint(r#"{"base_url": "http://h/v1"}"#).config("openai", &env).unwrap();
+        assert_eq!((moved.key, moved.needs_key, moved.max_completion_tokens), (None, false, false));
+        let named = endpoint(r#"{"base_url": "http://h/v1", "key": "OPENAI_API_KEY"}"#);
+        assert_eq!(named.config("openai", &env).unwrap().key, Key::new("secret"));
+    }
+
+    #[test]
+    fn a_secret_header_stands_in_for_a_key_and_has_to_be_set() {
+        let team = endpoint(r#"{"headers": {"Authorization": {"env": "TOKEN"}}}"#);
+        assert!(!team.config("openai", &Env::of([("TOKEN", "Bearer x")])).unwrap().needs_key);
+        let error = team.config("openai", &Env::of([("", "")])).unwrap_err();
+        assert_eq!(error.message, "the header `Authorization` of `openai` is in `TOKEN`, which is not set");
+    }
+}
