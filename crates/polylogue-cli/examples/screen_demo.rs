@@ -75,7 +75,8 @@ fn cued(who: &[&Name]) -> Body {
 
 fn opened(with: &[&Name], from: &Name, text: &str) -> Body {
     let with = with.iter().map(|who| (*who).clone()).collect();
-    Body::Opened(Opening { with, task: text.into(), messages: vec![Message::text(from.clone(), text)] })
+    let messages = vec![Message::text(from.clone(), text)];
+    Body::Opened(Opening { with, task: text.into(), messages, ..Opening::default() })
 }
 
 fn play(demo: &mut Demo, names: &[Name; 4]) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Name, Part, Result, Turn};
+use crate::{Name, Part, Reason, Result, Turn};
 
 /// A participant: a model, a person, a function, or a whole chat.
 ///
@@ -42,6 +42,8 @@ pub enum Act {
     Wait,
     /// Leaves the room, and says why.
     Leave(String),
+    /// Ends the chat. What follows is what is said aside, such as a summary.
+    Stop(Reason),
     /// Has nothing to say.
     Pass,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::run::Scope;
 use crate::{
     Act, Agent, AnyAgent, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Reason, Result,
-    Turn,
+    Transcript, Turn,
 };
 
 /// Agents and a policy, which together are an agent again.
@@ -41,16 +41,34 @@ pub struct Chat {
 struct Setup {
     description: String,
     members: Vec<AnyAgent>,
+    later: Vec<AnyAgent>,
     staff: Vec<AnyAgent>,
+    introduction: Option<Arc<str>>,
     opening: OpeningFn,
     brief: Brief,
+    goes_on_from: Option<Name>,
     cap: u64,
 }
 
-type OpeningFn = Box<dyn Fn(&str) -> Vec<Message> + Send + Sync>;
+impl Setup {
+    fn everybody(&self) -> impl Iterator<Item = &AnyAgent> {
+        self.members.iter().chain(&self.later).chain(&self.staff)
+    }
+}
+
+type OpeningFn = Box<dyn Fn(&Start<'_>) -> Vec<Message> + Send + Sync>;
+
+/// What a chat begins with: what its opening is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// What the chat is about.
+    pub task: &'a str,
+    /// The chat around it, if it takes part in one, as it is when this one begins.
+    pub around: Option<&'a Transcript>,
+}
 
 /// How the task of a chat within a chat is made of the conversation around it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Brief {
     /// The last message that the chat, as a participant, sees.
@@ -60,6 +78,28 @@ pub enum Brief {
     All,
     /// The task of the chat around it.
     Task,
+    /// What a pure function makes of the transcript of the chat around it, for the participant named.
+    Own(BriefFn),
+}
+
+type BriefFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
+
+impl Brief {
+    /// A brief of one's own: a pure function of the transcript of the chat around, and of this participant's name there.
+    pub fn own(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
+        Self::Own(Arc::new(brief))
+    }
+}
+
+impl fmt::Debug for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Last => "Last",
+            Self::All => "All",
+            Self::Task => "Task",
+            Self::Own(_) => "Own",
+        })
+    }
 }
 
 /// How a run left a chat.
@@ -96,9 +136,12 @@ impl Chat {
         let setup = Setup {
             description: String::new(),
             members: Vec::new(),
+            later: Vec::new(),
             staff: Vec::new(),
-            opening: Box::new(task_from_user),
+            introduction: None,
+            opening: Box::new(|start| task_from_user(start.task)),
             brief: Brief::default(),
+            goes_on_from: None,
             cap: Self::DEFAULT_CAP,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup }
@@ -124,6 +167,16 @@ impl Chat {
         self.drive(log, None).await
     }
 
+    /// Goes on with a conversation that is over about something more: `message` is said, turns and messages are counted
+    /// anew, and everybody still knows what was said before. To begin without that, begin another log.
+    ///
+    /// # Errors
+    /// When the conversation is not over, and as [`resume`](Self::resume).
+    pub async fn go_on(&self, log: &mut Log, message: Message) -> Result<Status> {
+        log.go_on(message).await?;
+        self.drive(log, None).await
+    }
+
     async fn drive(&self, log: &Log, task: Option<&str>) -> Result<Status> {
         log.begin().await?;
         let transcript = log.transcript().await?;
@@ -131,7 +184,8 @@ impl Chat {
             return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));
         }
         let mut scope = Scope::new(log, transcript);
-        match scope.run(self, task.unwrap_or_default()).await {
+        let opening = self.opening(task.unwrap_or_default(), None, Vec::new());
+        match scope.run(self, opening).await {
             Err(Error::Halted) => Ok(Status::Halted),
             Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
             result => result,
@@ -155,12 +209,25 @@ impl Chat {
     }
 
     pub(crate) fn agent(&self, name: &Name) -> Option<&AnyAgent> {
-        self.setup.members.iter().chain(&self.setup.staff).find(|agent| agent.name() == name)
+        self.setup.everybody().find(|agent| agent.name() == name)
     }
 
-    pub(crate) fn opening(&self, task: &str) -> Opening {
-        let with = self.setup.members.iter().map(|agent| agent.name().clone()).collect();
-        Opening { with, task: task.into(), messages: (self.setup.opening)(task) }
+    /// How the chat begins about `task`, in the chat `around`, going on from what was said `earlier`.
+    pub(crate) fn opening(&self, task: &str, around: Option<&Transcript>, earlier: Vec<Message>) -> Opening {
+        let names = |agents: &[AnyAgent]| agents.iter().map(|agent| agent.name().clone()).collect();
+        let mut messages = earlier;
+        messages.extend((self.setup.opening)(&Start { task, around }));
+        Opening {
+            with: names(&self.setup.members),
+            later: names(&self.setup.later),
+            task: task.into(),
+            introduction: self.setup.introduction.clone(),
+            messages,
+        }
+    }
+
+    pub(crate) const fn goes_on_from(&self) -> Option<&Name> {
+        self.setup.goes_on_from.as_ref()
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {
@@ -169,7 +236,8 @@ impl Chat {
         if let Some(prompt) = &turn.cue().prompt {
             return prompt.as_ref().to_owned();
         }
-        match self.setup.brief {
+        match &self.setup.brief {
+            Brief::Own(brief) => brief(transcript, &self.name),
             Brief::Task => transcript.task().to_owned(),
             Brief::Last => transcript
                 .lines()
@@ -227,6 +295,13 @@ impl ChatBuilder {
         self
     }
 
+    /// Adds somebody who may join later; see [`Step::Admit`](crate::Step::Admit).
+    #[must_use]
+    pub fn later(mut self, agent: impl Agent) -> Self {
+        self.setup.later.push(AnyAgent::new(agent));
+        self
+    }
+
     /// Adds somebody who is no member of the room, but can be cued aside: a selector, somebody who sums up.
     #[must_use]
     pub fn aside(mut self, agent: impl Agent) -> Self {
@@ -249,8 +324,33 @@ impl ChatBuilder {
 
     /// Sets what is said before the first turn, made of the task. The default: the `user` says the task.
     #[must_use]
-    pub fn opening(mut self, opening: impl Fn(&str) -> Vec<Message> + Send + Sync + 'static) -> Self {
+    pub fn opening(self, opening: impl Fn(&str) -> Vec<Message> + Send + Sync + 'static) -> Self {
+        self.opening_from(move |start| opening(start.task))
+    }
+
+    /// Sets what is said before the first turn, made of the task and of the chat around this one. It has to be the same
+    /// for the same.
+    #[must_use]
+    pub fn opening_from(
+        mut self,
+        opening: impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static,
+    ) -> Self {
         self.setup.opening = Box::new(opening);
+        self
+    }
+
+    /// Sets what every member is told before all else, such as who the others are. It is no message of the room.
+    #[must_use]
+    pub fn introduction(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.setup.introduction = Some(text.into());
+        self
+    }
+
+    /// As a participant of another chat, goes on from what was said the last time that `name` had a turn there: its own
+    /// name, or that of another participant that is a chat. Without this, every turn is a conversation of its own.
+    #[must_use]
+    pub fn goes_on_from(mut self, name: Name) -> Self {
+        self.setup.goes_on_from = Some(name);
         self
     }
 
@@ -275,7 +375,7 @@ impl ChatBuilder {
     pub fn build(self) -> Result<Chat> {
         let name = Name::new(&self.name)?;
         let mut names: Vec<&Name> = Vec::new();
-        for agent in self.setup.members.iter().chain(&self.setup.staff) {
+        for agent in self.setup.everybody() {
             if *agent.name() == Name::user() {
                 return Err(Error::Config(
                     "`user` is whoever gives the task; no agent can have this name".into(),

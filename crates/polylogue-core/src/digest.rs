@@ -13,6 +13,7 @@ impl Chain {
         let mut bytes = Vec::with_capacity(512);
         bytes.extend_from_slice(&self.0);
         match entry {
+            Entry::System { .. } => bytes.push(b's'),
             Entry::User { .. } => bytes.push(b'u'),
             Entry::Assistant { .. } => bytes.push(b'a'),
             Entry::Tool { id, tool, outcome } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Failure, Message, Money, Name, Outcome, Part, Reason, Usage};
+use crate::{Call, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Usage};
 
 /// One entry of a log.
 ///
@@ -62,7 +62,7 @@ pub enum Body {
         /// What came of it.
         outcome: Outcome,
     },
-    /// A turn ended with a message. A turn ends with exactly one of `Said`, `Passed` and `Left`.
+    /// A turn ended with a message. A turn ends with exactly one of `Said`, `Passed`, `Left` and `Stopped`.
     Said(Message),
     /// A turn ended without a message.
     Passed {
@@ -75,6 +75,30 @@ pub enum Body {
         who: Name,
         /// Why.
         why: String,
+    },
+    /// A turn ended with its agent ending the chat.
+    Stopped {
+        /// Whose turn it was.
+        who: Name,
+        /// Why.
+        reason: Reason,
+    },
+    /// Somebody who was not there from the beginning, or had left, is in the room from now on.
+    Joined {
+        /// Who.
+        who: Name,
+        /// What they see of what was said without them.
+        sees: Sees,
+    },
+    /// What was said before is out of sight from now on. It stays in the log.
+    Cleared {
+        /// Whose turn it happens in.
+        who: Name,
+        /// Out of whose sight: everybody's, or that of one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<Name>,
+        /// So many of the last messages stay in sight. A call and its result count as one.
+        keep: usize,
     },
     /// The policy placed a message without a turn.
     Posted(Message),
@@ -101,17 +125,38 @@ pub enum Body {
         /// What came of it.
         summary: Arc<str>,
     },
-    /// A chat that was closed goes on, for instance under a higher limit.
-    Reopened,
+    /// A chat that was closed goes on: under a higher limit, or about something more.
+    Reopened {
+        /// What is said, if it is about something more. The chat's turns and messages are then counted anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Message>,
+    },
+}
+
+/// What those who join later see of what was said without them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sees {
+    /// All that was said to everybody, or to them.
+    #[default]
+    All,
+    /// Only what is said from now on.
+    New,
 }
 
 /// How a chat begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
     /// The members of the room, in order.
     pub with: Vec<Name>,
+    /// Those who may join later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Name>,
     /// What the chat is about; system texts may quote it.
     pub task: Arc<str>,
+    /// What every member is told before all else. It is no message of the room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introduction: Option<Arc<str>>,
     /// What is said before the first turn. Empty when nothing is: the policy then begins.
     pub messages: Vec<Message>,
 }
@@ -127,19 +172,28 @@ pub struct Cue {
     /// Who will see what it says.
     #[serde(default, skip_serializing_if = "crate::Audience::is_all")]
     pub to: crate::Audience,
+    /// How it came to be this agent's turn, where there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Box<Choice>>,
 }
 
 impl Cue {
     /// `who` speaks to the room.
     #[must_use]
     pub const fn to_all(who: Name) -> Self {
-        Self { who, prompt: None, to: crate::Audience::All }
+        Self { who, prompt: None, to: crate::Audience::All, choice: None }
     }
 
     /// `who` is asked something, and only the policy sees the answer.
     #[must_use]
     pub fn aside(who: Name, prompt: impl Into<Arc<str>>) -> Self {
-        Self { who, prompt: Some(prompt.into()), to: crate::Audience::aside() }
+        Self { who, prompt: Some(prompt.into()), to: crate::Audience::aside(), choice: None }
+    }
+
+    /// The same cue, and how it came about.
+    #[must_use]
+    pub fn chosen(self, choice: Choice) -> Self {
+        Self { choice: Some(Box::new(choice)), ..self }
     }
 }
 
@@ -162,6 +216,9 @@ pub struct Sample {
     /// Money; left out when a price or a token count is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// Whether the reply came from a cache of replies: tokens and money are then what it would have taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 /// Why a model stopped.
@@ -227,7 +284,8 @@ impl TryFrom<String> for Digest {
 pub struct Timestamp(pub u64);
 
 /// The chat an event happened in: empty for the outermost, `/critic.2` for the second turn of its participant
-/// `critic` that is a chat itself, `/critic.2/judge.1` one deeper.
+/// `critic` that is a chat itself, `/critic.2/judge.1` one deeper. A turn that runs a second chat has it at
+/// `/critic.2.2`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Path(Arc<str>);
@@ -243,6 +301,18 @@ impl Path {
     #[must_use]
     pub fn child(&self, who: &Name, turn: u64) -> Self {
         Self(format!("{}/{who}.{turn}", self.0).into())
+    }
+
+    /// The `nth` chat, from 0, of those that one turn runs: this path is that of the first.
+    #[must_use]
+    pub(crate) fn sibling(&self, nth: u64) -> Self {
+        if nth == 0 { self.clone() } else { Self(format!("{}.{}", self.0, nth + 1).into()) }
+    }
+
+    /// Whether it is the first, or only, chat of a turn.
+    pub(crate) fn is_first(&self) -> bool {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        last.matches('.').count() < 2
     }
 
     /// Whether it is the outermost chat.

@@ -7,8 +7,8 @@ use crate::{Call, Entry, Part, Request};
 impl Request<'_> {
     /// What is wrong with the request, if anything: the reasons for which providers reject histories.
     ///
-    /// A request has entries; neither the first nor the last is the agent's own words, and its own words never stand twice
-    /// in a row; nobody else speaks right after the results of tools; no entry is without content; nothing holds
+    /// A request has entries; the first is somebody else's words, the last is not the agent's own, and its own words never
+    /// stand twice in a row; nobody else speaks right after the results of tools; no entry is without content; nothing holds
     /// thoughts; every call is answered right after the entry that makes it, in the order of the calls, and by nothing
     /// else; ids are not used twice. What others say may stand twice in a row: providers that mind are given it merged.
     ///
@@ -38,7 +38,8 @@ fn check_order(before: Option<&Entry>, entry: &Entry) -> Result<(), String> {
         (None | Some(Entry::Assistant { .. }), Entry::Assistant { .. }) => {
             Err("is the agent's own words with nothing of others before".into())
         }
-        (Some(Entry::Tool { .. }), Entry::User { .. }) => {
+        (None, Entry::System { .. }) => Err("is a system text where the first words should be".into()),
+        (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) => {
             Err("is another's words right after a result".into())
         }
         _ => Ok(()),
@@ -70,6 +71,7 @@ fn check_entry<'a>(
     }
     for part in parts {
         match part {
+            Part::Outcome(_) => return Err("holds the outcome of a call as a part".into()),
             Part::Call(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
             Part::Call(call) if !ids.insert(&call.id) => {
                 return Err(format!("uses the id `{}` again", call.id));

@@ -82,15 +82,17 @@ impl Tally {
             Body::Sampled(sample) => {
                 self.spent.add(sample);
                 *self.calls.entry(sample.who.clone()).or_default() += 1;
-                if sample.cost.is_none() {
+                if sample.cost.is_none() && !sample.cached {
                     self.unpriced = Some(Arc::clone(&sample.model));
                 }
             }
             Body::Failed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
             Body::Said(message) if message.to.is_aside() => {}
-            Body::Said(_) | Body::Passed { .. } | Body::Left { .. } => self.turns += 1,
+            Body::Said(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => self.turns += 1,
             // The turn that this chat is will end next; its members' turns are what counts.
-            Body::Closed { .. } if !event.at.is_root() => self.turns = self.turns.saturating_sub(1),
+            Body::Closed { .. } if !event.at.is_root() && event.at.is_first() => {
+                self.turns = self.turns.saturating_sub(1)
+            }
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ impl Default for Limits {
 impl Limits {
     /// The limit that is met, if one is.
     pub(crate) fn exceeded(&self, spent: &Spent, unpriced: Option<&Arc<str>>) -> Option<Reason> {
-        if spent.calls >= self.calls {
+        if spent.calls + spent.saved.calls >= self.calls {
             return Some(Reason::Calls { limit: self.calls });
         }
         if let Some(limit) = self.cost {

@@ -11,8 +11,8 @@ use crate::halt::{Halt, Order};
 use crate::kept::Kept;
 use crate::live::Live;
 use crate::{
-    AnyStore, Body, Claim, Error, Event, Limits, LogId, Meta, Name, Path, Question, Reason, Result, Spent,
-    Store, StoreError, Timestamp, Transcript, Watch,
+    AnyStore, Body, Claim, Error, Event, Limits, LogId, Message, Meta, Name, Path, Question, Reason, Result,
+    Spent, Store, StoreError, Timestamp, Transcript, Watch,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -168,8 +168,17 @@ impl Log {
     /// When the store cannot be written.
     pub async fn reopen(&mut self) -> Result<()> {
         if self.transcript().await?.closed().is_some() {
-            self.append(&Path::root(), [Body::Reopened]).await?;
+            self.append(&Path::root(), [Body::Reopened { message: None }]).await?;
         }
+        Ok(())
+    }
+
+    /// Opens a closed conversation again to go on about something more.
+    pub(crate) async fn go_on(&self, message: Message) -> Result<()> {
+        if self.transcript().await?.closed().is_none() {
+            return Err(Error::Config(format!("the conversation `{}` is not over", self.id)));
+        }
+        self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
         Ok(())
     }
 

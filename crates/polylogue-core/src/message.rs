@@ -117,8 +117,10 @@ pub enum Part {
     Data(Value),
     /// Reasoning of a model: kept in the log, shown dimmed, never sent to anyone.
     Thought(Arc<str>),
-    /// A model asks for a tool.
+    /// A tool is asked for: by a model in its reply, or in a message, for another participant to run it.
     Call(Call),
+    /// What came of a call that another participant asked for.
+    Outcome(CallOutcome),
 }
 
 impl Part {
@@ -139,7 +141,7 @@ impl Part {
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
-            Self::Media(_) | Self::Data(_) | Self::Call(_) => false,
+            Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
         }
     }
 }
@@ -163,6 +165,19 @@ pub struct Call {
     pub tool: String,
     /// Its arguments: an object, or the raw text when the model wrote something that is no JSON object.
     pub args: Value,
+}
+
+/// What came of a call that another participant asked for in a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// Who asked.
+    pub to: Name,
+    /// The call's `id`.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// What came of it.
+    pub outcome: Outcome,
 }
 
 /// What came of a tool call.
@@ -206,7 +221,7 @@ impl Outcome {
             let text: Arc<str> = match part {
                 Part::Text(text) | Part::Thought(text) => Arc::clone(text),
                 Part::Data(value) => value.to_string().into(),
-                Part::Media(_) | Part::Call(_) => continue,
+                Part::Media(_) | Part::Call(_) | Part::Outcome(_) => continue,
             };
             if text.len() > left {
                 *part = Part::text(cut(&text, left));

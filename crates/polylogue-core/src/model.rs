@@ -128,6 +128,12 @@ pub struct Origin<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Entry {
+    /// What the program around the agent tells it within the conversation, where the agent's lens wants this in the
+    /// `system` role.
+    System {
+        /// What it is told; never empty.
+        parts: Vec<Part>,
+    },
     /// What somebody else said, names already written into it where they are shown.
     User {
         /// What was said; never empty.
@@ -166,7 +172,7 @@ impl Entry {
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         match self {
-            Self::User { parts } | Self::Assistant { parts } => parts,
+            Self::System { parts } | Self::User { parts } | Self::Assistant { parts } => parts,
             Self::Tool { outcome, .. } => &outcome.parts,
         }
     }
@@ -212,13 +218,16 @@ pub struct Reply {
     /// Tokens as the provider counted them.
     #[serde(default)]
     pub usage: Usage,
+    /// Whether it came from a cache of replies, so that nobody is to be paid for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 impl Reply {
     /// A reply of one text.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default() }
+        Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default(), cached: false }
     }
 
     /// Its text, without thoughts.

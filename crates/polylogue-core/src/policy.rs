@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Cue, Message, Reason, Transcript};
+use serde::{Deserialize, Serialize};
+
+use crate::{Cue, Message, Name, Reason, Sees, Transcript};
 
 /// Names the next step of a chat.
 ///
@@ -38,6 +40,13 @@ pub enum Step {
     Together(Vec<Cue>),
     /// A message is placed without a turn.
     Post(Message),
+    /// Somebody who may join later, or has left, joins.
+    Admit {
+        /// Who.
+        who: Name,
+        /// What they see of what was said without them.
+        sees: Sees,
+    },
     /// It is over.
     Close {
         /// Why.
@@ -53,4 +62,45 @@ impl Step {
     pub fn close(reason: Reason, transcript: &Transcript) -> Self {
         Self::Close { reason, summary: transcript.summary() }
     }
+}
+
+/// How it came to be somebody's turn: what a log tells of a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Who could have been chosen.
+    pub of: Vec<Name>,
+    /// Who or what chose.
+    pub by: Chooser,
+    /// What was replied, where somebody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Arc<str>>,
+}
+
+/// Who or what chooses among those who could speak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Chooser {
+    /// There was nobody else.
+    Only,
+    /// The order of the members.
+    Order,
+    /// Chance.
+    Chance {
+        /// What it was drawn with.
+        seed: u64,
+    },
+    /// A rule: a function, or a condition of a state.
+    Rule,
+    /// An agent was asked aside.
+    Agent(Name),
+    /// The last speaker handed over.
+    Handoff,
+    /// The last speaker asked for tools that this one runs.
+    Tools,
+    /// Whoever was to choose did not, so the order of the members did.
+    Fallback {
+        /// What went wrong.
+        why: Arc<str>,
+    },
 }

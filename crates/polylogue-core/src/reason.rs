@@ -89,6 +89,28 @@ pub enum Reason {
         /// Who left last, and why.
         last: Option<(Name, String)>,
     },
+    /// A participant had no reply, and replies are what the chat is made of.
+    NoReply {
+        /// Who.
+        who: Name,
+    },
+    /// A participant's limit on replies that no person had a part in.
+    AutoReplies {
+        /// Whose.
+        who: Name,
+        /// How many in a row are allowed.
+        limit: u64,
+    },
+    /// The rules of the chat allow nobody to speak next.
+    NoSpeaker {
+        /// Who spoke last.
+        after: Option<Name>,
+    },
+    /// The plan was made anew as often as it may be, and there was no progress.
+    Stalled {
+        /// How often it may.
+        plans: u64,
+    },
     /// A participant left, and the chat does not go on without it.
     Left {
         /// Who.
@@ -138,9 +160,12 @@ impl Reason {
     #[must_use]
     pub fn ending(&self) -> Ending {
         match self {
-            Self::Finished | Self::Mentioned { .. } | Self::Matched { .. } | Self::Condition { .. } => {
-                Ending::Done
-            }
+            Self::Finished
+            | Self::Mentioned { .. }
+            | Self::Matched { .. }
+            | Self::Condition { .. }
+            | Self::NoReply { .. }
+            | Self::NoSpeaker { .. } => Ending::Done,
             Self::Tokens { .. } | Self::Cost { .. } | Self::Unpriced { .. } => Ending::Budget,
             Self::Left { .. } | Self::Stopped { .. } | Self::Deserted { .. } => Ending::Stopped,
             Self::All(reasons) => {
@@ -175,6 +200,13 @@ impl fmt::Display for Reason {
             Self::Circling { pattern, .. } => write!(f, "going in circles: {pattern}"),
             Self::Deserted { last: Some((who, why)) } => write!(f, "nobody is left; {who} left last: {why}"),
             Self::Deserted { last: None } => f.write_str("there is nobody to speak"),
+            Self::NoReply { who } => write!(f, "{who} has no reply"),
+            Self::AutoReplies { who, limit } => {
+                write!(f, "{who}'s limit of {} that nobody had a part in", counted(*limit, "reply"))
+            }
+            Self::NoSpeaker { after: Some(who) } => write!(f, "nobody may speak after {who}"),
+            Self::NoSpeaker { after: None } => f.write_str("nobody may begin"),
+            Self::Stalled { plans } => write!(f, "no progress with {}", counted(*plans, "plan")),
             Self::Left { who, why } => write!(f, "{who} left: {why}"),
             Self::Stopped { by } => write!(f, "stopped by {by}"),
             Self::All(reasons) => {
@@ -186,7 +218,8 @@ impl fmt::Display for Reason {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
+    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
 }
 
 impl fmt::Display for Circle {

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use crate::transcript::OpenTurn;
 use crate::turn::Trace;
 use crate::{
-    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Question, Reason, Result, Status, Step,
-    Transcript, Turn, View,
+    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Name, Opening, Question, Reason,
+    Result, Sees, Status, Step, Transcript, Turn, View,
 };
 
 /// A chat while it runs.
@@ -29,9 +29,9 @@ impl<'l> Scope<'l> {
     }
 
     /// The loop.
-    pub(crate) async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
+    pub(crate) async fn run(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         if !self.transcript.is_open() {
-            self.append([Body::Opened(chat.opening(task))]).await?;
+            self.append([Body::Opened(opening)]).await?;
         }
         self.check_fit(chat)?;
         loop {
@@ -69,6 +69,7 @@ impl<'l> Scope<'l> {
     fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
             close @ Step::Close { .. } => close,
+            step if !is_aside(&step) && self.transcript.over().is_some() => self.over(),
             _ if self.transcript.turns() >= chat.cap() => {
                 Step::close(Reason::Turns { limit: chat.cap() }, &self.transcript)
             }
@@ -82,8 +83,24 @@ impl<'l> Scope<'l> {
             Step::Cue(cue) => self.cues(chat, vec![cue]),
             Step::Together(cues) => self.cues(chat, cues),
             Step::Post(message) => Ok(vec![Body::Posted(message)]),
+            Step::Admit { who, sees } => self.admission(chat, who, sees),
             Step::Close { reason, summary } => Ok(vec![Body::Closed { reason, summary }]),
         }
+    }
+
+    /// A participant ended the chat: whatever the policy wants, nothing more is said in the room.
+    fn over(&self) -> Step {
+        let reason = self.transcript.over().map_or(Reason::Finished, |(_, reason)| reason.clone());
+        Step::close(reason, &self.transcript)
+    }
+
+    fn admission(&self, chat: &Chat, who: Name, sees: Sees) -> Result<Vec<Body>> {
+        let left = self.transcript.left().iter().any(|(gone, _)| *gone == who);
+        if left || self.transcript.outside().any(|name| *name == who) {
+            return Ok(vec![Body::Joined { who, sees }]);
+        }
+        let chat = chat.name();
+        Err(Error::Config(format!("the policy of `{chat}` admits `{who}`, who is not waiting to join")))
     }
 
     fn cues(&self, chat: &Chat, cues: Vec<Cue>) -> Result<Vec<Body>> {
@@ -94,6 +111,9 @@ impl<'l> Scope<'l> {
         for (index, cue) in cues.iter().enumerate() {
             if chat.agent(&cue.who).is_none() {
                 return wrong(format!("gives a turn to `{}`, who is no participant", cue.who));
+            }
+            if self.transcript.outside().any(|name| *name == cue.who) {
+                return wrong(format!("gives a turn to `{}`, who has not joined", cue.who));
             }
             if cues.iter().take(index).any(|other| other.who == cue.who) {
                 return wrong(format!("gives two turns at once to `{}`", cue.who));
@@ -225,6 +245,15 @@ const fn is_failure(error: &Error) -> bool {
     !matches!(error, Error::Halted | Error::Limit(_) | Error::Store(_))
 }
 
+/// Whether nobody in the room hears of it.
+fn is_aside(step: &Step) -> bool {
+    match step {
+        Step::Cue(cue) => cue.to.is_aside(),
+        Step::Together(cues) => cues.iter().all(|cue| cue.to.is_aside()),
+        Step::Post(_) | Step::Admit { .. } | Step::Close { .. } => false,
+    }
+}
+
 /// Whether somebody gets to speak to others.
 fn begins_turn(bodies: &[Body]) -> bool {
     bodies.iter().any(|body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| !cue.to.is_aside())))
@@ -237,6 +266,7 @@ fn body_of(act: Act, cue: &Cue) -> Option<Body> {
         Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts }),
         Act::Ask(text) => Body::Asked(Question { who, text }),
         Act::Leave(why) => Body::Left { who, why },
+        Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },
         Act::Wait => return None,
     })

@@ -36,19 +36,30 @@ pub struct ToolSpec {
     /// Whether a call that was in flight when the process died may simply be made again.
     #[serde(default)]
     pub repeatable: bool,
+    /// Whether the turn of the agent that calls it ends with its outcome, without asking the model again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_turn: bool,
 }
 
 impl ToolSpec {
     /// A tool that is not made again if it was in flight when the process died.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
-        Self { name: name.into(), description: description.into(), parameters, repeatable: false }
+        let (name, description) = (name.into(), description.into());
+        Self { name, description, parameters, repeatable: false, ends_turn: false }
     }
 
     /// The same tool, which may simply be called again: it only reads, or doing it twice is doing it once.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }
+    }
+
+    /// The same tool, whose outcome is the last of the turn: what the model said with the call is what its agent says, or
+    /// the outcome if it said nothing. A call that failed ends nothing, so that the model can do better.
+    #[must_use]
+    pub fn ends_turn(self) -> Self {
+        Self { ends_turn: true, ..self }
     }
 }
 

@@ -1,11 +1,11 @@
 //! One chat, folded from its events: what policies, stops and agents read.
 
+mod fold;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{
-    Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Sample, Spent, Timestamp,
-};
+use crate::{Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Spent, Timestamp};
 
 /// One chat as far as it went, folded from its events.
 ///
@@ -16,6 +16,7 @@ use crate::{
 pub struct Transcript {
     at: Path,
     opening: Option<Opening>,
+    members: Vec<Name>,
     events: Vec<Arc<Event>>,
     lines: Vec<Line>,
     latest: usize,
@@ -27,7 +28,12 @@ pub struct Transcript {
     steps: u64,
     open: Vec<OpenTurn>,
     left: Vec<(Name, String)>,
+    over: Option<(Name, Reason)>,
     closed: Option<(Reason, Arc<str>)>,
+    /// Calls that somebody else is asked to make, and nobody has made yet.
+    pending: Vec<(Name, Call)>,
+    /// Messages of the room before the chat was opened again for something more.
+    before: u64,
     spent: Spent,
     span: Option<(Timestamp, Timestamp)>,
     waited_ms: u64,
@@ -125,10 +131,16 @@ impl Transcript {
         self.opening.is_some()
     }
 
-    /// The members of the room, in order, those who left included.
+    /// The members of the room, in order, those who left included; those who joined later come last.
     #[must_use]
     pub fn members(&self) -> &[Name] {
-        self.opening.as_ref().map_or(&[], |opening| &opening.with)
+        &self.members
+    }
+
+    /// Those who may join and have not yet.
+    pub fn outside(&self) -> impl Iterator<Item = &Name> {
+        let later = self.opening.as_ref().map_or(&[][..], |opening| &opening.later);
+        later.iter().filter(|name| !self.members.contains(name))
     }
 
     /// The members who are still there, in order.
@@ -159,10 +171,23 @@ impl Transcript {
         self.lines.iter().filter(|line| !line.is_aside())
     }
 
-    /// How many messages the room has.
+    /// How many messages the room has, since it was opened last.
     #[must_use]
     pub const fn room_len(&self) -> u64 {
-        self.lines.len() as u64 - self.asides
+        self.lines.len() as u64 - self.asides - self.before
+    }
+
+    /// The tool calls in messages of the room that nobody has answered yet, with who asks for them. They lapse when whoever
+    /// asked speaks again.
+    #[must_use]
+    pub fn pending(&self) -> &[(Name, Call)] {
+        &self.pending
+    }
+
+    /// Who ended the chat, and why, if a participant did.
+    #[must_use]
+    pub fn over(&self) -> Option<(&Name, &Reason)> {
+        self.over.as_ref().map(|(who, reason)| (who, reason))
     }
 
     /// The turns in the room that have ended, newest first.
@@ -208,13 +233,13 @@ impl Transcript {
         self.last_speaker.as_ref()
     }
 
-    /// How many turns in the room are finished.
+    /// How many turns in the room are finished, since it was opened last.
     #[must_use]
     pub const fn turns(&self) -> u64 {
         self.finished
     }
 
-    /// How many turns `who` has finished, aside or not.
+    /// How many turns `who` has finished since the chat was opened last, aside or not.
     #[must_use]
     pub fn turns_of(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.finished)
@@ -275,142 +300,5 @@ impl Transcript {
     /// How many turns of `who` have begun.
     pub(crate) fn begun(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.begun)
-    }
-
-    /// Takes in the next event.
-    ///
-    /// # Errors
-    /// Says why the event cannot follow those before it.
-    pub(crate) fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
-        if event.at != self.at {
-            if let Body::Sampled(sample) = &event.body {
-                self.spent.add(sample);
-            }
-            return Ok(());
-        }
-        let result = match &event.body {
-            Body::Opened(opening) => self.opened(opening, &event),
-            Body::Cued { cues } => self.begun_turns(cues, &event),
-            Body::Posted(message) => self.posted(message, &event),
-            Body::Said(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
-            Body::Passed { who } => self.ended(who, &event, |_| {}),
-            Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
-            Body::Closed { reason, summary } => {
-                self.closed = Some((reason.clone(), Arc::clone(summary)));
-                self.events.push(Arc::clone(&event));
-                Ok(())
-            }
-            Body::Reopened => {
-                self.closed = None;
-                // What ended the chat is no news any more: it must not end it again at once.
-                self.latest = self.lines.len();
-                self.events.push(Arc::clone(&event));
-                Ok(())
-            }
-            _ => self.within_turn(&event),
-        };
-        let first = self.span.map_or(event.time, |(first, _)| first);
-        self.span = Some((first, event.time));
-        result.map_err(|flaw| format!("event {}: {flaw}", event.seq))
-    }
-
-    fn opened(&mut self, opening: &Opening, event: &Arc<Event>) -> Result<(), String> {
-        if self.opening.is_some() {
-            return Err("the chat is open already".into());
-        }
-        let line =
-            |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
-        self.lines = opening.messages.iter().map(line).collect();
-        self.latest = self.lines.len();
-        let author = opening.messages.last().map(|message| &message.from);
-        self.last_speaker = author.filter(|name| opening.with.contains(name)).cloned();
-        self.opening = Some(opening.clone());
-        self.events.push(Arc::clone(event));
-        Ok(())
-    }
-
-    fn begun_turns(&mut self, cues: &[Cue], event: &Arc<Event>) -> Result<(), String> {
-        if let Some(open) = self.open.first() {
-            return Err(format!("it is still `{}`'s turn", open.cue.who));
-        }
-        // A step in the room begins what is latest; one aside does not.
-        if cues.iter().any(|cue| !cue.to.is_aside()) {
-            self.latest = self.lines.len();
-        }
-        for cue in cues {
-            self.turns.entry(cue.who.clone()).or_default().begun += 1;
-            self.steps += 1;
-            self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
-        }
-        self.events.push(Arc::clone(event));
-        Ok(())
-    }
-
-    fn posted(&mut self, message: &Message, event: &Arc<Event>) -> Result<(), String> {
-        self.latest = self.lines.len();
-        self.steps += 1;
-        self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
-        self.events.push(Arc::clone(event));
-        Ok(())
-    }
-
-    fn said(&mut self, message: &Message, seq: u64) {
-        let line = Line { seq, source: Source::Turn, message: message.clone() };
-        self.asides += u64::from(line.is_aside());
-        self.lines.push(line);
-    }
-
-    fn ended(
-        &mut self,
-        who: &Name,
-        event: &Arc<Event>,
-        effect: impl FnOnce(&mut Self),
-    ) -> Result<(), String> {
-        let Some(index) = self.open.iter().position(|turn| turn.cue.who == *who) else {
-            return Err(format!("it is not `{who}`'s turn"));
-        };
-        let turn = self.open.remove(index);
-        let aside = turn.cue.to.is_aside();
-        let is_silent = match &event.body {
-            Body::Said(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
-            _ => true,
-        };
-        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
-        self.events.extend(turn.events);
-        self.events.push(Arc::clone(event));
-        self.turns.entry(who.clone()).or_default().finished += 1;
-        if !aside {
-            self.finished += 1;
-            self.last_speaker = Some(who.clone());
-        }
-        effect(self);
-        Ok(())
-    }
-
-    fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
-        let who = match &event.body {
-            Body::Sampled(Sample { who, .. })
-            | Body::Prompted { who, .. }
-            | Body::Called { who, .. }
-            | Body::Returned { who, .. }
-            | Body::Asked(Question { who, .. })
-            | Body::Answered { to: who, .. }
-            | Body::Failed { who, .. } => who,
-            _ => return Err("it cannot stand here".into()),
-        };
-        let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == *who) else {
-            return Err(format!("it is not `{who}`'s turn"));
-        };
-        match &event.body {
-            Body::Sampled(sample) => self.spent.add(sample),
-            Body::Asked(question) => turn.asked = Some((question.clone(), event.time)),
-            Body::Answered { .. } => {
-                let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
-                self.waited_ms += event.time.0.saturating_sub(asked.0);
-            }
-            _ => {}
-        }
-        turn.events.push(Arc::clone(event));
-        Ok(())
     }
 }

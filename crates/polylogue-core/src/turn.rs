@@ -10,8 +10,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
-    AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Log, Model, Name, Origin, Outcome, Params,
-    Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec, Transcript, View,
+    AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name, Origin,
+    Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec,
+    Transcript, View,
 };
 
 /// One turn of one agent.
@@ -33,6 +34,8 @@ pub struct Turn<'a> {
     /// Model calls of chats within this turn.
     within: Vec<Arc<Event>>,
     failed_within: bool,
+    /// How many chats it ran.
+    runs: u64,
 }
 
 /// What a turn leaves behind.
@@ -96,6 +99,7 @@ impl<'a> Turn<'a> {
             resumed,
             within,
             failed_within: false,
+            runs: 0,
         }
     }
 
@@ -132,7 +136,8 @@ impl<'a> Turn<'a> {
             let Body::Sampled(sample) = &event.body else {
                 return Err(self.diverged(&event, "asks a model"));
             };
-            let reply = Reply { parts: sample.parts.clone(), finish: sample.finish, usage: sample.usage };
+            let Sample { parts, finish, usage, cached, .. } = sample;
+            let reply = Reply { parts: parts.clone(), finish: *finish, usage: *usage, cached: *cached };
             self.give_back(event);
             return Ok(reply);
         }
@@ -159,6 +164,7 @@ impl<'a> Turn<'a> {
             finish: reply.finish,
             usage: reply.usage,
             cost: ask.model.cost(&reply.usage),
+            cached: reply.cached,
         };
         self.record([Body::Sampled(sample)]).await?;
         Ok(reply)
@@ -178,6 +184,22 @@ impl<'a> Turn<'a> {
             return Ok(());
         }
         self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
+    }
+
+    /// Puts what was said so far out of sight: of everybody, or of one. `keep` of the last messages stay in sight, and
+    /// the log keeps all. What `of` is at work on with tools stays in sight, too.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn clear(&mut self, of: Option<Name>, keep: usize) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Cleared { .. }) {
+                return Err(self.diverged(&event, "clears the history"));
+            }
+            self.give_back(event);
+            return Ok(());
+        }
+        self.record([Body::Cleared { who: self.me().clone(), of, keep }]).await
     }
 
     /// Makes tool calls, all at the same time, and returns their outcomes in the order of the calls. Whatever a tool
@@ -259,21 +281,44 @@ impl<'a> Turn<'a> {
         Some(text)
     }
 
-    /// Runs a whole chat within this turn. Its events stand at a path of their own.
+    /// Runs a whole chat within this turn. Its events stand at a path of their own; a turn that runs several has several.
     ///
     /// # Errors
     /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
     pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
-        let at = self.transcript.at().child(self.me(), self.transcript.begun(self.me()));
+        let turn = self.transcript.at().child(self.me(), self.transcript.begun(self.me()));
+        let at = turn.sibling(self.runs);
+        self.runs += 1;
         if at.depth() > self.log.depth() {
             return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
         }
         let transcript = if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
+        let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
+        let opening = chat.opening(task, Some(self.transcript), earlier);
         let mut scope = Scope::new(self.log, transcript);
-        let result = scope.run(chat, task).await;
+        let result = scope.run(chat, opening).await;
         self.within.append(&mut scope.sampled);
         self.failed_within = result.is_err();
         result
+    }
+
+    /// The messages that `chat` goes on from: those of the last time that the participant it names ran a chat here.
+    async fn earlier(&self, chat: &Chat) -> Result<Vec<Message>> {
+        let Some(before) = chat.goes_on_from() else { return Ok(Vec::new()) };
+        let begun = self.transcript.begun(before);
+        let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
+        if last == 0 {
+            return Ok(Vec::new());
+        }
+        let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
+        Ok(transcript.room().map(|line| line.message.clone()).collect())
+    }
+
+    /// The last message of somebody else that this agent sees: what it replies to.
+    #[must_use]
+    pub fn heard(&self) -> Option<&'a Line> {
+        let me = self.me();
+        self.transcript.room().rev().find(|line| line.message.from != *me && line.is_seen_by(me))
     }
 
     /// The agent's view, up to here.

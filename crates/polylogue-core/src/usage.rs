@@ -147,11 +147,42 @@ pub struct Spent {
     pub cost: Money,
     /// Calls whose cost is unknown.
     pub unpriced: u64,
+    /// What a cache of replies saved; it is in none of the other figures.
+    #[serde(default, skip_serializing_if = "Saved::is_nothing")]
+    pub saved: Saved,
+}
+
+/// What a cache of replies saved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Model calls that were not made.
+    pub calls: u64,
+    /// Tokens not read and not written, where known.
+    pub tokens: u64,
+    /// Money not spent, where known.
+    pub cost: Money,
+}
+
+impl Saved {
+    /// Whether no call was saved.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.calls == 0
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        self.calls += 1;
+        self.tokens += sample.usage.input.unwrap_or(0) + sample.usage.output.unwrap_or(0);
+        self.cost += sample.cost.unwrap_or_default();
+    }
 }
 
 impl Spent {
     /// Adds one call.
     pub fn add(&mut self, sample: &Sample) {
+        if sample.cached {
+            return self.saved.add(sample);
+        }
         self.calls += 1;
         self.input += sample.usage.input.unwrap_or(0);
         self.output += sample.usage.output.unwrap_or(0);

@@ -1,58 +1,20 @@
 //! What one agent's model receives of a chat: derived from the log, never stored.
 
-use std::collections::{BTreeMap, HashSet};
+mod lens;
+mod window;
+mod words;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
+use self::words::{BEGIN, GO_ON, NOTED, spoken, told};
 use crate::digest::Chain;
 use crate::{
-    Body, Call, Digest, Entry, Event, Line, Message, Name, Outcome, Params, Part, ToolSpec, Transcript, Wire,
+    Body, Call, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part, Sees,
+    ToolSpec, Transcript, Wire,
 };
 
-/// How an agent sees the room. Configuration of the agent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Lens {
-    /// Whether others' names are written before their words.
-    pub names: ShowNames,
-    /// How much is kept.
-    pub window: Window,
-    /// What is written, with a blank line after it, before the words of the named speakers in place of their name.
-    pub prefix: BTreeMap<Name, String>,
-}
-
-/// Whether others' names are written before their words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ShowNames {
-    /// When it would not be clear who speaks: more than two are in the room, or the reader is none of them.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// How much of a conversation a view keeps. What was said before the first turn is always kept, and a call is never
-/// parted from its result.
-///
-/// When there is more, the oldest is dropped until three quarters of the limit are left: so the view stays
-/// append-only most of the time, and prompt caches keep hitting. What the agent is at work on is kept, however many tools
-/// it calls meanwhile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Window {
-    /// Everything.
-    #[default]
-    All,
-    /// At most so many entries.
-    Messages(usize),
-    /// At most so many tokens, estimated at four ASCII characters or one other character each.
-    Tokens(usize),
-}
+pub use self::lens::{Lens, PromptRole, ShowNames, Window};
 
 /// The conversation as one agent's model receives it: its own words are `assistant`, everybody else's are `user`.
 ///
@@ -73,8 +35,14 @@ pub struct View {
     awaited: Vec<(Call, Option<Outcome>)>,
     ids: HashSet<String>,
     /// What others said since the agent's own turn began: it is heard after the turn, so that the view does not
-    /// depend on who was faster.
-    held: Option<Vec<Vec<Part>>>,
+    /// depend on who was faster. What they say while a call is not answered, that others were asked to make, is heard
+    /// after the answer.
+    held: Vec<Vec<Part>>,
+    in_turn: bool,
+    /// What was said while the agent was not in the room; none while it is.
+    missed: Option<Vec<Vec<Part>>>,
+    /// Where the view goes back to when the turn aside is over.
+    aside: Option<Mark>,
     chain: Chain,
     wire: Wire,
     /// How many events of the transcript were taken in.
@@ -83,15 +51,12 @@ pub struct View {
     seen: Option<u64>,
 }
 
-/// Opens a conversation that would otherwise begin with the agent's own words.
-const BEGIN: &str = "Begin.";
-/// Stands for the silence of the others when an agent has its turn right after its own words.
-const GO_ON: &str = "Go on.";
-/// Stands between the results of tools and what somebody else says: one large provider refuses a user's word right after
-/// them.
-const NOTED: &str = "Noted.";
-/// Stands for what the window left out, where no opening does.
-const LEFT_OUT: &str = "(What was said before is left out.)";
+/// The view as it was.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    entries: usize,
+    chain: Chain,
+}
 
 impl View {
     /// The view of `me` before anything happened.
@@ -107,7 +72,10 @@ impl View {
             pending: Vec::new(),
             awaited: Vec::new(),
             ids: HashSet::new(),
-            held: None,
+            held: Vec::new(),
+            in_turn: false,
+            missed: None,
+            aside: None,
             chain: Chain::default(),
             wire: Wire::default(),
             cursor: 0,
@@ -173,17 +141,26 @@ impl View {
     pub fn see(&mut self, event: &Event) {
         let of_turn = |who: &Name| *who == self.me && self.seen.is_none_or(|seen| event.seq > seen);
         match &event.body {
-            Body::Opened(opening) => self.open(&opening.with, &opening.messages),
+            Body::Opened(opening) => self.open(opening),
             Body::Cued { cues } => {
                 if let Some(cue) = cues.iter().find(|cue| cue.who == self.me) {
-                    self.cued(cue.prompt.as_ref());
+                    self.cued(cue);
                 }
             }
             Body::Said(message) | Body::Posted(message) => self.said(message),
             Body::Sampled(sample) if of_turn(&sample.who) => self.sampled(&sample.parts),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::Returned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
-            Body::Passed { who } | Body::Left { who, .. } if *who == self.me => self.end_turn(Vec::new()),
+            Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
+            Body::Left { who, .. } if *who == self.me => {
+                self.end_turn(&[]);
+                self.missed = Some(Vec::new());
+            }
+            Body::Joined { who, sees } if *who == self.me => self.joined(*sees),
+            Body::Cleared { of, keep, .. } if of.as_ref().is_none_or(|of| *of == self.me) => {
+                self.clear(*keep)
+            }
+            Body::Reopened { message: Some(message) } => self.said(message),
             _ => {}
         }
     }
@@ -194,30 +171,50 @@ impl View {
         self.seen = Some(event.seq);
     }
 
-    fn open(&mut self, with: &[Name], messages: &[Message]) {
+    fn open(&mut self, opening: &Opening) {
+        let Opening { with, later, introduction, messages, .. } = opening;
+        let is_member = with.contains(&self.me) || later.contains(&self.me);
         if self.lens.names == ShowNames::Auto {
-            self.names = with.len() > 2 || !with.contains(&self.me);
+            self.names = with.len() + later.len() > 2 || !is_member;
+        }
+        if let Some(introduction) = introduction.as_ref().filter(|_| is_member) {
+            self.push_text(introduction);
+        }
+        if later.contains(&self.me) {
+            self.missed = Some(Vec::new());
         }
         messages.iter().for_each(|message| self.said(message));
         self.pinned = self.entries.len();
     }
 
-    fn cued(&mut self, prompt: Option<&Arc<str>>) {
+    fn joined(&mut self, sees: Sees) {
+        let missed = self.missed.take().unwrap_or_default();
+        if sees == Sees::All {
+            missed.into_iter().for_each(|parts| self.hear(parts));
+        }
+    }
+
+    fn cued(&mut self, cue: &Cue) {
         self.settle();
-        self.held = Some(Vec::new());
-        if let Some(prompt) = prompt {
-            return self.push_text(prompt);
+        self.release();
+        self.in_turn = true;
+        if self.lens.forgets_asides && cue.to.is_aside() {
+            self.aside = Some(Mark { entries: self.entries.len(), chain: self.chain });
+        }
+        if let Some(prompt) = &cue.prompt {
+            return self.push_prompt(prompt);
         }
         match self.entries.last() {
             None => self.push_text(BEGIN),
-            Some(Entry::User { .. }) => {}
-            Some(Entry::Assistant { .. } | Entry::Tool { .. }) => self.push_text(GO_ON),
+            // The outcomes of its calls are what it goes on from.
+            Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. }) => {}
+            Some(Entry::Assistant { .. }) => self.push_text(GO_ON),
         }
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
         self.settle();
-        self.push_text(text);
+        self.push_prompt(text);
     }
 
     fn sampled(&mut self, parts: &[Part]) {
@@ -246,37 +243,93 @@ impl View {
 
     fn said(&mut self, message: &Message) {
         if message.from == self.me {
-            self.end_turn(
-                message.parts.iter().filter(|part| !matches!(part, Part::Call(_))).cloned().collect(),
-            );
-        } else if message.to.includes(&self.me) {
-            let parts = self.introduced(message);
-            if !parts.is_empty() {
-                self.hear(parts);
+            return self.end_turn(&message.parts);
+        }
+        if !message.to.includes(&self.me) {
+            return;
+        }
+        self.take_outcomes(&message.parts);
+        let parts = self.introduced(message);
+        if !parts.is_empty() {
+            self.hear(parts);
+        }
+        self.listen();
+    }
+
+    /// Outcomes of calls that the agent asked others to make.
+    fn take_outcomes(&mut self, parts: &[Part]) {
+        for part in parts {
+            if let Part::Outcome(answer) = part
+                && answer.to == self.me
+                && let Some((_, slot)) = self.awaited.iter_mut().find(|(call, _)| call.id == answer.id)
+            {
+                slot.get_or_insert_with(|| answer.outcome.clone());
             }
         }
     }
 
     fn hear(&mut self, parts: Vec<Part>) {
-        match &mut self.held {
-            Some(held) => held.push(parts),
+        match &mut self.missed {
+            Some(missed) => missed.push(parts),
+            None if self.in_turn || !self.awaited.is_empty() => self.held.push(parts),
             None => self.push_others(parts),
         }
     }
 
-    /// What the agent says takes the place of its last reply.
-    fn end_turn(&mut self, said: Vec<Part>) {
-        self.pending.clear();
-        self.settle();
-        self.push_own(said);
-        for parts in self.held.take().unwrap_or_default() {
+    /// Hears what was held back, if nothing holds it back any more.
+    fn listen(&mut self) {
+        if self.in_turn || self.awaited.iter().any(|(_, answer)| answer.is_none()) {
+            return;
+        }
+        self.answer_calls();
+        self.release();
+    }
+
+    fn release(&mut self) {
+        for parts in std::mem::take(&mut self.held) {
             self.push_others(parts);
         }
     }
 
+    /// What the agent says takes the place of its last reply. Calls that it asks others to make stay open.
+    fn end_turn(&mut self, parts: &[Part]) {
+        let (calls, said): (Vec<Part>, Vec<Part>) =
+            spoken(parts).into_iter().partition(|part| matches!(part, Part::Call(_)));
+        self.in_turn = false;
+        let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
+        if calls.is_empty() {
+            self.pending.clear();
+            self.settle();
+            self.push_own(told(said, &self.me));
+        } else if !calls.iter().all(known) {
+            self.pending.clear();
+            self.settle();
+            self.push_calls(told(said, &self.me), &calls);
+        }
+        if let Some(mark) = self.aside.take() {
+            self.go_back(mark);
+        }
+        self.listen();
+    }
+
+    fn awaits(&self, id: &str) -> bool {
+        self.awaited.iter().any(|(call, answer)| call.id == id && answer.is_none())
+    }
+
+    /// Own calls that no model was seen to make: those of an opening, or of an agent that is no model.
+    fn push_calls(&mut self, said: Vec<Part>, calls: &[Part]) {
+        let fresh = |part: &Part| match part {
+            Part::Call(call) if !self.has_id(&call.id) => Some(call.clone()),
+            _ => None,
+        };
+        let calls: Vec<Call> = calls.iter().filter_map(fresh).collect();
+        self.push_own(said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
+        self.awaited.extend(calls.into_iter().map(|call| (call, None)));
+    }
+
     /// Others' words, with their name or the prefix that the lens has for them.
     fn introduced(&self, message: &Message) -> Vec<Part> {
-        let mut parts = spoken(&message.parts);
+        let mut parts = told(spoken(&message.parts), &self.me);
         if parts.is_empty() {
             return parts;
         }
@@ -325,7 +378,7 @@ impl View {
         match self.entries.last() {
             None => self.push_text(BEGIN),
             Some(Entry::Assistant { .. }) => self.push_text(GO_ON),
-            Some(Entry::User { .. } | Entry::Tool { .. }) => {}
+            Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. }) => {}
         }
         self.ids.extend(parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call.id.clone()),
@@ -337,6 +390,19 @@ impl View {
     fn push_text(&mut self, text: &(impl AsRef<str> + ?Sized)) {
         let text = if text.as_ref().trim().is_empty() { GO_ON } else { text.as_ref() };
         self.push_others(vec![Part::text(text)]);
+    }
+
+    /// What is for the agent alone.
+    fn push_prompt(&mut self, text: &Arc<str>) {
+        if self.lens.prompts == PromptRole::User || text.trim().is_empty() {
+            return self.push_text(text);
+        }
+        match self.entries.last() {
+            None => self.push_text(BEGIN),
+            Some(Entry::Tool { .. }) => self.push(Entry::assistant(NOTED)),
+            Some(_) => {}
+        }
+        self.push(Entry::System { parts: vec![Part::Text(Arc::clone(text))] });
     }
 
     fn push_others(&mut self, parts: Vec<Part>) {
@@ -354,98 +420,6 @@ impl View {
             self.drop_oldest();
         }
     }
-
-    const fn limit(&self) -> usize {
-        match self.lens.window {
-            Window::All => usize::MAX,
-            Window::Messages(limit) | Window::Tokens(limit) => limit,
-        }
-    }
-
-    fn weigh(&self, entry: &Entry) -> usize {
-        match self.lens.window {
-            Window::All => 0,
-            Window::Messages(_) => 1,
-            Window::Tokens(_) => tokens(entry),
-        }
-    }
-
-    /// Drops whole exchanges after the opening, oldest first; the last one always stays.
-    fn drop_oldest(&mut self) {
-        // With room for what stands in place of what is left out.
-        let target = self.limit().saturating_sub((self.limit() / 4).max(1));
-        let starts: Vec<usize> =
-            (self.pinned..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
-        let mut cut = self.pinned;
-        let mut weight = self.weight;
-        for &start in starts.iter().skip(1) {
-            if weight <= target {
-                break;
-            }
-            weight -=
-                self.entries.get(cut..start).unwrap_or_default().iter().map(|e| self.weigh(e)).sum::<usize>();
-            cut = start;
-        }
-        if cut > self.pinned {
-            self.cut(cut);
-        }
-    }
-
-    fn begins_exchange(&self, at: usize) -> bool {
-        !matches!(self.entries.get(at), Some(Entry::Tool { .. }))
-    }
-
-    fn cut(&mut self, cut: usize) {
-        let head = self.head(cut);
-        self.entries.splice(self.pinned..cut, head);
-        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        self.chain = self.entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
-        self.wire = Wire::default();
-    }
-
-    /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a
-    /// word of others, if its own words would stand after its own.
-    fn head(&self, cut: usize) -> Option<Entry> {
-        let (before, after) = self.entries.split_at_checked(cut)?;
-        let is_others = |entry: &&Entry| matches!(entry, Entry::User { .. });
-        let left_out = before.get(self.pinned..)?;
-        if !after.iter().any(|entry| is_others(&entry))
-            && let Some(last) = left_out.iter().rfind(is_others)
-        {
-            return Some(last.clone());
-        }
-        let pinned = before.get(..self.pinned)?;
-        let heard = after.first().is_some_and(|entry| is_others(&entry))
-            || pinned.last().is_some_and(|entry| is_others(&entry));
-        (!heard).then(|| Entry::user(LEFT_OUT))
-    }
-}
-
-/// What may be sent of `parts`: no thoughts, nothing blank, calls last.
-fn spoken(parts: &[Part]) -> Vec<Part> {
-    let sent = |part: &&Part| !matches!(part, Part::Thought(_)) && !part.is_blank();
-    let (calls, mut words): (Vec<Part>, Vec<Part>) =
-        parts.iter().filter(sent).cloned().partition(|part| matches!(part, Part::Call(_)));
-    words.extend(calls);
-    words
-}
-
-fn tokens(entry: &Entry) -> usize {
-    let of_text = |text: &str| {
-        let ascii = text.bytes().filter(u8::is_ascii).count();
-        let other = text.chars().filter(|c| !c.is_ascii()).count();
-        ascii.div_ceil(4) + other
-    };
-    let of_json = |value: &Value| of_text(&value.to_string());
-    let of_part = |part: &Part| match part {
-        Part::Text(text) | Part::Thought(text) => of_text(text),
-        Part::Data(value) => of_json(value),
-        Part::Call(call) => of_text(&call.tool) + of_json(&call.args),
-        // What the common providers count for a picture of medium size.
-        Part::Media(_) => 1000,
-    };
-    // Four tokens frame a message in the common chat templates.
-    4 + entry.parts().iter().map(of_part).sum::<usize>()
 }
 
 impl Line {

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Audience, Cue, Finish, Opening, Origin, Path, Request, Sample, Timestamp, Usage};
+use crate::{
+    Audience, CallOutcome, Cue, Finish, Opening, Origin, Path, Request, Sample, Sees, Timestamp, Usage,
+};
 
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
@@ -29,6 +31,9 @@ struct Reply {
     calls: usize,
     answered: usize,
     prompted: bool,
+    /// Whether the calls that are not answered are said to the room, for others to make.
+    asks_around: bool,
+    clears: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -36,6 +41,8 @@ enum End {
     Say(String),
     Pass,
     Leave,
+    /// Answers so many calls of others, in whatever order.
+    Answer(usize, String),
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -51,13 +58,23 @@ fn audience() -> impl Strategy<Value = Audience> {
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    (text(), any::<bool>(), 0..3usize, 0..3usize, any::<bool>()).prop_map(
-        |(text, thought, calls, answered, prompted)| Reply { text, thought, calls, answered, prompted },
+    let clears = prop_oneof![9 => Just(None), 1 => (0..4usize).prop_map(Some)];
+    (text(), any::<bool>(), 0..3usize, 0..3usize, any::<bool>(), any::<bool>(), clears).prop_map(
+        |(text, thought, calls, answered, prompted, asks_around, clears)| Reply {
+            text,
+            thought,
+            calls,
+            answered,
+            prompted,
+            asks_around,
+            clears,
+        },
     )
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let end = prop_oneof![5 => text().prop_map(End::Say), 1 => Just(End::Pass), 1 => Just(End::Leave)];
+    let end = prop_oneof![5 => text().prop_map(End::Say), 1 => Just(End::Pass), 1 => Just(End::Leave),
+        2 => (0..3usize, text()).prop_map(|(calls, text)| End::Answer(calls, text))];
     let one =
         (0..3usize, audience(), proptest::option::of(text()), proptest::collection::vec(reply(), 0..4), end)
             .prop_map(|(who, to, prompt, samples, end)| Move { who, to, prompt, samples, end });
@@ -68,6 +85,8 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move]) -> Vec<Event> {
     let mut bodies = vec![Body::Opened(Opening {
         with: (0..members).map(name).collect(),
+        later: Vec::new(),
+        introduction: None,
         task: "t".into(),
         messages: opening
             .iter()
@@ -75,15 +94,47 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
             .collect(),
     })];
     let mut ids = 0;
+    let mut open: Vec<(Name, Call)> = Vec::new();
     for step in moves {
         let who = name(step.who);
         let prompt = step.prompt.as_deref().map(Into::into);
-        bodies.push(Body::Cued { cues: vec![Cue { who: who.clone(), prompt, to: step.to.clone() }] });
+        bodies.push(Body::Cued {
+            cues: vec![Cue { who: who.clone(), prompt, to: step.to.clone(), choice: None }],
+        });
+        if bodies.iter().filter(|body| matches!(body, Body::Cued { .. })).count() % 5 == 4 {
+            let sees = if ids % 2 == 0 { Sees::All } else { Sees::New };
+            bodies.insert(bodies.len() - 1, Body::Joined { who: who.clone(), sees });
+        }
+        let mut asked: Vec<Call> = Vec::new();
         for reply in &step.samples {
+            let before = ids;
             bodies.extend(sampled(&who, reply, &mut ids));
+            let unanswered = before + reply.answered.min(reply.calls)..ids;
+            asked = if reply.asks_around && !reply.prompted {
+                unanswered
+                    .map(|id| Call { id: format!("c{}", id + 1), tool: "t".into(), args: json!({}) })
+                    .collect()
+            } else {
+                Vec::new()
+            };
         }
         bodies.push(match &step.end {
-            End::Say(text) => Body::Said(Message::text(who, &**text).to(step.to.clone())),
+            End::Answer(count, text) => {
+                let count = (*count).min(open.len());
+                let answer = |(to, call): (Name, Call)| {
+                    let outcome = Outcome::done(&**text);
+                    Part::Outcome(CallOutcome { to, id: call.id, tool: call.tool, outcome })
+                };
+                let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
+                parts.push(Part::text(&**text));
+                Body::Said(Message { from: who, to: step.to.clone(), parts })
+            }
+            End::Say(text) => {
+                let mut parts = vec![Part::text(&**text)];
+                parts.extend(asked.iter().cloned().map(Part::Call));
+                open.extend(asked.into_iter().map(|call| (who.clone(), call)));
+                Body::Said(Message { from: who, to: step.to.clone(), parts })
+            }
             End::Pass => Body::Passed { who },
             End::Leave => Body::Left { who, why: "tired".into() },
         });
@@ -106,14 +157,25 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     parts.extend(calls.iter().cloned().map(Part::Call));
     let (model, request) = ("m".into(), Digest([0; 16]));
     let (finish, usage, cost) = (Finish::Stop, Usage::default(), None);
-    let mut bodies =
-        vec![Body::Sampled(Sample { who: who.clone(), model, request, parts, finish, usage, cost })];
+    let mut bodies = vec![Body::Sampled(Sample {
+        who: who.clone(),
+        model,
+        request,
+        parts,
+        finish,
+        usage,
+        cost,
+        cached: false,
+    })];
     for call in calls.iter().take(reply.answered) {
         bodies.push(Body::Called { who: who.clone(), call: call.clone() });
     }
     // Answers come in any order.
     for call in calls.iter().take(reply.answered).rev() {
         bodies.push(Body::Returned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
+    }
+    if let Some(keep) = reply.clears {
+        bodies.push(Body::Cleared { who: who.clone(), of: None, keep });
     }
     if reply.prompted {
         bodies.push(Body::Prompted { who: who.clone(), text: "again".into() });
@@ -145,12 +207,14 @@ proptest! {
     #[test]
     fn every_view_is_a_legal_request_when_its_agent_is_asked(
         opening in opening(), members in 1..=3usize, moves in moves(), window in 1..12usize, tokens in any::<bool>(),
+        forgets_asides in any::<bool>(), system in any::<bool>(),
     ) {
+        let prompts = if system { PromptRole::System } else { PromptRole::User };
         let events = events(&opening, members, &moves);
         let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
         for window in [Window::All, window] {
             for me in 0..3 {
-                let mut view = View::new(name(me), Lens { window, ..Lens::default() });
+                let mut view = View::new(name(me), Lens { window, forgets_asides, prompts, ..Lens::default() });
                 for event in &events {
                     view.see(event);
                     if is_asked_after(&event.body, &name(me)) {
@@ -165,7 +229,8 @@ proptest! {
     fn without_a_window_a_view_only_grows_at_its_end(
         opening in opening(), members in 1..=3usize, moves in moves(),
     ) {
-        let events = events(&opening, members, &moves);
+        let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. });
+        let events: Vec<Event> = events(&opening, members, &moves).into_iter().filter(is_kept).collect();
         for me in 0..3 {
             let mut view = View::new(name(me), Lens::default());
             let mut asked: Vec<Entry> = Vec::new();
@@ -183,7 +248,8 @@ proptest! {
     fn a_window_is_kept_save_for_the_opening_and_the_last_exchange(
         opening in opening(), moves in moves(), limit in 2..12usize,
     ) {
-        let events = events(&opening, 2, &moves);
+        let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. });
+        let events: Vec<Event> = events(&opening, 2, &moves).into_iter().filter(is_kept).collect();
         let mut view = View::new(name(0), Lens { window: Window::Messages(limit), ..Lens::default() });
         for event in &events {
             view.see(event);
@@ -231,7 +297,15 @@ fn private_messages_are_seen_by_those_they_are_for() {
 
 #[test]
 fn a_window_keeps_what_the_agent_is_at_work_on() {
-    let reply = Reply { text: "look".into(), thought: false, calls: 1, answered: 1, prompted: false };
+    let reply = Reply {
+        text: "look".into(),
+        thought: false,
+        calls: 1,
+        answered: 1,
+        prompted: false,
+        asks_around: false,
+        clears: None,
+    };
     let say = |who: usize, text: &str, samples: Vec<Reply>| Move {
         who,
         to: Audience::All,

@@ -109,6 +109,7 @@ impl Blame<'_> {
             401 | 403 => (Kind::Config, Some(self.key_hint()), Again::No),
             402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
             404 => (Kind::Config, Some(self.address_hint()), Again::No),
+            407 => (Kind::Config, Some(PROXY.to_owned()), Again::No),
             408 | 409 => (Kind::Refused, None, Again::Yes(asked)),
             429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
             429 => (Kind::Refused, Some(RATE.to_owned()), Again::Yes(asked)),
@@ -179,7 +180,7 @@ impl Blame<'_> {
 
     fn reach_hint(&self) -> String {
         match self.proxy {
-            Some(_) => "check the proxy, or name the host in `NO_PROXY` if it is reached directly",
+            Some(_) => PROXY,
             None => "check that the server runs and that the base URL is right",
         }
         .to_owned()
@@ -284,6 +285,8 @@ const NO_CERTIFICATES: &str = "install the system's certificates, often a packag
     file of them in `SSL_CERT_FILE`";
 const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is of its owner's making, add it to the \
     system's certificates, or name a file with it in `SSL_CERT_FILE`";
+const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
+    it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const THEIRS: &str = "the provider has trouble of its own: try again later";

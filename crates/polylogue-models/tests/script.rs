@@ -63,7 +63,7 @@ fn name(text: &str) -> Name {
 
 fn tool(name: &str) -> ToolSpec {
     let (name, description) = (name.to_owned(), "d".to_owned());
-    ToolSpec { name, description, parameters: json!({}), repeatable: false }
+    ToolSpec::new(name, description, json!({}))
 }
 
 fn script(yaml: &str) -> Script {

@@ -202,7 +202,7 @@ fn lens(sees: &team::Sees) -> Lens {
         Some(team::Window::Messages(limit)) => Window::Messages(size(limit)),
         Some(team::Window::Tokens(limit)) => Window::Tokens(size(limit)),
     };
-    Lens { names, window, prefix: sees.prefix.clone() }
+    Lens { names, window, prefix: sees.prefix.clone(), ..Lens::default() }
 }
 
 impl From<Brief> for polylogue::Brief {

@@ -4,7 +4,8 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, Body, Call, Cue, Event, Failure, Finish, Media, Message, OutcomeStatus, Part, Sample,
+    Audience, Body, Call, Choice, Chooser, Cue, Event, Failure, Finish, Media, Message, Name, OutcomeStatus,
+    Part, Sample, Sees,
 };
 
 /// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
@@ -37,7 +38,26 @@ pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
 
 fn cue(cue: &Cue) -> String {
     let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
-    format!("cue {}{}{}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
+    let choice = cue.choice.as_ref().map(|choice| self::choice(choice)).unwrap_or_default();
+    format!("cue {}{}{}{choice}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
+}
+
+/// How it came to be somebody's turn.
+fn choice(choice: &Choice) -> String {
+    let of: Vec<_> = choice.of.iter().map(ToString::to_string).collect();
+    let by = match &choice.by {
+        Chooser::Only => "the only one".to_owned(),
+        Chooser::Order => "by order".to_owned(),
+        Chooser::Chance { seed } => format!("by chance {seed}"),
+        Chooser::Rule => "by rule".to_owned(),
+        Chooser::Agent(who) => format!("by {who}"),
+        Chooser::Handoff => "handed over".to_owned(),
+        Chooser::Tools => "for its tools".to_owned(),
+        Chooser::Fallback { why } => format!("by order, because {}", line(why)),
+        other => format!("{other:?}"),
+    };
+    let reply = choice.reply.as_ref().map(|reply| format!(", who replied: {}", line(reply)));
+    format!(" (of [{}] {by}{})", of.join(", "), reply.unwrap_or_default())
 }
 
 /// What happened, as one line.
@@ -69,7 +89,15 @@ fn body(body: &Body) -> String {
         Body::Answered { to, text } => format!("{to} is answered: {}", line(text)),
         Body::Failed { who, error } => format!("{who} fails {}", failure(error)),
         Body::Closed { reason, summary } => format!("closed ({reason}): {}", line(summary)),
-        Body::Reopened => "reopened".to_owned(),
+        Body::Reopened { message: None } => "reopened".to_owned(),
+        Body::Reopened { message: Some(message) } => format!("reopened {}", self::message(message, "")),
+        Body::Stopped { who, reason } => format!("{who} ends the chat: {reason}"),
+        Body::Joined { who, sees: Sees::All } => format!("{who} joins, and sees everything"),
+        Body::Joined { who, sees: Sees::New } => format!("{who} joins, and sees what is new"),
+        Body::Cleared { who, of, keep } => {
+            let of = of.as_ref().map_or("everybody", Name::as_str);
+            format!("{who} clears the history of {of}, keeping {keep}")
+        }
         other => line(&format!("{other:?}")).into_owned(),
     }
 }
@@ -131,6 +159,9 @@ fn part(part: &Part) -> String {
         }
         Part::Data(value) => value.to_string(),
         Part::Call(call) => self::call("call", call),
+        Part::Outcome(answer) => {
+            format!("{} #{} of {}: {}", answer.tool, answer.id, answer.to, parts(&answer.outcome.parts))
+        }
         other => line(&format!("{other:?}")).into_owned(),
     }
 }

@@ -25,7 +25,16 @@ fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
 
 fn sample(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
     let request = Digest::try_from("0f".repeat(16)).unwrap();
-    Body::Sampled(Sample { who: name("a"), model: "openai:x".into(), request, parts, finish, usage, cost })
+    Body::Sampled(Sample {
+        who: name("a"),
+        model: "openai:x".into(),
+        request,
+        parts,
+        finish,
+        usage,
+        cost,
+        cached: false,
+    })
 }
 
 #[test]
@@ -36,6 +45,7 @@ fn a_conversation_reads_as_a_play() {
             with: with.iter().map(|n| name(n)).collect(),
             task: "a poem".into(),
             messages,
+            ..Opening::default()
         })
     };
     let first = vec![
@@ -104,7 +114,7 @@ fn everything_else_is_one_line_too() {
         Body::Asked(Question { who: name("h"), text: "Go on?".into() }),
         Body::Answered { to: name("h"), text: "yes".into() },
         Body::Failed { who: name("a"), error },
-        Body::Reopened,
+        Body::Reopened { message: None },
     ]);
     let expected = format!(
         "0 a is told: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Ask, Error, Lens, Name, NameError, Outcome, Params, Part, Reply, Result,
-    Tool, ToolSpec, Turn,
+    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, OutcomeStatus, Params,
+    Part, Reply, Result, Tool, ToolSpec, Turn,
 };
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
@@ -135,6 +135,17 @@ impl Assistant {
         &self.params
     }
 
+    /// The outcome that ends the turn, if a tool was called that ends it.
+    fn last_word<'o>(&self, calls: &[Call], outcomes: &'o [Outcome]) -> Option<&'o Outcome> {
+        let ends = |call: &Call| self.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
+        let done = |outcome: &Outcome| outcome.status == OutcomeStatus::Done;
+        calls
+            .iter()
+            .zip(outcomes)
+            .find(|(call, outcome)| ends(call) && done(outcome))
+            .map(|(_, outcome)| outcome)
+    }
+
     async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
         let Self { model, specs: tools, params, lens, .. } = self;
         turn.sample(Ask { model, system, tools, params, lens }).await
@@ -169,6 +180,13 @@ impl Agent for Assistant {
             }
             let outcomes: Vec<Outcome> = turn.call(&self.tools, &calls).await?;
             debug_assert_eq!(outcomes.len(), calls.len(), "every call is answered");
+            if let Some(last) = self.last_word(&calls, &outcomes) {
+                return Ok(if reply.plain().trim().is_empty() {
+                    Act::Say(last.parts.clone())
+                } else {
+                    speak(reply)
+                });
+            }
             if round + 1 == self.max_rounds {
                 turn.prompt(NO_MORE_TOOLS).await?;
             }

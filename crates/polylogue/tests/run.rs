@@ -289,9 +289,9 @@ struct Tally(ToolSpec, Arc<std::sync::atomic::AtomicU64>);
 
 impl Tally {
     fn new(repeatable: bool) -> Self {
-        let (name, description) = ("tally".into(), "Counts.".into());
+        let (name, description) = ("tally", "Counts.");
         let parameters = json!({"type": "object"});
-        Self(ToolSpec { name, description, parameters, repeatable }, Arc::default())
+        Self(ToolSpec { repeatable, ..ToolSpec::new(name, description, parameters) }, Arc::default())
     }
 }
 
@@ -489,7 +489,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
     let opened = Body::Opened(polylogue::Opening {
         with: vec![name("A"), name("B")],
         task: "go".into(),
-        messages: Vec::new(),
+        ..polylogue::Opening::default()
     });
     let cued = |who: &str| Body::Cued { cues: vec![Cue::to_all(name(who))] };
     let answered = Body::Answered { to: name("A"), text: "x".into() };

@@ -9,7 +9,7 @@ pub(crate) fn tells(next: &Body, text: &str) -> bool {
         Body::Closed { summary, .. } => summary.trim() == text.trim(),
         Body::Said(message) => message.plain().trim() == text.trim(),
         Body::Passed { .. } => text.trim().is_empty(),
-        Body::Left { .. } => true,
+        Body::Left { .. } | Body::Stopped { .. } => true,
         _ => false,
     }
 }

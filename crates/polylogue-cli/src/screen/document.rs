@@ -4,6 +4,7 @@ use polylogue_core::{Audience, Body, Entry, Event, Message, Name, Outcome, Part,
 
 use super::call::{self, calls_tools, short};
 use super::markdown::Markdown;
+use super::moves;
 use super::plain::written;
 use super::room;
 use super::style::Style;
@@ -27,6 +28,7 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
     }
     for (index, entry) in entries.iter().enumerate() {
         match entry {
+            Entry::System { .. } => head(&mut lines, &format!("{index} system")),
             Entry::User { .. } => head(&mut lines, &format!("{index} user")),
             Entry::Assistant { .. } => head(&mut lines, &format!("{index} assistant")),
             Entry::Tool { id, tool, .. } => head(&mut lines, &format!("{index} tool {tool} ({id})")),
@@ -102,8 +104,6 @@ impl File {
                 self.calls.push((at.clone(), who.clone(), call.id.clone(), text));
             }
             Body::Returned { who, id, outcome } => self.returned(at, who, id, outcome),
-            Body::Passed { who } => self.note(&format!("{who} passes")),
-            Body::Left { who, why } => self.note(&format!("{who} leaves: {why}")),
             Body::Asked(question) => {
                 self.block(&format!("### {} asks", question.who));
                 self.body(&question.text);
@@ -116,9 +116,16 @@ impl File {
                 self.note(&format!("{who} failed ({}): {}", error.fault, error.message))
             }
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
-            Body::Reopened => self.note("The conversation goes on"),
+            Body::Reopened { message } => {
+                self.note("The conversation goes on");
+                message.iter().for_each(|message| self.message(at, message));
+            }
             // How else a message came about is no part of the document.
-            _ => {}
+            other => {
+                if let Some((who, does)) = moves::told(other) {
+                    self.note(&format!("{who} {does}"));
+                }
+            }
         }
     }
 

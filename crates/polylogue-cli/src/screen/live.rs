@@ -158,9 +158,10 @@ impl Live {
                 self.drop_draft(&key(who), NOT_SAID);
                 self.turns.known(&key(who)).into_iter().for_each(|turn| turn.replied(now));
             }
-            Body::Passed { who } | Body::Left { who, .. } | Body::Failed { who, .. } => {
-                self.end_turn(&key(who))
-            }
+            Body::Passed { who }
+            | Body::Left { who, .. }
+            | Body::Stopped { who, .. }
+            | Body::Failed { who, .. } => self.end_turn(&key(who)),
             Body::Asked(question) => self.end_turn(&key(&question.who)),
             Body::Answered { to, .. } => {
                 let audience = self.teller.audience(&key(to));

@@ -24,6 +24,7 @@ mod end;
 pub(crate) mod json;
 mod live;
 mod markdown;
+mod moves;
 mod plain;
 mod region;
 mod room;

@@ -14,6 +14,7 @@ use polylogue_core::{
 use super::again;
 use super::call::{self, calls_tools, short};
 use super::markdown::Markdown;
+use super::moves;
 use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, wrap};
@@ -105,16 +106,21 @@ impl Teller {
             Body::Returned { .. } => self.returned(event),
             Body::Said(message) => self.said(at, message),
             Body::Posted(message) => self.speech(at, message),
-            Body::Passed { who } => self.turn_note(at, who, "passes"),
-            Body::Left { who, why } => self.turn_note(at, who, &format!("leaves: {}", folded(why))),
             Body::Asked(question) => self.asked(at, question),
             Body::Answered { to, text } => {
                 self.waiting = Some((at.clone(), format!("answer for {to}: "), text.to_string()));
             }
             Body::Failed { who, error } => self.failed(at, who, error),
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
-            Body::Reopened => self.note(at, "the conversation goes on", Style::DIM),
-            _ => {}
+            Body::Reopened { message } => {
+                self.note(at, "the conversation goes on", Style::DIM);
+                message.iter().for_each(|message| self.speech(at, message));
+            }
+            other => {
+                if let Some((who, does)) = moves::told(other) {
+                    self.turn_note(at, who, &folded(&does));
+                }
+            }
         }
         std::mem::take(&mut self.out)
     }

@@ -326,7 +326,7 @@ impl Draft {
         let text = Some(Part::text(self.text));
         let said = [thought, text].into_iter().flatten().filter(|part| !part.is_blank());
         let parts = said.chain(self.calls.finish(request).map(Part::Call)).collect();
-        Reply { parts, finish, usage: self.usage }
+        Reply { parts, finish, usage: self.usage, cached: false }
     }
 }
 

@@ -77,7 +77,7 @@ const USUAL: &str = concat!(
 
 fn usual() -> Reply {
     let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
-    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage }
+    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage, cached: false }
 }
 
 #[test]

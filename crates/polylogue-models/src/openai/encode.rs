@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{Entry, Request};
+use polylogue_core::{Entry, Request, plain};
 use serde_json::Value;
 
 use super::json;
@@ -94,14 +94,15 @@ fn begin(request: &Request<'_>, model: &str, merge: bool) -> Kept {
 
 /// Where the last group of entries begins: what others say next may join its message, so it is not yet final.
 fn open_group(entries: &[Entry], merge: bool) -> usize {
-    let others = |entry: &&Entry| merge && matches!(entry, Entry::User { .. });
+    let others = |entry: &&Entry| merge && matches!(entry, Entry::User { .. } | Entry::System { .. });
     entries.len() - entries.iter().rev().take_while(others).count()
 }
 
-/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate.
-/// Everything else they want is true of every view.
+/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate, and
+/// know a system text at the beginning only. Everything else they want is true of every view.
 fn joins(entry: &Entry, next: &Entry) -> bool {
-    matches!((entry, next), (Entry::User { .. }, Entry::User { .. }))
+    let others = |entry: &Entry| matches!(entry, Entry::User { .. } | Entry::System { .. });
+    others(entry) && others(next)
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
@@ -110,7 +111,10 @@ fn write_groups(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merg
     for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
         separate(out);
         match group.first() {
-            Some(Entry::User { .. }) => message::user(out, group.iter().flat_map(Entry::parts)),
+            Some(Entry::System { parts }) if !merge => message::system(out, &plain(parts)),
+            Some(Entry::System { .. } | Entry::User { .. }) => {
+                message::user(out, group.iter().flat_map(Entry::parts))
+            }
             Some(Entry::Assistant { parts }) => message::assistant(out, parts),
             Some(Entry::Tool { id, outcome, .. }) => message::tool(out, id, outcome),
             None => {}

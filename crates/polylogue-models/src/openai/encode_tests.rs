@@ -51,12 +51,7 @@ fn image() -> Part {
 #[test]
 fn the_whole_body_is_what_it_looks_like() {
     let mut asked = Asked::new();
-    asked.tools = vec![ToolSpec {
-        name: "look".into(),
-        description: "Looks \"there\"".into(),
-        parameters: json!({"type": "object"}),
-        repeatable: true,
-    }];
+    asked.tools = vec![ToolSpec::new("look", "Looks \"there\"", json!({"type": "object"})).repeatable()];
     asked.params.temperature = Some(0.2);
     let entries = [
         Entry::user("Hi\n\"you\""),

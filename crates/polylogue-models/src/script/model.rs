@@ -137,6 +137,7 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
         parts: thought.into_iter().chain(text).chain(calls).collect(),
         finish: step.finish.unwrap_or(by_calls),
         usage: step.usage,
+        cached: false,
     }
 }
 

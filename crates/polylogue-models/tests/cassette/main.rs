@@ -159,7 +159,7 @@ fn rich_answer() -> Answer {
         Part::Call(call),
     ];
     let usage = Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2) };
-    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage }))
+    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage, cached: false }))
 }
 
 fn error() -> ModelError {
@@ -175,7 +175,7 @@ fn error() -> ModelError {
 
 fn tool(name: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    ToolSpec { name: name.into(), description: "Searches".into(), parameters, repeatable: true }
+    ToolSpec::new(name, "Searches", parameters).repeatable()
 }
 
 fn tool_entries() -> [Entry; 2] {

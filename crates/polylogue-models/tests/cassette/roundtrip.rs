@@ -76,7 +76,7 @@ prop_compose! {
 
 prop_compose! {
     fn a_tool()(name in "[a-z]{1,8}", description in ".{0,20}", parameters in a_value(), repeatable: bool) -> ToolSpec {
-        ToolSpec { name, description, parameters, repeatable }
+        ToolSpec { repeatable, ..ToolSpec::new(name, description, parameters) }
     }
 }
 
@@ -114,7 +114,7 @@ prop_compose! {
         ]),
         (input, output, cached, reasoning) in any::<(Option<u64>, Option<u64>, Option<u64>, Option<u64>)>(),
     ) -> Reply {
-        Reply { parts, finish, usage: Usage { input, output, cached, reasoning } }
+        Reply { parts, finish, usage: Usage { input, output, cached, reasoning }, cached: false }
     }
 }
 

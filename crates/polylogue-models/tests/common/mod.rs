@@ -68,12 +68,8 @@ impl Asked {
 
 /// A tool to ask with.
 pub(crate) fn weather() -> ToolSpec {
-    ToolSpec {
-        name: "weather".into(),
-        description: "Tells the weather.".into(),
-        parameters: serde_json::json!({"type": "object", "properties": {}}),
-        repeatable: true,
-    }
+    let parameters = serde_json::json!({"type": "object", "properties": {}});
+    ToolSpec::new("weather", "Tells the weather.", parameters).repeatable()
 }
 
 impl Default for Asked {

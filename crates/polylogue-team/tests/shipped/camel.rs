@@ -45,7 +45,7 @@ fn without_tools(entries: &[Entry]) -> Vec<&Entry> {
     let is_of_tools = |entry: &&Entry| match entry {
         Entry::Tool { .. } => true,
         Entry::Assistant { parts } => parts.iter().any(|part| matches!(part, Part::Call(_))),
-        Entry::User { .. } => false,
+        Entry::User { .. } | Entry::System { .. } => false,
     };
     entries.iter().filter(|entry| !is_of_tools(entry)).collect()
 }

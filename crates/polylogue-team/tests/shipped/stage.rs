@@ -60,6 +60,7 @@ impl Asked {
     pub(crate) fn roles(&self) -> String {
         let role = |entry: &Entry| match entry {
             Entry::User { .. } => 'u',
+            Entry::System { .. } => 's',
             Entry::Assistant { .. } => 'a',
             Entry::Tool { .. } => 't',
         };

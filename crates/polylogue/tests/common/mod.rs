@@ -41,6 +41,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
         with: vec![name("A"), name("B")],
         task: task.into(),
         messages: vec![Message::text(name(lines[0].0), task)],
+        ..Opening::default()
     };
     let mut bodies = vec![(0, Body::Opened(opening))];
     for (turn, (who, text, thought)) in (1..).zip(&lines[1..]) {
@@ -60,6 +61,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         finish: Finish::Stop,
         usage: Usage { input: Some(6), output: Some(4), cached: None, reasoning: None },
         cost: Some(Money::dollars(0.01)),
+        cached: false,
     };
     let mut bodies = vec![Body::Cued { cues: vec![Cue::to_all(who.clone())] }, Body::Sampled(sample)];
     if let Some(tool) = text.strip_prefix('!') {

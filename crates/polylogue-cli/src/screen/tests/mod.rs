@@ -33,7 +33,8 @@ pub(super) fn cued(who: &str) -> Body {
 
 pub(super) fn opened(with: &[&str], from: &str, text: &str) -> Body {
     let with = with.iter().map(|who| name(who)).collect();
-    Body::Opened(Opening { with, task: text.into(), messages: vec![Message::text(name(from), text)] })
+    let messages = vec![Message::text(name(from), text)];
+    Body::Opened(Opening { with, task: text.into(), messages, ..Opening::default() })
 }
 
 pub(super) fn called(who: &str, id: &str, tool: &str, args: serde_json::Value) -> Body {
@@ -53,6 +54,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         finish: Finish::Stop,
         usage: Usage::default(),
         cost: None,
+        cached: false,
     })
 }
 

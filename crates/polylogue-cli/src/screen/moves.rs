@@ -1,0 +1,20 @@
+//! What participants do with a turn, or the room with a participant, in a few words.
+
+use polylogue_core::{Body, Name, Sees};
+
+/// Who does what, if the event is a move of this kind.
+pub(crate) fn told(body: &Body) -> Option<(&Name, String)> {
+    Some(match body {
+        Body::Passed { who } => (who, "passes".into()),
+        Body::Left { who, why } => (who, format!("leaves: {why}")),
+        Body::Stopped { who, reason } => (who, format!("ends the chat: {reason}")),
+        Body::Joined { who, sees: Sees::All } => (who, "joins, and sees what was said before".into()),
+        Body::Joined { who, sees: Sees::New } => (who, "joins, and sees what is said from now on".into()),
+        Body::Cleared { who, of, keep } => {
+            let whose = of.as_ref().map_or("everybody".into(), ToString::to_string);
+            let kept = if *keep == 0 { String::new() } else { format!(" but the last {keep} messages") };
+            (who, format!("puts what was said out of sight of {whose}{kept}"))
+        }
+        _ => return None,
+    })
+}

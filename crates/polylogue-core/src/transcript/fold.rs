@@ -1,0 +1,200 @@
+//! How events become a transcript.
+
+use std::sync::Arc;
+
+use super::{EndedTurn, Line, OpenTurn, Source, Transcript};
+use crate::{Body, Cue, Event, Message, Name, Opening, Part, Question, Sample};
+
+impl Transcript {
+    /// Takes in the next event.
+    ///
+    /// # Errors
+    /// Says why the event cannot follow those before it.
+    pub(crate) fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
+        if event.at != self.at {
+            if let Body::Sampled(sample) = &event.body {
+                self.spent.add(sample);
+            }
+            return Ok(());
+        }
+        let result = match &event.body {
+            Body::Opened(opening) => self.opened(opening, &event),
+            Body::Cued { cues } => self.begun_turns(cues, &event),
+            Body::Posted(message) => self.posted(message, &event),
+            Body::Said(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
+            Body::Passed { who } => self.ended(who, &event, |_| {}),
+            Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
+            Body::Stopped { who, reason } => {
+                self.ended(who, &event, |me| me.over = Some((who.clone(), reason.clone())))
+            }
+            Body::Joined { who, .. } => {
+                self.joined(who, &event);
+                Ok(())
+            }
+            Body::Closed { reason, summary } => {
+                self.closed = Some((reason.clone(), Arc::clone(summary)));
+                self.events.push(Arc::clone(&event));
+                Ok(())
+            }
+            Body::Reopened { message } => {
+                self.reopened(message.as_ref(), &event);
+                Ok(())
+            }
+            _ => self.within_turn(&event),
+        };
+        let first = self.span.map_or(event.time, |(first, _)| first);
+        self.span = Some((first, event.time));
+        result.map_err(|flaw| format!("event {}: {flaw}", event.seq))
+    }
+
+    fn opened(&mut self, opening: &Opening, event: &Arc<Event>) -> Result<(), String> {
+        if self.opening.is_some() {
+            return Err("the chat is open already".into());
+        }
+        let line =
+            |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
+        self.lines = opening.messages.iter().map(line).collect();
+        self.members.clone_from(&opening.with);
+        opening.messages.iter().for_each(|message| self.ask_around(message));
+        self.latest = self.lines.len();
+        let author = opening.messages.last().map(|message| &message.from);
+        self.last_speaker = author.filter(|name| opening.with.contains(name)).cloned();
+        self.opening = Some(opening.clone());
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn begun_turns(&mut self, cues: &[Cue], event: &Arc<Event>) -> Result<(), String> {
+        if let Some(open) = self.open.first() {
+            return Err(format!("it is still `{}`'s turn", open.cue.who));
+        }
+        // A step in the room begins what is latest; one aside does not.
+        if cues.iter().any(|cue| !cue.to.is_aside()) {
+            self.latest = self.lines.len();
+        }
+        for cue in cues {
+            self.turns.entry(cue.who.clone()).or_default().begun += 1;
+            self.steps += 1;
+            self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
+        }
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn posted(&mut self, message: &Message, event: &Arc<Event>) -> Result<(), String> {
+        self.latest = self.lines.len();
+        self.steps += 1;
+        self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
+        self.ask_around(message);
+        self.events.push(Arc::clone(event));
+        Ok(())
+    }
+
+    fn joined(&mut self, who: &Name, event: &Arc<Event>) {
+        self.steps += 1;
+        self.left.retain(|(gone, _)| gone != who);
+        if !self.members.contains(who) {
+            self.members.push(who.clone());
+        }
+        self.events.push(Arc::clone(event));
+    }
+
+    /// Under a higher limit, what was counted counts on. About something more, it is counted anew.
+    fn reopened(&mut self, message: Option<&Message>, event: &Arc<Event>) {
+        self.closed = None;
+        self.over = None;
+        // What ended the chat is no news any more: it must not end it again at once.
+        self.latest = self.lines.len();
+        if let Some(message) = message {
+            self.before = self.lines.len() as u64 - self.asides;
+            self.finished = 0;
+            self.turns.values_mut().for_each(|turns| turns.finished = 0);
+            self.span = None;
+            self.waited_ms = 0;
+            let member = self.members.contains(&message.from).then(|| message.from.clone());
+            self.last_speaker = member;
+            self.lines.push(Line { seq: event.seq, source: Source::Opening, message: message.clone() });
+            self.latest = self.lines.len();
+            self.ask_around(message);
+        }
+        self.events.push(Arc::clone(event));
+    }
+
+    /// Keeps account of the calls that others are asked to make.
+    fn ask_around(&mut self, message: &Message) {
+        let answered = |id: &str, to: &Name| {
+            message.parts.iter().any(|part| matches!(part, Part::Outcome(o) if o.id == id && o.to == *to))
+        };
+        if !self.pending.is_empty() {
+            self.pending.retain(|(who, call)| *who != message.from && !answered(&call.id, who));
+        }
+        self.pending.extend(message.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some((message.from.clone(), call.clone())),
+            _ => None,
+        }));
+    }
+
+    fn said(&mut self, message: &Message, seq: u64) {
+        let line = Line { seq, source: Source::Turn, message: message.clone() };
+        self.asides += u64::from(line.is_aside());
+        if !line.is_aside() {
+            self.ask_around(message);
+        }
+        self.lines.push(line);
+    }
+
+    fn ended(
+        &mut self,
+        who: &Name,
+        event: &Arc<Event>,
+        effect: impl FnOnce(&mut Self),
+    ) -> Result<(), String> {
+        let Some(index) = self.open.iter().position(|turn| turn.cue.who == *who) else {
+            return Err(format!("it is not `{who}`'s turn"));
+        };
+        let turn = self.open.remove(index);
+        let aside = turn.cue.to.is_aside();
+        let is_silent = match &event.body {
+            Body::Said(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
+            _ => true,
+        };
+        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
+        self.events.extend(turn.events);
+        self.events.push(Arc::clone(event));
+        self.turns.entry(who.clone()).or_default().finished += 1;
+        if !aside {
+            self.finished += 1;
+            self.last_speaker = Some(who.clone());
+        }
+        effect(self);
+        Ok(())
+    }
+
+    fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
+        let who = match &event.body {
+            Body::Sampled(Sample { who, .. })
+            | Body::Prompted { who, .. }
+            | Body::Called { who, .. }
+            | Body::Returned { who, .. }
+            | Body::Cleared { who, .. }
+            | Body::Asked(Question { who, .. })
+            | Body::Answered { to: who, .. }
+            | Body::Failed { who, .. } => who,
+            _ => return Err("it cannot stand here".into()),
+        };
+        let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == *who) else {
+            return Err(format!("it is not `{who}`'s turn"));
+        };
+        match &event.body {
+            Body::Sampled(sample) => self.spent.add(sample),
+            Body::Asked(question) => turn.asked = Some((question.clone(), event.time)),
+            Body::Answered { .. } => {
+                let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
+                self.waited_ms += event.time.0.saturating_sub(asked.0);
+            }
+            _ => {}
+        }
+        turn.events.push(Arc::clone(event));
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! What of a view is dropped: by its window, by command, and what was aside.
+
+use serde_json::Value;
+
+use super::words::LEFT_OUT;
+use super::{Mark, View, Window};
+use crate::digest::Chain;
+use crate::{Entry, Part, Wire};
+
+impl View {
+    pub(super) fn go_back(&mut self, mark: Mark) {
+        self.entries.truncate(mark.entries);
+        self.awaited.clear();
+        self.chain = mark.chain;
+        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        self.wire = Wire::default();
+    }
+
+    /// Drops all but the last `keep` entries, a call and its outcomes counted as one. What is at work now stays.
+    pub(super) fn clear(&mut self, keep: usize) {
+        let starts: Vec<usize> = (0..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
+        let keep = keep.max(usize::from(!self.awaited.is_empty()));
+        let cut = match starts.len().checked_sub(keep) {
+            Some(0) | None => return,
+            Some(dropped) => starts.get(dropped).copied().unwrap_or(self.entries.len()),
+        };
+        self.pinned = 0;
+        self.cut(cut);
+    }
+
+    pub(super) const fn limit(&self) -> usize {
+        match self.lens.window {
+            Window::All => usize::MAX,
+            Window::Messages(limit) | Window::Tokens(limit) => limit,
+        }
+    }
+
+    pub(super) fn weigh(&self, entry: &Entry) -> usize {
+        match self.lens.window {
+            Window::All => 0,
+            Window::Messages(_) => 1,
+            Window::Tokens(_) => tokens(entry),
+        }
+    }
+
+    /// Drops whole exchanges after the opening, oldest first; the last one always stays.
+    pub(super) fn drop_oldest(&mut self) {
+        // With room for what stands in place of what is left out.
+        let target = self.limit().saturating_sub((self.limit() / 4).max(1));
+        let starts: Vec<usize> =
+            (self.pinned..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
+        let mut cut = self.pinned;
+        let mut weight = self.weight;
+        for &start in starts.iter().skip(1) {
+            if weight <= target {
+                break;
+            }
+            weight -=
+                self.entries.get(cut..start).unwrap_or_default().iter().map(|e| self.weigh(e)).sum::<usize>();
+            cut = start;
+        }
+        if cut > self.pinned {
+            self.cut(cut);
+        }
+    }
+
+    fn begins_exchange(&self, at: usize) -> bool {
+        !matches!(self.entries.get(at), Some(Entry::Tool { .. }))
+    }
+
+    fn cut(&mut self, cut: usize) {
+        let head = self.head(cut);
+        let kept_head = usize::from(head.is_some());
+        self.entries.splice(self.pinned..cut, head);
+        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        let chain_of =
+            |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
+        self.chain = chain_of(&self.entries);
+        if let Some(mark) = &mut self.aside {
+            mark.entries =
+                (self.pinned + kept_head + mark.entries.saturating_sub(cut)).min(self.entries.len());
+            mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
+        }
+        self.wire = Wire::default();
+    }
+
+    /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a
+    /// word of others, if its own words would stand after its own.
+    fn head(&self, cut: usize) -> Option<Entry> {
+        let (before, after) = self.entries.split_at_checked(cut)?;
+        let is_others = |entry: &&Entry| matches!(entry, Entry::User { .. });
+        let left_out = before.get(self.pinned..)?;
+        if !after.iter().any(|entry| is_others(&entry))
+            && let Some(last) = left_out.iter().rfind(is_others)
+        {
+            return Some(last.clone());
+        }
+        let pinned = before.get(..self.pinned)?;
+        let heard = after.first().is_some_and(|entry| is_others(&entry))
+            || pinned.last().is_some_and(|entry| is_others(&entry));
+        (!heard).then(|| Entry::user(LEFT_OUT))
+    }
+}
+
+fn tokens(entry: &Entry) -> usize {
+    let of_text = |text: &str| {
+        let ascii = text.bytes().filter(u8::is_ascii).count();
+        let other = text.chars().filter(|c| !c.is_ascii()).count();
+        ascii.div_ceil(4) + other
+    };
+    let of_json = |value: &Value| of_text(&value.to_string());
+    let of_part = |part: &Part| match part {
+        Part::Text(text) | Part::Thought(text) => of_text(text),
+        Part::Data(value) => of_json(value),
+        Part::Call(call) => of_text(&call.tool) + of_json(&call.args),
+        // What the common providers count for a picture of medium size.
+        Part::Media(_) => 1000,
+        Part::Outcome(answer) => of_text(&answer.outcome.plain()),
+    };
+    // Four tokens frame a message in the common chat templates.
+    4 + entry.parts().iter().map(of_part).sum::<usize>()
+}

@@ -1,0 +1,37 @@
+//! What of a message is told to whom, and the words that stand where nobody's do.
+
+use crate::{CallOutcome, Name, Part};
+
+/// Opens a conversation that would otherwise begin with the agent's own words.
+pub(super) const BEGIN: &str = "Begin.";
+/// Stands for the silence of the others when an agent has its turn right after its own words.
+pub(super) const GO_ON: &str = "Go on.";
+/// Stands between the results of tools and what somebody else says: one large provider refuses a user's word right after
+/// them.
+pub(super) const NOTED: &str = "Noted.";
+/// Stands for what the window left out, where no opening does.
+pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
+
+/// What may be sent of `parts`: no thoughts, nothing blank, calls last.
+pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
+    let sent = |part: &&Part| !matches!(part, Part::Thought(_)) && !part.is_blank();
+    let (calls, mut words): (Vec<Part>, Vec<Part>) =
+        parts.iter().filter(sent).cloned().partition(|part| matches!(part, Part::Call(_)));
+    words.extend(calls);
+    words
+}
+
+/// Calls and outcomes in messages, as everybody reads them who did not ask for the calls.
+pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
+    let tell = |part| match part {
+        Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
+        Part::Outcome(answer) if answer.to == *me => Vec::new(),
+        Part::Outcome(CallOutcome { tool, outcome, .. }) => {
+            let rest = outcome.parts.iter().filter(|part| !matches!(part, Part::Text(_) | Part::Outcome(_)));
+            let words = Part::text(format!("(`{tool}` returned: {})", outcome.plain()));
+            std::iter::once(words).chain(rest.cloned()).collect()
+        }
+        part => vec![part],
+    };
+    parts.into_iter().flat_map(tell).collect()
+}
