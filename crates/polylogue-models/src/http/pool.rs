@@ -75,3 +75,94 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::client::conn::http1;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    async fn connection() -> (Sender, DuplexStream) {
+        let (near, far) = duplex(4096);
+        let (sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
+        tokio::spawn(connection);
+        (sender, far)
+    }
+
+    /// Sends a request, and tells whether it came out at `far`, where it is answered.
+    async fn leads_to(sender: &mut Sender, far: &mut DuplexStream) -> bool {
+        let mut request = hyper::Request::new(Full::default());
+        request.headers_mut().insert("host", hyper::header::HeaderValue::from_static("x"));
+        let answered = async {
+            let mut head = [0; 1024];
+            assert_ne!(far.read(&mut head).await.unwrap(), 0);
+            far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            sent = sender.send_request(request) => sent.is_ok(),
+            () = answered => false,
+            () = tokio::time::sleep(Duration::from_secs(1)) => false,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_used_last_is_used_next() {
+        let pool = Pool::default();
+        assert!(pool.take().await.is_none());
+        let ((first, mut at_first), (second, mut at_second)) = (connection().await, connection().await);
+        pool.put(first);
+        pool.put(second);
+        assert!(leads_to(&mut pool.take().await.unwrap(), &mut at_second).await);
+        assert!(leads_to(&mut pool.take().await.unwrap(), &mut at_first).await);
+        assert!(pool.take().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_closed_or_has_waited_for_long_is_not_used_again() {
+        let pool = Pool::default();
+        let ((old, _at_old), (closed, at_closed)) = (connection().await, connection().await);
+        pool.put(old);
+        tokio::time::advance(MAX_IDLE + Duration::from_secs(1)).await;
+        pool.put(closed);
+        assert_eq!(pool.idle().len(), 1, "the old one is dropped");
+        drop(at_closed);
+        // The connection is a task: it notes the end once it runs.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(pool.take().await.is_none());
+
+        let (waiting, _at_waiting) = connection().await;
+        pool.put(waiting);
+        tokio::time::advance(MAX_IDLE + Duration::from_secs(1)).await;
+        assert!(pool.take().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_still_busy_is_not_waited_for() {
+        let pool = Pool::default();
+        let (mut busy, _far) = connection().await;
+        let mut request = hyper::Request::new(Full::default());
+        request.headers_mut().insert("host", hyper::header::HeaderValue::from_static("x"));
+        let sending = tokio::spawn(busy.send_request(request));
+        pool.put(busy);
+        let begun = Instant::now();
+        assert!(pool.take().await.is_none());
+        assert_eq!(begun.elapsed(), SETTLING);
+        sending.abort();
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_than_are_allowed_to() {
+        let pool = Pool::default();
+        let mut far = Vec::new();
+        for _ in 0..=MAX_WAITING {
+            let (sender, end) = connection().await;
+            pool.put(sender);
+            far.push(end);
+        }
+        assert_eq!(pool.idle().len(), MAX_WAITING);
+    }
+}

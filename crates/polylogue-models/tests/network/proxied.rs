@@ -13,8 +13,8 @@ fn proxies<const N: usize>(vars: [(&str, &str); N]) -> Proxies {
     Proxies::of(&Env::of(vars))
 }
 
-/// `Basic` and what `me:pass word` is as Base64.
-const PASSWORD: &str = "Basic bWU6cGFzcyB3b3Jk";
+/// `Basic` and what `me:secret word` is as Base64.
+const PASSWORD: &str = "Basic bWU6c2VjcmV0IHdvcmQ=";
 
 #[tokio::test]
 async fn a_proxy_is_told_where_a_request_goes() {
@@ -88,7 +88,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
         assert!(error.hint.as_ref().unwrap().contains("`NO_PROXY`"), "{error:?}");
         assert!(scheme == "http" || error.message.contains(&proxy.shown()), "{error}");
         for shown in [format!("{error:?}"), format!("{model:?}")] {
-            assert!(!shown.contains("pass") && !shown.contains(PASSWORD), "{shown}");
+            assert!(!shown.contains("secret") && !shown.contains(PASSWORD), "{shown}");
         }
     }
     assert_eq!(server.count(), 0);
@@ -99,11 +99,11 @@ async fn a_proxy_of_an_unknown_kind_is_refused_before_anything_is_sent() {
     let server = Server::start(Behaviour::from("never")).await;
     let config = Config {
         base_url: "http://model.invalid/v1".into(),
-        proxies: proxies([("ALL_PROXY", "socks5://me:pass@127.0.0.1:1")]),
+        proxies: proxies([("ALL_PROXY", "socks5://me:secret@127.0.0.1:1")]),
         ..config(&server)
     };
     let error = Endpoint::new(config).unwrap_err();
     assert_eq!(error.fault(), Fault::Config);
     assert!(error.message.contains("`socks5://127.0.0.1:1/`"), "{error}");
-    assert!(!format!("{error:?}").contains("pass"), "{error:?}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }

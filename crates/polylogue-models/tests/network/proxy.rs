@@ -30,7 +30,7 @@ impl Proxy {
 
     /// Its address, with a name and a password.
     pub(crate) fn url(&self) -> String {
-        format!("http://me:pass%20word@{}", self.address)
+        format!("http://me:secret%20word@{}", self.address)
     }
 
     /// Its address as it may be shown.
