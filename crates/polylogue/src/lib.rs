@@ -50,8 +50,23 @@
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |
 
+pub mod carry;
 pub mod circles;
+pub mod debate;
+pub mod executor;
+pub mod flow;
+pub mod group;
+pub mod handoff;
+pub mod hook;
+pub mod joining;
+pub mod ledger;
+pub mod nested;
 pub mod order;
+pub mod oversight;
+pub mod prerequisites;
+pub mod reply;
+pub mod report;
+pub mod state;
 pub mod stop;
 
 mod assistant;

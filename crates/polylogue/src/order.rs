@@ -54,7 +54,7 @@ pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     let stop = stop.into();
     move |chat: &Transcript| match stop.now(chat) {
         Some(reason) => Step::close(reason, chat),
-        None => policy.next(chat),
+        None => next(&policy, chat),
     }
 }
 
@@ -73,13 +73,21 @@ pub fn reflected(
     who: Name,
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
-    move |chat: &Transcript| match policy.next(chat) {
+    move |chat: &Transcript| match next(&policy, chat) {
         Step::Close { reason, summary } => match reflection(chat, &who) {
             Reflection::Due => Step::Cue(Cue::aside(who.clone(), prompt(chat))),
             Reflection::Silent => Step::Close { reason, summary },
             Reflection::Of(summary) => Step::Close { reason, summary },
         },
         step => step,
+    }
+}
+
+/// The next step of `policy`, or the end, if a participant ended the chat.
+fn next(policy: &impl Policy, chat: &Transcript) -> Step {
+    match chat.over() {
+        Some((_, reason)) => Step::close(reason.clone(), chat),
+        None => policy.next(chat),
     }
 }
 
@@ -107,7 +115,7 @@ pub fn summed_up(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,
 ) -> impl Policy {
-    move |chat: &Transcript| match policy.next(chat) {
+    move |chat: &Transcript| match next(&policy, chat) {
         Step::Close { reason, .. } => Step::Close { reason, summary: summary(chat).into() },
         step => step,
     }

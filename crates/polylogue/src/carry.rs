@@ -1,0 +1,1 @@
+//! What a chat takes with it from those before.

@@ -1,0 +1,1 @@
+//! Debates that end in a vote.

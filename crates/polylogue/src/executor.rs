@@ -1,0 +1,1 @@
+//! Running the tools that others ask for.

@@ -1,0 +1,1 @@
+//! Graphs with fan-out and join.

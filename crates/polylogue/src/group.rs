@@ -1,0 +1,1 @@
+//! Group chats: who may speak next, and who of them does.

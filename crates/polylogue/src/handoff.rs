@@ -1,0 +1,1 @@
+//! Handing the turn over by a tool.

@@ -1,0 +1,1 @@
+//! Hooks around a model and around what an agent says.

@@ -1,0 +1,1 @@
+//! Joining a room later, and leaving it.

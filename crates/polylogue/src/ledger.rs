@@ -1,0 +1,1 @@
+//! A planner that keeps a ledger.

@@ -1,0 +1,1 @@
+//! A chat within a turn, when something triggers it.

@@ -1,0 +1,1 @@
+//! A person who looks over an agent's shoulder.

@@ -1,0 +1,1 @@
+//! Chats that wait for others.

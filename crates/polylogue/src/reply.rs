@@ -1,0 +1,1 @@
+//! Layers that may reply: the stack that a conversable agent is.

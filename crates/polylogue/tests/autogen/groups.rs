@@ -1,0 +1,1 @@
+//! Group chats: items 74 to 96.

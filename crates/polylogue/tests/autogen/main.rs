@@ -1,0 +1,13 @@
+//! What AutoGen 0.2 does and ought to do, item by item of a conformance list of 100, through the public API. Where Polylogue
+//! differs on purpose, `docs/compatibility.md` says why.
+
+mod groups;
+mod nested;
+mod people;
+mod replies;
+mod results;
+mod sequences;
+#[allow(dead_code)]
+mod stage;
+mod tools;
+mod two_agents;

@@ -1,0 +1,1 @@
+//! Nested chats: items 97 to 99.

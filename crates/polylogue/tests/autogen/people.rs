@@ -1,0 +1,1 @@
+//! People in the loop: items 27 to 37.

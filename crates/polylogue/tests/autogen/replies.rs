@@ -1,0 +1,1 @@
+//! The reply chain: items 18 to 26.

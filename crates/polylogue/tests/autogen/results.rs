@@ -1,0 +1,1 @@
+//! Termination and results: items 38 to 47.

@@ -1,0 +1,1 @@
+//! Sequential chats: items 48 to 57.

@@ -1,0 +1,1 @@
+//! Tools: items 58 to 65.

@@ -1,0 +1,1 @@
+//! Two-agent basics: items 1 to 17.
