@@ -4,9 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Event, Intact, Name, Sample, Store, ToolSpec, Transcript, View,
+    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Store, ToolSpec, Transcript,
+    View,
 };
-use polylogue_models::Script;
+use polylogue_models::{Provider, Script};
+use polylogue_team::Team;
 use serde_json::{Value, json};
 
 use super::run::wish;
@@ -69,10 +71,31 @@ fn received(
     if !shown.is_exact {
         tell("The team was changed since: what was sent differed in the system text, tools or parameters.");
     }
+    let entries = sent(shown.view.entries(), merges(&kept.team, &sample.model));
     match args.json {
-        true => json::line(&shown.as_json(sample)).map_err(unwritable),
-        false => Ok(document::received(shown.system.as_deref(), shown.view.entries(), looks.colour)),
+        true => json::line(&shown.as_json(sample, &entries)).map_err(unwritable),
+        false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
     }
+}
+
+/// Whether the endpoint of `model` is sent as one message what several others said in a row. Scripts have no endpoint.
+fn merges(team: &Team, model: &str) -> bool {
+    let is_known = model.split(':').next().is_some_and(|name| Provider::find(name).is_some());
+    team.endpoint_of(model).map_or(is_known, |(_, endpoint)| endpoint.merge.unwrap_or(true))
+}
+
+/// The entries as they went out.
+fn sent(entries: &[Entry], merge: bool) -> Vec<Entry> {
+    let mut sent: Vec<Entry> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match (entry, sent.last_mut()) {
+            (Entry::User { parts }, Some(Entry::User { parts: before })) if merge => {
+                before.extend(parts.iter().cloned());
+            }
+            _ => sent.push(entry.clone()),
+        }
+    }
+    sent
 }
 
 /// What an agent's model was asked, made anew from the events before the reply.
@@ -100,10 +123,10 @@ impl<'a> Asked<'a> {
         Ok(Self { assistant, view, system, is_exact: digest == sample.request })
     }
 
-    fn as_json(&self, sample: &Sample) -> Value {
+    fn as_json(&self, sample: &Sample, entries: &[Entry]) -> Value {
         let tools: Vec<&ToolSpec> = self.assistant.specs().iter().collect();
         json!({
-            "model": sample.model, "system": self.system, "entries": self.view.entries(), "tools": tools,
+            "model": sample.model, "system": self.system, "entries": entries, "tools": tools,
             "params": self.assistant.sampling(), "digest": sample.request,
         })
     }

@@ -33,7 +33,13 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
             Entry::Assistant { .. } => head(&mut lines, &format!("{index} assistant")),
             Entry::Tool { id, tool, .. } => head(&mut lines, &format!("{index} tool {tool} ({id})")),
         }
-        entry.parts().iter().for_each(|part| lines.extend(raw_part(part)));
+        for (nth, part) in entry.parts().iter().enumerate() {
+            // What several said in one message is sent with blank lines between.
+            if nth > 0 && matches!(entry, Entry::User { .. }) {
+                lines.push(Line::default());
+            }
+            lines.extend(raw_part(part));
+        }
     }
     written(&lines, colour)
 }

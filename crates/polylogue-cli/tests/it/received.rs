@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Playbook, Received};
+use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received};
 use serde_json::{Value, json};
 
 use crate::home::{Home, serve};
@@ -56,8 +56,7 @@ fn builders() -> Playbook {
     })
 }
 
-/// The messages of a request for `shown`, as a chat-completions server gets them: what several others said in a row
-/// is one message.
+/// The messages of a request for `shown`, as a chat-completions server gets them.
 fn messages(shown: &Value) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     messages.extend(shown["system"].as_str().map(|text| json!({"role": "system", "content": text})));
@@ -65,16 +64,10 @@ fn messages(shown: &Value) -> Vec<Value> {
         let role = entry["role"].as_str().unwrap();
         let parts = if role == "tool" { &entry["outcome"]["parts"] } else { &entry["parts"] };
         let text = texts(parts);
-        let merged = messages.last_mut().filter(|last| role == "user" && last["role"] == "user");
-        match (role, merged) {
-            ("user", Some(last)) => {
-                last["content"] = json!(format!("{}\n\n{text}", last["content"].as_str().unwrap()))
-            }
-            ("tool", _) => {
-                messages.push(json!({"role": role, "tool_call_id": entry["id"], "content": text}));
-            }
-            _ => messages.push(with_calls(json!({"role": role, "content": text}), parts)),
-        }
+        messages.push(match role {
+            "tool" => json!({"role": role, "tool_call_id": entry["id"], "content": text}),
+            _ => with_calls(json!({"role": role, "content": text}), parts),
+        });
     }
     messages
 }
@@ -131,6 +124,20 @@ fn it_is_what_the_server_got_for_every_call_of_every_agent() {
 }
 
 #[test]
+fn it_is_what_an_endpoint_got_that_takes_every_word_as_a_message_of_its_own() {
+    let server = serve(Behaviour::from(builders()).history(History::Loose));
+    let home = Home::at(&server);
+    home.file("house.yaml", &format!("{HOUSE}endpoints: {{openai: {{merge: false}}}}\n"));
+    home.run(&["run", "house.yaml", "--model", "openai:test"]).ok();
+    let requests = server.requests();
+    assert_eq!(compare(&home, &requests).values().sum::<usize>(), requests.len());
+    let users = |message: &Value| message["role"] == "user";
+    let twice =
+        |request: &std::sync::Arc<Received>| request.messages().windows(2).any(|two| two.iter().all(users));
+    assert!(requests.iter().any(twice), "nobody said anything after somebody else");
+}
+
+#[test]
 fn it_is_that_for_runs_that_were_stopped_and_went_on_too() {
     let server = serve(builders());
     let home = Home::at(&server);
@@ -166,25 +173,24 @@ fn people_read_it_as_it_is() {
         [0 user]
         Talk about the weather.
 
-        [1 user]
         It rains today.
 
-        [2 assistant]
+        [1 assistant]
         I look.
         call FIRST: get_history {"limit":2}
         call SECOND: get_history {"limit":1}
 
-        [3 tool get_history (FIRST)]
+        [2 tool get_history (FIRST)]
         user: Talk about the weather.
         Alice: It rains today.
 
-        [4 tool get_history (SECOND)]
+        [3 tool get_history (SECOND)]
         Alice: It rains today.
 
-        [5 assistant]
+        [4 assistant]
         It will be dry tomorrow.
 
-        [6 user]
+        [5 user]
         Then I take my umbrella along.
     "#]]
     .assert_eq(&shown);
