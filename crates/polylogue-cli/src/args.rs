@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Check a team file
     Check(Check),
     /// Show which keys, endpoints and stores are found
-    Doctor,
+    Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
     Schema,
 }
@@ -207,6 +207,16 @@ pub(crate) struct Check {
 
     /// Set a variable of the team files
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) vars: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// A team file: show the endpoints it speaks of, too
+    pub(crate) team: Option<PathBuf>,
+
+    /// Set a variable of the team file
+    #[arg(long = "var", value_name = "NAME=VALUE", requires = "team", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 }
 

@@ -1,14 +1,14 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
 use std::path::Path;
-use std::time::Duration;
 
 use polylogue::{AnyModel, Error, Model as _, ModelError, ModelErrorKind, Price};
-use polylogue_models::{Cassette, Env, Models, Provider, Recorder, Recording, Script, ScriptStep, Timeouts};
+use polylogue_models::{Cassette, Env, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
 use crate::args;
 use crate::probe::{listens, shown};
+use crate::reach::Reach;
 use crate::trouble::Trouble;
 
 /// Gives models by name.
@@ -144,7 +144,7 @@ fn replayed(team: &mut Team, file: &Path) -> Result<Source, Trouble> {
 }
 
 async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source, Trouble> {
-    let models = Models::new(Env::with_file(Path::new(".env"))?);
+    let reach = Reach::of(team, Env::with_file(Path::new(".env"))?, manner);
     // A script stands in for models that the team names, not for one that was asked for.
     let may_play = manner.wish.model.is_none() && !team.script.is_empty();
     if team.models().is_empty() {
@@ -152,7 +152,7 @@ async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source
     }
     let mut why = None;
     for name in team.models() {
-        match reachable(&models, name, manner) {
+        match reach.check(name, manner) {
             Err(error) if !may_play => return Err(error.into()),
             Err(error) => why = why.or(Some(error.message)),
             Ok(Some(server)) if may_play && !listens(&server).await => {
@@ -162,39 +162,9 @@ async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source
         }
     }
     match why {
-        None => Ok(Source::Live(models)),
+        None => Ok(Source::Live(reach.models)),
         why => scripted(team, manner, why),
     }
-}
-
-/// Whether the model has a provider, and its provider what it needs. Gives the address of a server of one's own.
-fn reachable(models: &Models, name: &str, manner: &Manner<'_>) -> Result<Option<String>, ModelError> {
-    // A name that is wrong is told as it is.
-    models.model(name)?;
-    let provider = name.split([':', '/']).next().unwrap_or_default();
-    let mut config = models.config(provider)?;
-    if config.needs_key && config.key.is_none() {
-        let what = format!("there is no key for `{}`", config.provider);
-        let error = ModelError::new(ModelErrorKind::Config, name, what);
-        return Err(error.hint(format!(
-            "set `{}`, in the environment or in `.env`",
-            config.key_variables.join("` or `")
-        )));
-    }
-    config.stream = manner.stream;
-    if let Some(seconds) = manner.wish.timeout {
-        let limit = Duration::from_secs(seconds);
-        config.timeouts = Timeouts {
-            connect: limit.min(config.timeouts.connect),
-            first_token: limit,
-            idle: limit,
-            total: limit,
-        };
-    }
-    let own =
-        Provider::find(provider.trim()).is_some_and(Provider::is_local).then(|| config.base_url.clone());
-    models.define(config)?;
-    models.model(name).map(|_| own)
 }
 
 fn no_model(team: &Team) -> Trouble {

@@ -6,6 +6,7 @@ mod crew;
 mod place;
 mod play;
 mod probe;
+mod reach;
 mod screen;
 mod trouble;
 
@@ -43,7 +44,7 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
         Command::Check(args) => commands::check::run(args),
-        Command::Doctor => commands::doctor::run(cli).await,
+        Command::Doctor(args) => commands::doctor::run(cli, args).await,
         Command::Schema => {
             let schema = serde_json::to_string_pretty(polylogue_team::schema());
             let schema =

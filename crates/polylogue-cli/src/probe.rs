@@ -21,6 +21,15 @@ pub(crate) fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
+/// The host in `url`, without its port and without the brackets of an address.
+pub(crate) fn host(url: &str) -> Option<&str> {
+    let (_, authority, _) = split(url)?;
+    match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next(),
+        None => authority.split(':').next(),
+    }
+}
+
 fn address(url: &str) -> Option<SocketAddr> {
     let (scheme, host, _) = split(url)?;
     let port = if scheme == "https" { 443 } else { 80 };

@@ -5,15 +5,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use polylogue::Store;
-use polylogue_models::{Env, Provider};
+use polylogue_models::{Config, Env, Provider};
+use polylogue_team::{Endpoint, Loaded, Overrides, Team, load};
 
 use super::write;
+use crate::play::tell;
 use crate::probe::{listens, shown};
+use crate::reach::is_ones_own;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
-pub(crate) async fn run(cli: &args::Cli) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Trouble> {
+    let team = args.team.as_deref().map(|file| team(file, &args.vars)).transpose()?;
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH);
     let mut text = format!("polylogue {version}, {os} {arch}\n\n");
     let env = Env::with_file(Path::new(".env"))?;
@@ -21,10 +25,62 @@ pub(crate) async fn run(cli: &args::Cli) -> Result<Exit, Trouble> {
     for provider in Provider::all() {
         let _ = writeln!(text, "  {:<12} {}", provider.name(), finding(provider, &env).await);
     }
+    if let Some(team) = &team {
+        let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &env).await);
+    }
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
     write(&text)?;
     store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
+}
+
+fn team(file: &Path, vars: &[(String, String)]) -> Result<Team, Trouble> {
+    let overrides = Overrides { vars: vars.iter().cloned().collect(), ..Overrides::default() };
+    let Loaded { team, warnings } = load(file, &overrides)?;
+    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    Ok(team)
+}
+
+/// The endpoints that a team speaks of, a few lines each.
+async fn endpoints(team: &Team, env: &Env) -> String {
+    let mut text = String::new();
+    for (name, endpoint) in team.all_endpoints() {
+        for (index, line) in of_endpoint(name, endpoint, env).await.into_iter().enumerate() {
+            let _ = writeln!(text, "  {:<12} {line}", if index == 0 { name } else { "" });
+        }
+    }
+    if text.is_empty() { "  none of its own\n".to_owned() } else { text }
+}
+
+async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> {
+    let config = match endpoint.config(name, env) {
+        Ok(config) => config,
+        Err(error) => return vec![error.message],
+    };
+    let address = shown(&config.base_url);
+    let at = match is_ones_own(&config) {
+        true if listens(&config.base_url).await => format!("answers at {address}"),
+        true => format!("nothing answers at {address}"),
+        false => format!("at {address}"),
+    };
+    let key = match (&config.key, config.key_variables.join("` or `")) {
+        (Some(_), variables) => Some(format!("key found in `{variables}`")),
+        (None, variables) if config.needs_key => Some(format!("no key: set `{variables}`")),
+        (None, _) => None,
+    };
+    let headers = endpoint.headers.keys().map(|header| format!("`{header}`")).collect::<Vec<_>>().join(", ");
+    let headers = (!headers.is_empty()).then(|| format!("headers {headers}"));
+    [at].into_iter().chain(key).chain(headers).chain([bounds(&config)]).collect()
+}
+
+fn bounds(config: &Config) -> String {
+    let limits = config.limits;
+    let mut bounds: Vec<String> =
+        limits.in_flight.map(|most| format!("{most} at once")).into_iter().collect();
+    bounds.extend(limits.per_minute.map(|most| format!("{most} a minute")));
+    let total = config.timeouts.total;
+    let [first, total] = [config.timeouts.first_token.min(total), total].map(|time| time.as_secs_f64());
+    format!("at most {}; {first} s to the first word, {total} s in all", bounds.join(", "))
 }
 
 /// What is known of a provider without asking it anything that costs.

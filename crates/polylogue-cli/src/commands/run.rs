@@ -1,5 +1,6 @@
 //! `polylogue run`: a team on a task.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,6 +10,7 @@ use polylogue_team::{Loaded, Overrides, Team, load};
 use super::Kept;
 use crate::crew::{Crew, MODEL_HINT, Manner};
 use crate::play::{Play, tell, tell_wrapped};
+use crate::probe::shown;
 use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -63,12 +65,29 @@ fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: b
         }
         tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
     }
+    if !crew.is_scripted() {
+        tell_variables(team);
+    }
     let cost = match limits.cost {
         _ if crew.is_scripted() => String::new(),
         Some(cost) => format!(", {cost}"),
         None => "; no limit on cost (`--max-cost`)".into(),
     };
     tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(chat, limits)));
+}
+
+/// Says which secrets are sent where because the team file says so: it may be somebody else's.
+fn tell_variables(team: &Team) {
+    let used: BTreeMap<_, _> =
+        team.models().into_iter().filter_map(|model| team.endpoint_of(model)).collect();
+    for (name, endpoint) in used {
+        let variables: Vec<_> = endpoint.variables().map(|variable| format!("`{variable}`")).collect();
+        if !variables.is_empty() {
+            let at =
+                endpoint.base_url.as_deref().map(|url| format!(" at {}", shown(url))).unwrap_or_default();
+            tell_wrapped(&format!("`{name}`{at} is sent what is in {}.", variables.join(" and ")));
+        }
+    }
 }
 
 fn bounds(chat: &Chat, limits: &Limits) -> String {

@@ -7,6 +7,8 @@ mod bad;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod home;
 #[cfg(test)]
 mod http;

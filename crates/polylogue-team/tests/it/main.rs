@@ -6,6 +6,8 @@ mod build;
 #[cfg(test)]
 mod diagnostics;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod hostile;

@@ -1,0 +1,96 @@
+//! The way to the models that a team names: known providers, and endpoints of the team's own.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use polylogue::{ModelError, ModelErrorKind};
+use polylogue_models::{Config, Env, Models, Provider, Timeouts};
+use polylogue_team::Team;
+
+use crate::crew::Manner;
+use crate::probe::host;
+
+/// Models, and how their endpoints are to be used.
+pub(crate) struct Reach {
+    pub(crate) models: Models,
+    /// The endpoints that the team speaks of, by name, or why one cannot be used.
+    own: BTreeMap<String, Result<Config, ModelError>>,
+}
+
+impl Reach {
+    /// Makes the endpoints of `team` known, with keys out of `env`. One that cannot be used is an error only when it is.
+    pub(crate) fn of(team: &Team, env: Env, manner: &Manner<'_>) -> Self {
+        let models = Models::new(env.clone());
+        let mut own = BTreeMap::new();
+        for (name, endpoint) in team.all_endpoints() {
+            let config = endpoint.config(name, &env).map(|config| tuned(config, manner));
+            let defined = config.and_then(|config| models.define(config.clone()).map(|_| config));
+            own.insert(name.to_owned(), defined);
+        }
+        Self { models, own }
+    }
+
+    /// Whether the model called `name` has a provider, and its provider what it needs. Gives the address of a server
+    /// of one's own.
+    pub(crate) fn check(&self, name: &str, manner: &Manner<'_>) -> Result<Option<String>, ModelError> {
+        let written = name.split([':', '/']).next().unwrap_or_default().trim();
+        let provider = Provider::find(written);
+        let known = provider.map_or(written, |provider| provider.name());
+        let config = match self.own.get(known) {
+            Some(own) => own.clone()?,
+            // A name that is wrong is told as it is.
+            None => self.models.model(name).and_then(|_| self.models.config(known))?,
+        };
+        if config.needs_key && config.key.is_none() {
+            return Err(no_key(name, &config));
+        }
+        let address = is_ones_own(&config).then(|| config.base_url.clone());
+        if !self.own.contains_key(known) {
+            self.models.define(tuned(config, manner))?;
+        }
+        self.models.model(name).map(|_| address)
+    }
+}
+
+fn no_key(model: &str, config: &Config) -> ModelError {
+    let what = format!("there is no key for `{}`", config.provider);
+    let variables = config.key_variables.join("` or `");
+    ModelError::new(ModelErrorKind::Config, model, what)
+        .hint(format!("set `{variables}`, in the environment or in `.env`"))
+}
+
+/// The settings of the command line over those of the endpoint.
+fn tuned(mut config: Config, manner: &Manner<'_>) -> Config {
+    config.stream = manner.stream;
+    if let Some(seconds) = manner.wish.timeout {
+        let limit = Duration::from_secs(seconds);
+        let connect = limit.min(config.timeouts.connect);
+        config.timeouts = Timeouts { connect, first_token: limit, idle: limit, total: limit };
+    }
+    config
+}
+
+/// Whether an endpoint is a server of one's own, which may not be running.
+pub(crate) fn is_ones_own(config: &Config) -> bool {
+    Provider::find(&config.provider).map_or_else(|| is_here(&config.base_url), Provider::is_local)
+}
+
+/// Whether an address is one of this machine.
+fn is_here(url: &str) -> bool {
+    let host = host(url).unwrap_or_default();
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_addresses() {
+        assert!(["http://localhost:1/v1", "http://127.0.0.2", "https://[::1]:8/v1"].into_iter().all(is_here));
+        assert!(
+            !["http://10.0.0.5:8000/v1", "http://localhost.example/v1", "localhost"].into_iter().any(is_here)
+        );
+    }
+}

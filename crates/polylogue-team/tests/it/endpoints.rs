@@ -1,0 +1,47 @@
+//! Endpoints as agents use them: one for all who name it.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status};
+use polylogue_models::{Env, Models};
+use polylogue_store::Memory;
+use polylogue_team::{Overrides, load};
+use polylogue_test::server::{Behaviour, Playbook, Server};
+
+#[tokio::test]
+async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
+    let server = Behaviour::from(Playbook::echo()).latency(Duration::from_millis(20));
+    let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), server).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let agents = |name: &str| {
+        format!("name: {name}\nagents: [{{name: A, model: 'house:a'}}, {{name: B, model: 'house:b'}}]\n")
+    };
+    let inner = "chat: {pattern: once_each, participants: [A, B]}\n";
+    let outer = format!(
+        "chat: {{pattern: once_each, participants: [A, B, desk]}}\nteams: [{{name: desk, file: desk.yaml}}]\n\
+         endpoints: {{house: {{base_url: '{}', in_flight: 2}}}}\n",
+        server.base_url()
+    );
+    fs::write(folder.path().join("desk.yaml"), agents("inner") + inner).unwrap();
+    fs::write(folder.path().join("team.yaml"), agents("outer") + &outer).unwrap();
+    let team = load(folder.path().join("team.yaml"), &Overrides::default()).unwrap().team;
+    let env = Env::of([("", "")]);
+    let models = Models::new(env.clone());
+    for (name, endpoint) in team.all_endpoints() {
+        models.define(endpoint.config(name, &env).unwrap()).unwrap();
+    }
+    let chats = (0..8).map(|nth| {
+        let chat = team.build(&|name| Ok(AnyModel::new(models.model(name)?))).unwrap();
+        tokio::spawn(async move {
+            let id = LogId::new(&format!("chat-{nth}")).unwrap();
+            let mut log = Log::create(AnyStore::new(Memory::new()), id, &Meta::default()).await.unwrap();
+            chat.run(&mut log, &format!("Task {nth}")).await.unwrap()
+        })
+    });
+    for chat in chats.collect::<Vec<_>>() {
+        assert!(matches!(chat.await.unwrap(), Status::Closed { .. }));
+    }
+    assert_eq!((server.count(), server.most_at_once()), (32, 2));
+}
