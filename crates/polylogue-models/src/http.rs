@@ -6,6 +6,9 @@ mod proxies;
 mod response;
 mod transport;
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -59,6 +62,11 @@ impl Clock {
 
     /// Waits for `future` no longer than `limit` and the total allow.
     pub(crate) async fn wait<T>(&self, limit: Limit, future: impl Future<Output = T>) -> Result<T, Limit> {
+        let mut future = pin!(future);
+        // What is there already needs no timer: in a fast stream that is most of it.
+        if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+            return Ok(done);
+        }
         let total = after(self.begun, self.limits.total);
         let deadline = match limit {
             Limit::FirstToken => after(self.begun, self.limits.first_token),

@@ -94,7 +94,8 @@ impl Transport {
                 },
             }
         }
-        let mut sender = self.open().await?;
+        // In a box, because it is seldom and large: what waits for replies is kept small.
+        let mut sender = Box::pin(self.open()).await?;
         let response = sender.send_request(request).await.map_err(Unsent::Broken)?;
         Ok(Response::new(response, sender, &self.pool))
     }

@@ -108,12 +108,12 @@ impl Decoder {
         request: &Request<'_>,
         deltas: &mut dyn Deltas,
     ) -> Result<Reply, Flaw> {
-        match serde_json::from_slice::<Chunk<'_>>(body) {
-            Ok(chunk) => {
+        match read(body) {
+            Read::Chunk(chunk) => {
                 self.reply.take(&chunk, body, deltas)?;
                 self.reply.ended = true;
             }
-            Err(_) => self.feed(body, deltas)?,
+            Read::Begun | Read::Other => self.feed(body, deltas)?,
         }
         self.finish(request, deltas)
     }
@@ -158,13 +158,13 @@ impl Pending {
             reply.ended = true;
             return Ok(());
         }
-        match serde_json::from_slice::<Chunk<'_>>(line) {
-            Ok(chunk) => reply.take(&chunk, line, deltas),
-            Err(error) if error.is_eof() => {
+        match read(line) {
+            Read::Chunk(chunk) => reply.take(&chunk, line, deltas),
+            Read::Begun => {
                 self.bare = bare;
                 self.append(line)
             }
-            Err(_) => reply.take_all(line, deltas),
+            Read::Other => reply.take_all(line, deltas),
         }
     }
 
@@ -189,6 +189,25 @@ impl Pending {
             Err(Flaw::Unreadable { .. }) if is_cut(&bytes) => Err(Flaw::Cut),
             result => result,
         }
+    }
+}
+
+/// What bytes are.
+enum Read<'a> {
+    Chunk(Chunk<'a>),
+    /// The beginning of something longer.
+    Begun,
+    /// Several in a row, text that is no UTF-8, or no JSON.
+    Other,
+}
+
+/// Reads a single object. That all is UTF-8 is checked at once, which is quicker than text by text.
+fn read(bytes: &[u8]) -> Read<'_> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Read::Other };
+    match serde_json::from_str(text) {
+        Ok(chunk) => Read::Chunk(chunk),
+        Err(error) if error.is_eof() => Read::Begun,
+        Err(_) => Read::Other,
     }
 }
 
@@ -322,10 +341,12 @@ impl Draft {
             Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
             finish => finish,
         };
-        let thought = Some(Part::Thought(self.thought.trim().into()));
-        let text = Some(Part::text(self.text));
-        let said = [thought, text].into_iter().flatten().filter(|part| !part.is_blank());
-        let parts = said.chain(self.calls.finish(request).map(Part::Call)).collect();
+        let thought = Some(self.thought.trim()).filter(|thought| !thought.is_empty());
+        let text = Some(self.text).filter(|text| !text.trim().is_empty());
+        let mut parts = Vec::with_capacity(2);
+        parts.extend(thought.map(|thought| Part::Thought(thought.into())));
+        parts.extend(text.map(Part::text));
+        parts.extend(self.calls.finish(request).map(Part::Call));
         Reply { parts, finish, usage: self.usage, cached: false }
     }
 }
@@ -344,13 +365,18 @@ fn sort(kind: Kind, piece: &str, thought: &mut String, text: &mut String, deltas
 }
 
 fn finish(reason: &str) -> Finish {
-    match reason.to_ascii_lowercase().as_str() {
+    let known = known_finish(reason).or_else(|| known_finish(&reason.to_ascii_lowercase()));
+    known.unwrap_or(Finish::Unknown)
+}
+
+fn known_finish(reason: &str) -> Option<Finish> {
+    Some(match reason {
         "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete" => Finish::Stop,
         "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::Calls,
         "length" | "max_tokens" | "model_length" | "max_output_tokens" => Finish::Length,
         "content_filter" | "safety" | "refusal" | "recitation" => Finish::Filter,
-        _ => Finish::Unknown,
-    }
+        _ => return None,
+    })
 }
 
 fn unreadable(error: &serde_json::Error, text: &str) -> Flaw {

@@ -79,7 +79,9 @@ impl Splitter {
 /// The thought and the answer in the whole text of a model whose prompt ends in the opening tag, so that it writes only
 /// the closing one. That is known no sooner than the tag comes.
 pub(super) fn unopened(text: &str) -> Option<(&str, &str)> {
-    let (thought, answer) = text.split_once(CLOSE)?;
+    // Looked for in every reply, so quickly.
+    let (thought, rest) = text.split_at_checked(memchr::memmem::find(text.as_bytes(), CLOSE.as_bytes())?)?;
+    let answer = rest.strip_prefix(CLOSE)?;
     (!thought.contains(OPEN)).then(|| (thought.trim(), answer.trim_start()))
 }
 
