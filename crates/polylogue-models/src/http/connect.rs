@@ -33,7 +33,7 @@ pub(super) enum Connector {
     Plain(HttpConnector),
     Encrypted(HttpsConnector<HttpConnector>),
     /// Through a proxy that passes on what it cannot read.
-    Tunnel(HttpsConnector<Tunnel<HttpsConnector<HttpConnector>>>),
+    Tunnel(Box<HttpsConnector<Tunnel<HttpsConnector<HttpConnector>>>>),
 }
 
 impl Connector {
@@ -62,7 +62,7 @@ impl Connector {
             Some(password) => tunnel.with_auth(password.clone()),
             None => tunnel,
         };
-        Ok(Self::Tunnel(HttpsConnector::from((tunnel, tls))))
+        Ok(Self::Tunnel(Box::new(HttpsConnector::from((tunnel, tls)))))
     }
 
     /// A new connection to `place`.
@@ -70,7 +70,10 @@ impl Connector {
         Ok(match self {
             Self::Plain(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
             Self::Encrypted(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
-            Self::Tunnel(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
+            Self::Tunnel(way) => {
+                let way = HttpsConnector::clone(way);
+                Box::new(TowerToHyperService::new(way).call(place).await?)
+            }
         })
     }
 }
