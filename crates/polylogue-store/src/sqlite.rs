@@ -77,8 +77,9 @@ use writer::{Giver, Writer};
 ///
 /// What is damaged is reported as [`StoreError::Damaged`] by whatever needs it; the rest goes on working.
 /// [`read_intact`](Store::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
-/// off, or whose disk or folder cannot be written, is opened for reading: only writing fails. (When a page is lost
-/// through which others are found, the command `.recover` of `sqlite3` may find more than Polylogue does.)
+/// off, whose disk is full, or whose disk or folder cannot be written, is opened for reading: only writing fails. (When
+/// a page is lost through which others are found, the command `.recover` of `sqlite3` may find more than Polylogue
+/// does.)
 #[derive(Debug)]
 pub struct Sqlite {
     place: Arc<Path>,
@@ -115,11 +116,9 @@ impl Sqlite {
         let place: Arc<Path> = place.into();
         let writer = match connect::to_write(&place, found) {
             Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place))?),
-            Err(error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. }))
-                if found == Found::Database =>
-            {
-                Err(error)
-            }
+            Err(
+                error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }),
+            ) if found == Found::Database => Err(error),
             Err(error) => return Err(error),
         };
         Ok(Self { place, readers: Workers::new(Self::READERS), writer })

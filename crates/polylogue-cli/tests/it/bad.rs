@@ -2,9 +2,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use polylogue_test::server::{Answer, Playbook};
+use polylogue_test::server::{Answer, Behaviour, Playbook};
 
 use crate::home::{Home, Ran, serve, shipped};
 use crate::models::{SAID, TALK, said, talk};
@@ -152,15 +153,15 @@ fn a_wrong_key() {
 
 #[test]
 fn a_dead_endpoint() {
-    let gone = serve("gone").base_url();
-    let mut home = Home::new().var("OPENAI_BASE_URL", &gone);
+    let gone = crate::home::NOBODY;
+    let mut home = Home::new().var("OPENAI_BASE_URL", gone);
     home.file("team.yaml", TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
         error (provider): openai:test: cannot connect to SERVER: tcp connect error: Connection refused (os error 111) (tried 5 times)
           hint: check that the server runs and that the base URL is right
-    "#]].assert_eq(&ran.err.replace(&gone, "SERVER"));
+    "#]].assert_eq(&ran.err.replace(gone, "SERVER"));
     assert!(
         home.listed()[0]["state"].as_str().unwrap().starts_with("failed: openai:test: cannot connect to ")
     );
@@ -276,6 +277,73 @@ fn a_full_disk() {
     assert_eq!(after.matches("\"type\":\"said\"").count(), 16);
     // The reply that could not be kept is the only one that is asked for again.
     assert_eq!(server.count(), 17);
+}
+
+/// A disk without a single free byte, after a run that ended, and after one that was killed and left its journal.
+#[test]
+fn what_is_on_a_disk_without_any_space_can_be_read() {
+    let server = serve(
+        Behaviour::from(Playbook::new(|received, _| {
+            Answer::text(format!("{} words", received.messages().len()))
+        }))
+        .latency(Duration::from_millis(100)),
+    );
+    let home = Home::at(&server);
+    home.file("team.yaml", LONG);
+    let script = r#"
+        export POLYLOGUE_STORE=small/store.db
+        look() { $POLYLOGUE --store $1/store.db show last --json; $POLYLOGUE --store $1/store.db runs --json; }
+        # What is there is compared with what can be read of a copy elsewhere: looking tidies up where there is space.
+        compare() {
+            ls small; rm -rf copy; mkdir copy; cp small/store.db small/*-wal copy 2>/dev/null; look copy >elsewhere
+            cat /dev/zero >small/filler 2>/dev/null
+            df --output=avail small | tail -1 | tr -d " "
+            look small >here; echo "exit $?"
+            cmp elsewhere here && grep -q said here && echo same
+            $POLYLOGUE resume last --quiet 2>&1; echo "exit $?"
+            rm small/filler
+        }
+        $POLYLOGUE run team.yaml -m openai:test --max-turns 2 --quiet
+        compare
+        $POLYLOGUE run team.yaml -m openai:test --quiet >/dev/null 2>&1 & killed=$!
+        until $POLYLOGUE show last --json | grep -q "4 words"; do sleep 0.01; done
+        kill -9 $killed; wait $killed 2>/dev/null
+        # What it shared with others in memory is no part of what it left.
+        rm small/store.db-shm
+        compare
+        ls small
+        $POLYLOGUE resume last --quiet; echo "exit $?"
+    "#;
+    let Some(ran) = in_small_place(&home, script) else { return };
+    expect![[r#"
+        2 words
+        store.db
+        0
+        exit 0
+        same
+        error (system): there is no space left to write HOME/small/store.db
+          hint: free some space and resume; everything up to here is kept
+        exit 1
+        store.db
+        store.db-wal
+        store.db.writers
+        0
+        exit 0
+        same
+        error (system): there is no space left to write HOME/small/store.db
+          hint: free some space and resume; everything up to here is kept
+        exit 1
+        store.db
+        store.db-shm
+        store.db-wal
+        store.db.writers
+        16 words
+        exit 3
+        --- 
+    "#]]
+    .assert_eq(
+        &format!("{}--- \n{}", ran.out, ran.err).replace(&home.path("").display().to_string(), "HOME/"),
+    );
 }
 
 /// Where no file system can be made, files that cannot grow stand in for it.

@@ -2,23 +2,23 @@
 
 use expect_test::expect;
 
-use crate::home::{Home, KEY, serve, shipped};
+use crate::home::{Home, KEY, NOBODY, serve, shipped};
 use crate::models::talk;
 
 #[test]
 fn it_tells_keys_by_name_and_endpoints_by_address() {
     let server = serve(talk());
-    let nobody = serve("gone").base_url();
+    let nobody = NOBODY;
     let with_secret = server.base_url().replace("http://", &format!("http://me:{KEY}@")) + "?key=" + KEY;
     let mut home = Home::at(&server).var("VLLM_BASE_URL", &with_secret);
     for local in ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL"] {
-        home.set(local, &nobody);
+        home.set(local, nobody);
     }
     home.file(".env", &format!("DEEPSEEK_API_KEY={}\n", "sk-of-the-file"));
     home.run(&["run", &shipped("writer-critic"), "--offline"]).ok();
     let ran = home.run(&["doctor"]).ok();
     assert!(!ran.out.contains("sk-of-the-file"));
-    let text = ran.masked(&home).replace(&server.base_url(), "SERVER").replace(&nobody, "NOBODY");
+    let text = ran.masked(&home).replace(&server.base_url(), "SERVER").replace(nobody, "NOBODY");
     let (version, rest) = text.split_once('\n').unwrap();
     assert!(version.starts_with(concat!("polylogue ", env!("CARGO_PKG_VERSION"), ", ")), "{version}");
     expect![[r#"

@@ -19,6 +19,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The key that models are reached with. It may be written nowhere.
 pub(crate) const KEY: &str = "sk-test-7f3a9c51d2";
 
+/// Where nothing listens: a port that the system gives to nobody who does not ask for it.
+pub(crate) const NOBODY: &str = "http://127.0.0.1:1/v1";
+
 /// A home folder, where conversations are kept in `store.db`. When it is given up, nothing in it may hold the key.
 pub(crate) struct Home {
     dir: TempDir,

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::home::{Home, of_type, serve, shipped};
+use crate::home::{Home, NOBODY, of_type, shipped};
 use crate::models::said;
 
 #[test]
@@ -220,9 +220,8 @@ fn a_team_without_a_script_gets_a_clear_error() {
 
 #[test]
 fn the_script_stands_in_for_models_that_the_team_names_and_nobody_can_reach() {
-    // A port that was free a moment ago.
-    let nobody = serve("gone").base_url();
-    let home = Home::new().var("VLLM_BASE_URL", &nobody);
+    let nobody = NOBODY;
+    let home = Home::new().var("VLLM_BASE_URL", nobody);
     let script = "chat: {participants: [A, B], pattern: once_each}\nscript: [{A: one}, {B: two}]\n";
     for (model, why) in [
         ("vllm:llama", format!("nothing answers at {nobody}")),

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use polylogue_core::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::fault::store_error;
+use super::fault::{is_no_memory, store_error};
 use super::schema::{self, Found};
 use crate::io_error::show;
 
@@ -64,7 +65,10 @@ fn set_up(mut connection: Connection, found: Found) -> rusqlite::Result<Connecti
 }
 
 fn open(place: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(place, flags)?;
+    set_safe(Connection::open_with_flags(place, flags)?)
+}
+
+fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     // What others put into the database's schema may not call functions that reach beyond it.
     connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
@@ -81,17 +85,52 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// A connection that reads, whatever state the database is in.
-pub(super) fn to_read(place: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connected = open(place, flags).and_then(tolerant);
-    match connected {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => match immutable(place) {
-            Some(uri) => open(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI).and_then(tolerant),
-            None => Err(error),
+/// A connection that reads.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) connection: Connection,
+    /// Whether it may stay open: it keeps nobody out, and sees what others write.
+    pub(super) lasts: bool,
+}
+
+/// A connection that reads, whatever state the database and its disk are in.
+pub(super) fn to_read(place: &Path) -> rusqlite::Result<Reading> {
+    match open(place, READ_ONLY).and_then(tolerant) {
+        Ok(connection) => Ok(Reading { connection, lasts: true }),
+        Err(error) if lacks_files(&error) => match alone(place) {
+            Ok(connection) => Ok(Reading { connection, lasts: false }),
+            Err(_) => untouched(place).unwrap_or(Err(error)),
         },
-        connected => connected,
+        Err(error) => Err(error),
     }
+}
+
+const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Whether SQLite cannot make or lengthen the files beside a database with which it reads: its folder cannot be
+/// written, or the disk is full.
+fn lacks_files(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::DiskFull))
+        || is_no_memory(error)
+}
+
+/// A connection with the database to itself, which needs no memory to share with others and so no space on the disk.
+/// Reads the journal, too; to be closed soon, as it keeps everybody else out.
+fn alone(place: &Path) -> rusqlite::Result<Connection> {
+    // Only who may write can keep others out; nothing is written.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = set_safe(Connection::open_with_flags_and_vfs(place, flags, c"unix-excl")?)?;
+    // An empty journal is taken away again; what one holds stays there for those who can write.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, journal_bytes(place) > 0)?;
+    connection.execute_batch("PRAGMA query_only = ON;")?;
+    tolerant(connection)
+}
+
+/// A connection to a database that nobody can change. `None` where that cannot be.
+fn untouched(place: &Path) -> Option<rusqlite::Result<Reading>> {
+    let uri = immutable(place)?;
+    let connected = open(Path::new(&uri), READ_ONLY | OpenFlags::SQLITE_OPEN_URI).and_then(tolerant);
+    Some(connected.map(|connection| Reading { connection, lasts: true }))
 }
 
 /// With `writable_schema`, a database that is cut off is read as far as it goes. The connection is a read-only one:
@@ -105,7 +144,63 @@ fn tolerant(connection: Connection) -> rusqlite::Result<Connection> {
 /// possible while there is a journal with content, which would be ignored.
 fn immutable(place: &Path) -> Option<String> {
     let path = place.to_str()?;
-    let journal = fs::metadata(format!("{path}-wal")).map_or(0, |metadata| metadata.len());
     let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    (journal == 0).then(|| format!("file:{escaped}?immutable=1"))
+    (journal_bytes(place) == 0).then(|| format!("file:{escaped}?immutable=1"))
+}
+
+/// How long the journal beside a database is.
+fn journal_bytes(place: &Path) -> u64 {
+    let mut journal = place.as_os_str().to_owned();
+    journal.push("-wal");
+    fs::metadata(journal).map_or(0, |metadata| metadata.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{LogId, Meta, Store};
+
+    use super::*;
+    use crate::Sqlite;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn titles(connection: &Connection) -> Vec<String> {
+        let mut select = connection.prepare("SELECT title FROM logs").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    #[tokio::test]
+    async fn alone_a_journal_is_read_without_shared_memory_and_left_as_it_is() {
+        let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Sqlite::open(dir.path().join("db")).unwrap();
+        let meta = Meta { title: "in the journal".into(), ..Meta::default() };
+        store.create(&LogId::new("x").unwrap(), &meta).await.unwrap();
+        for name in ["db", "db-wal"] {
+            fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+        }
+        let journal = fs::read(copy.path().join("db-wal")).unwrap();
+        let place = copy.path().join("db");
+        let connection = alone(&place).unwrap();
+        // A second reader of the same process is let in.
+        assert_eq!([titles(&connection), titles(&alone(&place).unwrap())], [["in the journal"]; 2]);
+        assert_eq!(names(copy.path()), ["db", "db-wal"]);
+        assert!(connection.execute_batch("DELETE FROM logs").is_err());
+        drop(connection);
+        assert_eq!(fs::read(copy.path().join("db-wal")).unwrap(), journal);
+    }
+
+    #[tokio::test]
+    async fn alone_a_closed_database_is_left_without_files_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("db");
+        drop(Sqlite::open(&place).unwrap());
+        assert!(titles(&alone(&place).unwrap()).is_empty());
+        assert_eq!(names(dir.path()), ["db"]);
+    }
 }

@@ -6,7 +6,7 @@ use polylogue_core::{Event, Intact, Listing, LogId, Meta, StoreError, Timestamp}
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
-use super::connect;
+use super::connect::{self, Reading};
 use super::fault::store_error;
 use crate::batch;
 use crate::intact::{Salvage, parse_event};
@@ -15,7 +15,7 @@ use crate::io_error::show;
 /// A connection that reads, made when it is needed.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    connection: Option<Connection>,
+    reading: Option<Reading>,
 }
 
 /// Events of a log upwards from one of them, and downwards to it.
@@ -23,19 +23,19 @@ const UP: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDE
 const DOWN: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
 
 impl Reader {
-    fn connection(&mut self, place: &Path) -> Result<&Connection, StoreError> {
-        match &mut self.connection {
-            Some(connection) => Ok(connection),
-            none => Ok(none.insert(connect::to_read(place).map_err(|error| store_error(place, &error))?)),
-        }
-    }
-
     fn reading<T>(
         &mut self,
         place: &Path,
         read: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T, StoreError> {
-        read(self.connection(place)?).map_err(|error| store_error(place, &error))
+        let fail = |error| store_error(place, &error);
+        let reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => connect::to_read(place).map_err(fail)?,
+        };
+        let done = read(&reading.connection).map_err(fail);
+        self.reading = Some(reading).filter(|reading| reading.lasts);
+        done
     }
 
     /// The log's number.
