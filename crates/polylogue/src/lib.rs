@@ -81,6 +81,7 @@ pub use human::Human;
 pub use memory::GetHistory;
 pub use order::{all_at_once, in_turn, once_each, reflected, summed_up, until};
 pub use polylogue_core::*;
+pub use reply::{Reply, Stack};
 pub use stop::Stop;
 
 /// The example of the README compiles.

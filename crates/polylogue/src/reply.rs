@@ -1,1 +1,193 @@
-//! Layers that may reply: the stack that a conversable agent is.
+//! Agents made of layers: each may reply, or leave it to the next.
+//!
+//! A person who may step in, tools that somebody else asked for, code, a model, a rule of one's own: each is a [`Reply`],
+//! and a [`Stack`] asks one after the other. Nothing is configured by changing an agent: a stack is a value, and another
+//! stack is another value.
+//!
+//! # A person first, then tools, then a model
+//! ```
+//! # fn example(model: polylogue_core::AnyModel, tool: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
+//! use polylogue::executor::Executor;
+//! use polylogue::oversight::Oversight;
+//! use polylogue::reply::{Stack, Trigger, of, when};
+//! use polylogue::{Act, Assistant};
+//!
+//! let proxy = Stack::new("Proxy")?
+//!     .then(Oversight::terminate())
+//!     .then(Executor::new().tool(tool))
+//!     .then(Assistant::new("Proxy", model)?);
+//!
+//! // The same, but greetings of Ann are answered by a rule before anybody is asked.
+//! let greeted = |line: &polylogue::Line| line.message.plain().starts_with("Hello");
+//! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::heard(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
+//! let proxy = proxy.first(polite);
+//! # Ok(())
+//! # }
+//! ```
+
+mod stack;
+mod trigger;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, AnyAgent, Chat, Result, Turn};
+
+pub use self::stack::Stack;
+pub use self::trigger::{Kind, Trigger, When, when};
+use crate::{Assistant, Human};
+
+/// Something that may reply in a turn: a layer of a [`Stack`].
+///
+/// What holds of [`Agent::act`] holds here: when a run is resumed in the middle of a turn, `reply` runs again from its
+/// beginning, and has to do the same again when it is given the same.
+pub trait Reply: Send + Sync + 'static {
+    /// What a stack calls it, for [`Stack::without`].
+    fn label(&self) -> &str {
+        ""
+    }
+
+    /// Replies, or passes on with `None`. What it replies is final: a [`Act::Pass`] says nothing and asks nobody else,
+    /// an [`Act::Stop`] ends the chat.
+    ///
+    /// # Errors
+    /// The turn stays open: running the chat again tries it again.
+    fn reply(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Option<Act>>> + Send;
+}
+
+/// Any layer. Cloning shares it.
+#[derive(Clone)]
+pub struct AnyReply(Arc<dyn ErasedReply>);
+
+trait ErasedReply: Send + Sync {
+    fn label(&self) -> &str;
+    fn reply<'a>(
+        &'a self,
+        turn: &'a mut Turn<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Act>>> + Send + 'a>>;
+}
+
+impl<R: Reply> ErasedReply for R {
+    fn label(&self) -> &str {
+        Reply::label(self)
+    }
+    fn reply<'a>(
+        &'a self,
+        turn: &'a mut Turn<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Act>>> + Send + 'a>> {
+        Box::pin(Reply::reply(self, turn))
+    }
+}
+
+impl AnyReply {
+    /// Wraps `layer`.
+    pub fn new(layer: impl Reply) -> Self {
+        Self(Arc::new(layer))
+    }
+}
+
+impl Reply for AnyReply {
+    fn label(&self) -> &str {
+        self.0.label()
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        self.0.reply(turn).await
+    }
+}
+
+impl fmt::Debug for AnyReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyReply").field(&self.0.label()).finish()
+    }
+}
+
+/// What an agent does as a layer: one with nothing to say passes on.
+async fn as_layer(agent: &impl Agent, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+    Ok(match agent.act(turn).await? {
+        Act::Pass => None,
+        act => Some(act),
+    })
+}
+
+/// The layer `model`: passes on when the model says nothing.
+impl Reply for Assistant {
+    fn label(&self) -> &'static str {
+        "model"
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        as_layer(self, turn).await
+    }
+}
+
+/// The layer `person`: passes on when the answer is empty.
+impl Reply for Human {
+    fn label(&self) -> &'static str {
+        "person"
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        as_layer(self, turn).await
+    }
+}
+
+/// The layer of the chat's name: passes on when nothing came of it.
+impl Reply for Chat {
+    fn label(&self) -> &str {
+        Agent::name(self).as_str()
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        as_layer(self, turn).await
+    }
+}
+
+/// The layer of the agent's name: passes on when it has nothing to say.
+impl Reply for AnyAgent {
+    fn label(&self) -> &str {
+        Agent::name(self).as_str()
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        as_layer(self, turn).await
+    }
+}
+
+/// A layer that is a pure function of the turn.
+///
+/// ```
+/// use polylogue::Act;
+/// use polylogue::reply::of;
+/// let short = of(|turn| {
+///     let long = turn.heard().is_some_and(|line| line.message.plain().len() > 10_000);
+///     Ok(long.then(|| Act::say("Shorter, please.")))
+/// });
+/// ```
+pub fn of(reply: impl Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static) -> impl Reply {
+    Of(reply)
+}
+
+struct Of<F>(F);
+
+impl<F: Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static> Reply for Of<F> {
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        (self.0)(turn)
+    }
+}
+
+/// The same layer under the name `label`, by which a stack can leave it out.
+pub fn named(label: &str, layer: impl Reply) -> impl Reply {
+    Named { label: label.to_owned(), layer }
+}
+
+struct Named<R> {
+    label: String,
+    layer: R,
+}
+
+impl<R: Reply> Reply for Named<R> {
+    fn label(&self) -> &str {
+        &self.label
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        self.layer.reply(turn).await
+    }
+}

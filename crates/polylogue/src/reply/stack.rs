@@ -1,0 +1,100 @@
+//! Layers, one above the other, as an agent.
+
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, Error, Name, NameError, Reason, Result, Turn};
+
+use super::{AnyReply, Reply};
+
+/// An agent made of layers: on its turn each is asked in order, and the first that replies has replied.
+///
+/// When none does, the stack says its default reply; without one it has nothing to say, and ends the chat with
+/// [`Reason::NoReply`]: two agents with nothing to say do not go on saying it. Asked aside it just stays silent.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    name: Name,
+    description: String,
+    layers: Vec<AnyReply>,
+    otherwise: Option<Arc<str>>,
+}
+
+impl Stack {
+    /// An agent `name` without layers.
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let name = Name::new(name)?;
+        Ok(Self { name, description: String::new(), layers: Vec::new(), otherwise: None })
+    }
+
+    /// Adds a layer that is asked after those that are there.
+    #[must_use]
+    pub fn then(self, layer: impl Reply) -> Self {
+        self.at(usize::MAX, layer)
+    }
+
+    /// Adds a layer that is asked before those that are there.
+    #[must_use]
+    pub fn first(self, layer: impl Reply) -> Self {
+        self.at(0, layer)
+    }
+
+    /// Adds a layer that is asked after the first `index` of those that are there; after all, if there are fewer.
+    #[must_use]
+    pub fn at(mut self, index: usize, layer: impl Reply) -> Self {
+        self.layers.insert(index.min(self.layers.len()), AnyReply::new(layer));
+        self
+    }
+
+    /// The same stack without the layers of this [`label`](Reply::label).
+    ///
+    /// # Errors
+    /// When there is no such layer.
+    pub fn without(mut self, label: &str) -> Result<Self> {
+        let before = self.layers.len();
+        let labels: Vec<String> = self.layers.iter().map(|layer| format!("`{}`", layer.label())).collect();
+        self.layers.retain(|layer| layer.label() != label);
+        if self.layers.len() < before {
+            return Ok(self);
+        }
+        let (name, labels) = (&self.name, labels.join(", "));
+        Err(Error::Config(format!("`{name}` has no layer `{label}`; its layers are {labels}")))
+    }
+
+    /// Sets what it is good at, for whoever chooses the next speaker.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        Self { description: text.into(), ..self }
+    }
+
+    /// Sets what it says when no layer replies. A blank text is none.
+    #[must_use]
+    pub fn otherwise(self, text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        Self { otherwise: (!text.trim().is_empty()).then_some(text), ..self }
+    }
+}
+
+impl Agent for Stack {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        for layer in &self.layers {
+            if let Some(act) = layer.reply(turn).await? {
+                return Ok(act);
+            }
+        }
+        Ok(match &self.otherwise {
+            Some(text) => Act::say(Arc::clone(text)),
+            None if turn.cue().to.is_aside() => Act::Pass,
+            None => Act::Stop(Reason::NoReply { who: turn.me().clone() }),
+        })
+    }
+}

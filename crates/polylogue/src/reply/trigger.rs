@@ -1,0 +1,171 @@
+//! What a layer replies to.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr};
+use std::sync::Arc;
+
+use polylogue_core::{Act, Body, Line, Message, Name, Part, Result, Transcript, Turn};
+
+use super::Reply;
+
+/// `layer`, asked only when `trigger` holds.
+pub fn when<R: Reply>(trigger: Trigger, layer: R) -> When<R> {
+    When { trigger, layer }
+}
+
+/// A layer that is asked only when its trigger holds; see [`when`].
+#[derive(Debug, Clone)]
+pub struct When<R> {
+    trigger: Trigger,
+    layer: R,
+}
+
+impl<R: Reply> Reply for When<R> {
+    fn label(&self) -> &str {
+        self.layer.label()
+    }
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        if self.trigger.holds(turn) { self.layer.reply(turn).await } else { Ok(None) }
+    }
+}
+
+/// What a layer replies to: a condition on the last message of somebody else that the agent sees, [`Turn::heard`].
+///
+/// Triggers compose: `a | b` holds when either does, `a & b` when both do.
+///
+/// ```
+/// use polylogue::reply::{Kind, Trigger};
+/// let asked_by_ann = Trigger::from("Ann".try_into()?) & Trigger::kind(Kind::Text);
+/// # Ok::<(), polylogue::NameError>(())
+/// ```
+#[derive(Clone)]
+pub struct Trigger(Arc<Holds>);
+
+type Holds = dyn Fn(&Turn<'_>) -> bool + Send + Sync;
+
+/// What is in a message, or who is behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// It says something in words.
+    Text,
+    /// It asks for tools.
+    Calls,
+    /// It has the outcomes of tools.
+    Outcomes,
+    /// It has a picture, a sound or a document.
+    Media,
+    /// A person said it: whoever gave the task, or somebody who was asked in that turn and answered.
+    Person,
+}
+
+impl Trigger {
+    /// A condition of one's own on the turn, a pure function.
+    pub fn on(holds: impl Fn(&Turn<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(holds))
+    }
+
+    /// When anybody said anything.
+    #[must_use]
+    pub fn anyone() -> Self {
+        Self::on(|turn| turn.heard().is_some())
+    }
+
+    /// When nobody else said anything yet.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self::on(|turn| turn.heard().is_none())
+    }
+
+    /// When `name` spoke last.
+    #[must_use]
+    pub fn from(name: Name) -> Self {
+        Self::heard(move |line| line.message.from == name)
+    }
+
+    /// When one of `names` spoke last.
+    #[must_use]
+    pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
+        let names: Vec<Name> = names.into_iter().collect();
+        Self::heard(move |line| names.contains(&line.message.from))
+    }
+
+    /// When `holds`, a pure function, does of the last message.
+    #[must_use]
+    pub fn heard(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
+        Self::on(move |turn| turn.heard().is_some_and(&holds))
+    }
+
+    /// When the last message is of this kind.
+    #[must_use]
+    pub fn kind(kind: Kind) -> Self {
+        Self::on(move |turn| turn.heard().is_some_and(|line| is(kind, line, turn.transcript())))
+    }
+
+    /// When one of `triggers` holds.
+    #[must_use]
+    pub fn any(triggers: impl IntoIterator<Item = Self>) -> Self {
+        let triggers: Vec<Self> = triggers.into_iter().collect();
+        Self::on(move |turn| triggers.iter().any(|trigger| trigger.holds(turn)))
+    }
+
+    /// Whether it holds.
+    #[must_use]
+    pub fn holds(&self, turn: &Turn<'_>) -> bool {
+        (self.0)(turn)
+    }
+}
+
+impl BitOr for Trigger {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self::on(move |turn| self.holds(turn) || other.holds(turn))
+    }
+}
+
+impl BitAnd for Trigger {
+    type Output = Self;
+    fn bitand(self, other: Self) -> Self {
+        Self::on(move |turn| self.holds(turn) && other.holds(turn))
+    }
+}
+
+impl fmt::Debug for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trigger")
+    }
+}
+
+fn is(kind: Kind, line: &Line, chat: &Transcript) -> bool {
+    let has = |is: fn(&Part) -> bool| line.message.parts.iter().any(is);
+    match kind {
+        Kind::Text => has(|part| matches!(part, Part::Text(_)) && !part.is_blank()),
+        Kind::Calls => has(|part| matches!(part, Part::Call(_))),
+        Kind::Outcomes => has(|part| matches!(part, Part::Outcome(_))),
+        Kind::Media => has(|part| matches!(part, Part::Media(_))),
+        Kind::Person => line.message.from == Name::user() || is_answered(line, chat),
+    }
+}
+
+/// Whether what `line` says was answered by a person in the turn that ended with it.
+fn is_answered(line: &Line, chat: &Transcript) -> bool {
+    let Message { from, .. } = &line.message;
+    let before = chat.events().iter().rev().skip_while(|event| event.seq != line.seq).skip(1);
+    let of_turn = before.take_while(|event| match &event.body {
+        Body::Sampled(sample) => sample.who == *from,
+        Body::Asked(question) => question.who == *from,
+        Body::Answered { to: who, .. }
+        | Body::Prompted { who, .. }
+        | Body::Called { who, .. }
+        | Body::Returned { who, .. }
+        | Body::Cleared { who, .. }
+        | Body::Failed { who, .. } => who == from,
+        _ => false,
+    });
+    // The last answer counts: an empty one leaves the reply to others.
+    let mut answers = of_turn.filter_map(|event| match &event.body {
+        Body::Answered { text, .. } => Some(!text.trim().is_empty()),
+        _ => None,
+    });
+    answers.next().unwrap_or(false)
+}
