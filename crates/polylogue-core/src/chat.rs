@@ -123,7 +123,10 @@ pub struct ChatBuilder {
     name: String,
     policy: Option<Box<dyn Policy>>,
     setup: Setup,
+    introduce: Option<IntroduceFn>,
 }
+
+type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String>;
 
 impl Chat {
     /// How many turns a chat has at most, unless it is told otherwise: conversations of agents that found no end by
@@ -144,7 +147,7 @@ impl Chat {
             goes_on_from: None,
             cap: Self::DEFAULT_CAP,
         };
-        ChatBuilder { name: name.to_owned(), policy: None, setup }
+        ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
     }
 
     /// Opens the chat in an empty log and runs it until it is over, a person has to answer, or it is stopped.
@@ -346,6 +349,13 @@ impl ChatBuilder {
         self
     }
 
+    /// As [`introduction`](Self::introduction), made of the members and those who may join later, in this order.
+    #[must_use]
+    pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + 'static) -> Self {
+        self.introduce = Some(Box::new(text));
+        self
+    }
+
     /// As a participant of another chat, goes on from what was said the last time that `name` had a turn there: its own
     /// name, or that of another participant that is a chat. Without this, every turn is a conversation of its own.
     #[must_use]
@@ -390,6 +400,11 @@ impl ChatBuilder {
             return Err(Error::Config(format!("`{name}` has no members")));
         }
         let policy = self.policy.ok_or_else(|| Error::Config(format!("`{name}` has no policy")))?;
-        Ok(Chat { name, policy, setup: self.setup })
+        let mut setup = self.setup;
+        if let Some(introduce) = self.introduce {
+            let everybody: Vec<AnyAgent> = setup.members.iter().chain(&setup.later).cloned().collect();
+            setup.introduction = Some(introduce(&everybody).into());
+        }
+        Ok(Chat { name, policy, setup })
     }
 }

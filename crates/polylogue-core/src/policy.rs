@@ -54,6 +54,10 @@ pub enum Step {
         /// What came of it.
         summary: Arc<str>,
     },
+    /// It cannot go on, because of a mistake of whoever set it up: the run ends with
+    /// [`Error::Config`](crate::Error::Config), the log as it was. The text says what the policy does, as in "gives a turn to
+    /// `Zoe`, who is no participant".
+    Fail(Arc<str>),
 }
 
 impl Step {
@@ -96,7 +100,7 @@ pub enum Chooser {
     Agent(Name),
     /// The last speaker handed over.
     Handoff,
-    /// The last speaker asked for tools that this one runs.
+    /// The last speaker asked for tools that this one runs; or this one asked for them, and goes on with what came of it.
     Tools,
     /// Whoever was to choose did not, so the order of the members did.
     Fallback {

@@ -68,7 +68,7 @@ impl<'l> Scope<'l> {
     /// What the policy wants, as events.
     fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
-            close @ Step::Close { .. } => close,
+            end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_aside(&step) && self.transcript.over().is_some() => self.over(),
             _ if self.transcript.turns() >= chat.cap() => {
                 Step::close(Reason::Turns { limit: chat.cap() }, &self.transcript)
@@ -85,6 +85,7 @@ impl<'l> Scope<'l> {
             Step::Post(message) => Ok(vec![Body::Posted(message)]),
             Step::Admit { who, sees } => self.admission(chat, who, sees),
             Step::Close { reason, summary } => Ok(vec![Body::Closed { reason, summary }]),
+            Step::Fail(why) => Err(Error::Config(format!("the policy of `{}` {why}", chat.name()))),
         }
     }
 
@@ -130,7 +131,7 @@ impl<'l> Scope<'l> {
         let turns = self.transcript.open_turns().iter().map(|open| {
             let view =
                 views.iter().position(|view| *view.me() == open.cue.who).map(|at| views.swap_remove(at));
-            take_turn(chat, open, Turn::new(self.log, &self.transcript, open, view, resumed))
+            take_turn(chat, open, Turn::new(self.log, chat, &self.transcript, open, view, resumed))
         });
         let done = join_all(turns).await;
         self.views = views;
@@ -250,7 +251,7 @@ fn is_aside(step: &Step) -> bool {
     match step {
         Step::Cue(cue) => cue.to.is_aside(),
         Step::Together(cues) => cues.iter().all(|cue| cue.to.is_aside()),
-        Step::Post(_) | Step::Admit { .. } | Step::Close { .. } => false,
+        Step::Post(_) | Step::Admit { .. } | Step::Close { .. } | Step::Fail(_) => false,
     }
 }
 

@@ -10,8 +10,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
-    AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name, Origin,
-    Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec,
+    Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name,
+    Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec,
     Transcript, View,
 };
 
@@ -21,6 +21,7 @@ use crate::{
 /// returned before, as long as the log knows it: a finished model call is never made again.
 pub struct Turn<'a> {
     log: &'a Log,
+    chat: &'a Chat,
     transcript: &'a Transcript,
     cue: &'a Cue,
     view: Option<View>,
@@ -79,6 +80,7 @@ impl<'a> Ask<'a> {
 impl<'a> Turn<'a> {
     pub(crate) fn new(
         log: &'a Log,
+        chat: &'a Chat,
         transcript: &'a Transcript,
         open: &'a OpenTurn,
         view: Option<View>,
@@ -90,6 +92,7 @@ impl<'a> Turn<'a> {
         let (journal, within) = (Vec::new(), Vec::new());
         Self {
             log,
+            chat,
             transcript,
             cue: &open.cue,
             view,
@@ -124,6 +127,12 @@ impl<'a> Turn<'a> {
     #[must_use]
     pub const fn transcript(&self) -> &'a Transcript {
         self.transcript
+    }
+
+    /// What `who` is good at, as its description says; empty when there is none, or no such participant.
+    #[must_use]
+    pub fn description_of(&self, who: &Name) -> &'a str {
+        self.chat.agent(who).map_or("", Agent::description)
     }
 
     /// Asks a model how to go on. The reply is in the log when this returns, and what it says is part of the agent's
