@@ -39,6 +39,12 @@
 //! Replies are read with lenience: most of what servers get wrong changes nothing. What cannot be read is an error that
 //! says whose fault it is and what to do, and shows no key.
 //!
+//! # Proxies and certificates
+//!
+//! [`Proxies`] says which proxies stand between; as a rule those of the environment. Servers are trusted whose certificates
+//! the system trusts; on Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` name others. They are read with the first encrypted
+//! connection.
+//!
 //! # Without a provider
 //!
 //! [`Script`] replies by script, for tests and demonstrations; [`Recorder`] and [`Replayer`] keep what a model

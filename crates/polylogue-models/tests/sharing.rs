@@ -88,3 +88,14 @@ async fn an_aborted_call_does_not_spoil_the_next_of_the_same_view() {
     let requests = server.requests();
     assert_eq!(requests[1].bytes, requests[2].bytes);
 }
+
+#[test]
+fn an_endpoint_outlives_the_runtime_it_was_used_in() {
+    let server = Server::bind(([127, 0, 0, 1], 0).into(), Behaviour::from("x")).unwrap();
+    let model = common::model(config(&server));
+    for round in 1..=3 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(text(&runtime.block_on(reply(&model)).unwrap()), "x");
+        assert_eq!(server.count(), round);
+    }
+}

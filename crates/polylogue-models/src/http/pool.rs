@@ -20,7 +20,8 @@ const MAX_WAITING: usize = 256;
 /// How long a connection may take to be done with what it did before.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// Connections to one address. Those that the other side has closed cost nothing more; they are dropped when they are met.
+/// Connections to one address. Those that have waited too long are dropped with the next request that ends; without one,
+/// the other side closes them when it likes, after which they cost nothing more.
 ///
 /// Ours and not `hyper_util`'s client, because all of an endpoint's requests go to one address: finding connections by
 /// address and a task of its own for each that comes back are half of what a request costs there.
