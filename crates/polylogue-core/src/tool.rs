@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Name, Outcome, Path, Transcript};
+use crate::{Event, Name, Outcome, Path, Transcript};
 
 /// Something an agent can call.
 ///
@@ -72,6 +72,11 @@ pub struct ToolCx<'a> {
     pub who: &'a Name,
     /// The chat's transcript as it was when the turn began.
     pub transcript: &'a Transcript,
+    /// What happened in the turn before this call and those made at the same time: the replies that asked for them
+    /// included, the last of them last.
+    pub turn: &'a [Arc<Event>],
+    /// The call's `id`.
+    pub id: &'a str,
 }
 
 /// Why a tool failed, in words that the model is told.

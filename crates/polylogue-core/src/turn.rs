@@ -222,9 +222,11 @@ impl<'a> Turn<'a> {
     pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
         let mut begun = vec![false; calls.len()];
+        // Without what is returned below: calls made at the same time know nothing of each other, resumed or not.
+        let before = self.journal.clone();
         self.replay_calls(calls, &mut begun, &mut outcomes);
         let log = self.log;
-        let cx = ToolCx { at: self.transcript.at(), who: self.me(), transcript: self.transcript };
+        let (at, who, transcript) = (self.transcript.at(), self.me(), self.transcript);
         let mut running = FuturesUnordered::new();
         let mut fresh = Vec::new();
         for (index, call) in calls.iter().enumerate() {
@@ -233,12 +235,13 @@ impl<'a> Turn<'a> {
             }
             let was_begun = begun.get(index).copied().unwrap_or(false);
             if !was_begun {
-                fresh.push(Body::Called { who: cx.who.clone(), call: call.clone() });
+                fresh.push(Body::Called { who: who.clone(), call: call.clone() });
             }
             let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
             // What never ran - no such tool, no proper arguments - is safe to decide again.
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
+            let cx = ToolCx { at, who, transcript, turn: &before, id: &call.id };
             running.push(async move {
                 let outcome =
                     if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };
@@ -250,7 +253,7 @@ impl<'a> Turn<'a> {
         }
         while let Some((index, outcome)) = log.unless_halted(running.next()).await? {
             let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
-            self.record([Body::Returned { who: cx.who.clone(), id, outcome: outcome.clone() }]).await?;
+            self.record([Body::Returned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
             if let Some(slot) = outcomes.get_mut(index) {
                 *slot = Some(outcome);
             }

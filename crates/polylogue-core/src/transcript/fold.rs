@@ -9,8 +9,8 @@ impl Transcript {
     /// Takes in the next event.
     ///
     /// # Errors
-    /// Says why the event cannot follow those before it.
-    pub(crate) fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
+    /// Says why the event cannot follow those before it. The transcript is of no use then.
+    pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
             if let Body::Sampled(sample) = &event.body {
                 self.spent.add(sample);
