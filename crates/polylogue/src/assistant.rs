@@ -28,6 +28,9 @@ pub struct Assistant {
     model: AnyModel,
     system: Option<SystemFn>,
     tools: Vec<AnyTool>,
+    /// What others run.
+    advertised: Vec<ToolSpec>,
+    /// What is told of both: first the own tools.
     specs: Vec<ToolSpec>,
     params: Params,
     lens: Lens,
@@ -56,6 +59,7 @@ impl Assistant {
             model,
             system: None,
             tools: Vec::new(),
+            advertised: Vec::new(),
             specs: Vec::new(),
             params: Params::default(),
             lens: Lens::default(),
@@ -84,11 +88,33 @@ impl Assistant {
 
     /// Adds a tool. One of the same name is replaced.
     #[must_use]
-    pub fn tool(mut self, tool: impl Tool) -> Self {
+    pub fn tool(self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
-        self.tools.retain(|other| other.spec().name != tool.spec().name);
-        self.tools.push(tool);
-        self.specs = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let mut other = self.without_tool(&tool.spec().name);
+        other.tools.push(tool);
+        other.with_specs()
+    }
+
+    /// Offers a tool to the model that another participant runs, such as one with an
+    /// [`Executor`](crate::executor::Executor). A call of it ends the turn and stands in the message; the agent's own
+    /// tools that were called with it are run before. A tool of the same name is replaced. Asked aside, the model is not
+    /// offered it: nobody would run it.
+    #[must_use]
+    pub fn advertise(self, spec: ToolSpec) -> Self {
+        let mut other = self.without_tool(&spec.name);
+        other.advertised.push(spec);
+        other.with_specs()
+    }
+
+    fn without_tool(mut self, name: &str) -> Self {
+        self.tools.retain(|tool| tool.spec().name != name);
+        self.advertised.retain(|spec| spec.name != name);
+        self
+    }
+
+    fn with_specs(mut self) -> Self {
+        let own = self.tools.iter().map(Tool::spec);
+        self.specs = own.chain(&self.advertised).cloned().collect();
         self
     }
 
@@ -147,8 +173,31 @@ impl Assistant {
     }
 
     async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
-        let Self { model, specs: tools, params, lens, .. } = self;
+        let Self { model, specs, params, lens, .. } = self;
+        let offered = if turn.cue().to.is_aside() { self.tools.len() } else { specs.len() };
+        let tools = specs.get(..offered).unwrap_or_default();
         turn.sample(Ask { model, system, tools, params, lens }).await
+    }
+
+    /// Whether another participant is to run the tool.
+    fn is_for_others(&self, call: &Call) -> bool {
+        self.advertised.iter().any(|spec| spec.name == call.tool)
+    }
+
+    /// Runs the agent's own calls of `reply`, and says how the turn ends, if it does.
+    async fn make_calls(&self, turn: &mut Turn<'_>, reply: &Reply) -> Result<Option<Act>> {
+        let aside = turn.cue().to.is_aside();
+        let (others, own): (Vec<Call>, Vec<Call>) =
+            reply.calls().into_iter().partition(|call| !aside && self.is_for_others(call));
+        let outcomes = turn.call(&self.tools, &own).await?;
+        debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
+        if !others.is_empty() {
+            return Ok(Some(speak(reply, &others)));
+        }
+        Ok(self.last_word(&own, &outcomes).map(|last| match speak(reply, &[]) {
+            Act::Pass => Act::Say(last.parts.clone()),
+            said => said,
+        }))
     }
 }
 
@@ -174,18 +223,11 @@ impl Agent for Assistant {
         let system = self.system_for(turn.transcript().task());
         for round in 0..=self.max_rounds {
             let reply = self.ask(turn, system.as_deref()).await?;
-            let calls = reply.calls();
-            if calls.is_empty() || round == self.max_rounds {
-                return Ok(speak(reply));
+            if reply.calls().is_empty() || round == self.max_rounds {
+                return Ok(speak(&reply, &[]));
             }
-            let outcomes: Vec<Outcome> = turn.call(&self.tools, &calls).await?;
-            debug_assert_eq!(outcomes.len(), calls.len(), "every call is answered");
-            if let Some(last) = self.last_word(&calls, &outcomes) {
-                return Ok(if reply.plain().trim().is_empty() {
-                    Act::Say(last.parts.clone())
-                } else {
-                    speak(reply)
-                });
+            if let Some(act) = self.make_calls(turn, &reply).await? {
+                return Ok(act);
             }
             if round + 1 == self.max_rounds {
                 turn.prompt(NO_MORE_TOOLS).await?;
@@ -195,9 +237,13 @@ impl Agent for Assistant {
     }
 }
 
-/// What an agent says of a reply: neither thoughts nor calls.
-fn speak(reply: Reply) -> Act {
-    let said = |part: &Part| !matches!(part, Part::Thought(_) | Part::Call(_)) && !part.is_blank();
-    let parts: Vec<Part> = reply.parts.into_iter().filter(said).collect();
+/// What an agent says of a reply: no thoughts, and no calls but those that others are to run.
+fn speak(reply: &Reply, others: &[Call]) -> Act {
+    let said = |part: &&Part| match part {
+        Part::Call(call) => others.iter().any(|other| other.id == call.id),
+        Part::Thought(_) => false,
+        part => !part.is_blank(),
+    };
+    let parts: Vec<Part> = reply.parts.iter().filter(said).cloned().collect();
     if parts.is_empty() { Act::Pass } else { Act::Say(parts) }
 }

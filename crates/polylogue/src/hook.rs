@@ -1,1 +1,199 @@
-//! Hooks around a model and around what an agent says.
+//! Changing what a model reads, what it replies, and what an agent sends.
+//!
+//! A hook is a wrapper and a pure function: [`Hooked`] is a model around a model, [`before_send`] an agent around an agent.
+//! What is stored never changes: the log has what was said, and a hook on the view changes only what one model is sent.
+//!
+//! # A model that reads without numbers, and replies without shouting
+//! ```
+//! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
+//! use polylogue::hook::{Hooked, before_send, texts};
+//! use polylogue::{AnyModel, Assistant, Part};
+//!
+//! let model = Hooked::new(model)
+//!     .on_heard(texts(|text| text.replace(char::is_numeric, "#")))
+//!     .on_reply(|mut reply| {
+//!         reply.parts = texts(|text| text.to_lowercase())(reply.parts);
+//!         reply
+//!     });
+//! let ann = Assistant::new("Ann", AnyModel::new(model))?;
+//! let signed = before_send(ann, |parts, turn| {
+//!     parts.into_iter().chain([Part::text(format!("Yours, {}", turn.me()))]).collect()
+//! });
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{
+    Act, Agent, AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Part, Reply,
+    Request, Result, Turn, Usage, Wire,
+};
+
+/// A model with hooks on what it is asked and what it replies. Several hooks of a kind run in the order in which they were
+/// added.
+///
+/// The digest by which the log identifies a request is that of the view without hooks.
+#[derive(Clone)]
+pub struct Hooked {
+    model: AnyModel,
+    views: Vec<Arc<OnView>>,
+    replies: Vec<Arc<OnReply>>,
+}
+
+type OnView = dyn Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync;
+type OnReply = dyn Fn(Reply) -> Reply + Send + Sync;
+
+impl Hooked {
+    /// `model` without hooks.
+    pub fn new(model: impl Model) -> Self {
+        Self { model: AnyModel::new(model), views: Vec::new(), replies: Vec::new() }
+    }
+
+    /// Changes the conversation as the model gets it. Beside it the hook is given the request, for its system text and for
+    /// whose it is; its entries are those before any hook.
+    ///
+    /// What comes of it has to be a request that providers take (see [`Request::check`]); if it is not, the model call
+    /// fails, and the error names the flaw.
+    #[must_use]
+    pub fn on_view(
+        mut self,
+        hook: impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync + 'static,
+    ) -> Self {
+        self.views.push(Arc::new(hook));
+        self
+    }
+
+    /// Changes the last thing that somebody else said, as the model gets it. Not asked while the model is at work with
+    /// tools.
+    #[must_use]
+    pub fn on_heard(self, hook: impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync + 'static) -> Self {
+        self.on_view(move |mut entries, _| {
+            if let Some(Entry::User { parts }) = entries.last_mut() {
+                *parts = hook(std::mem::take(parts));
+            }
+            entries
+        })
+    }
+
+    /// Changes what the model replied, before it is in the log. Whoever watches sees the reply when it is whole: its pieces
+    /// are not what the hook makes of them.
+    #[must_use]
+    pub fn on_reply(mut self, hook: impl Fn(Reply) -> Reply + Send + Sync + 'static) -> Self {
+        self.replies.push(Arc::new(hook));
+        self
+    }
+
+    fn error(&self, message: String) -> ModelError {
+        let hint = "a hook has to keep what `Request::check` tells of";
+        ModelError::new(ModelErrorKind::Config, self.model.name(), message).hint(hint)
+    }
+
+    async fn hooked(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        if self.replies.is_empty() {
+            return self.model.complete(request, deltas).await;
+        }
+        let reply = self.model.complete(request, &mut ()).await?;
+        let reply = self.replies.iter().fold(reply, |reply, hook| hook(reply));
+        if reply.parts.iter().any(|part| matches!(part, Part::Outcome(_))) {
+            return Err(self.error("a hook made a reply that holds the outcome of a call".into()));
+        }
+        tell(&reply, deltas);
+        Ok(reply)
+    }
+}
+
+/// Tells whoever watches of the whole reply.
+fn tell(reply: &Reply, deltas: &mut dyn Deltas) {
+    let mut calls = 0;
+    for part in &reply.parts {
+        match part {
+            Part::Text(text) => deltas.push(Delta::Text(text)),
+            Part::Thought(text) => deltas.push(Delta::Thought(text)),
+            Part::Call(call) => {
+                let args = call.args.to_string();
+                deltas.push(Delta::Call { index: calls, tool: Some(&call.tool), args: &args });
+                calls += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Model for Hooked {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        if self.views.is_empty() {
+            return self.hooked(request, deltas).await;
+        }
+        let entries =
+            self.views.iter().fold(request.entries.to_vec(), |entries, hook| hook(entries, request));
+        // What a provider keeps between requests belongs to the view without hooks.
+        let wire = Wire::default();
+        let hooked = Request { entries: &entries, wire: &wire, ..*request };
+        hooked
+            .check()
+            .map_err(|flaw| self.error(format!("a hook made a request that no provider takes: {flaw}")))?;
+        self.hooked(&hooked, deltas).await
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.model.cost(usage)
+    }
+}
+
+impl fmt::Debug for Hooked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooked").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// A hook that changes each text and leaves everything else.
+pub fn texts(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part> {
+    move |parts| {
+        let change = |part| match part {
+            Part::Text(text) => Part::text(change(&text)),
+            part => part,
+        };
+        parts.into_iter().map(change).collect()
+    }
+}
+
+/// `agent`, with `hook` changing whatever it says, aside too, before it is in the log: what it is given is what the agent
+/// wanted to say. When nothing is left, the agent passes. Hooks around hooks run from the inside out.
+pub fn before_send(
+    agent: impl Agent,
+    hook: impl Fn(Vec<Part>, &Turn<'_>) -> Vec<Part> + Send + Sync + 'static,
+) -> impl Agent {
+    BeforeSend { agent, hook }
+}
+
+struct BeforeSend<A, F> {
+    agent: A,
+    hook: F,
+}
+
+impl<A, F> Agent for BeforeSend<A, F>
+where
+    A: Agent,
+    F: Fn(Vec<Part>, &Turn<'_>) -> Vec<Part> + Send + Sync + 'static,
+{
+    fn name(&self) -> &Name {
+        self.agent.name()
+    }
+
+    fn description(&self) -> &str {
+        self.agent.description()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        Ok(match self.agent.act(turn).await? {
+            Act::Say(parts) => Act::Say((self.hook)(parts, turn)),
+            act => act,
+        })
+    }
+}

@@ -42,6 +42,10 @@
 //! | a model in the room | [`Assistant`]: system text, tools, parameters, how it sees the room |
 //! | a person in the room | [`Human`]: the run ends with a question, and goes on when it is answered |
 //! | a function in the room | [`Function`], or an [`Agent`] of your own |
+//! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
+//! | a person who may step in | [`Oversight`], always, at the end, or never |
+//! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
+//! | to change what is read or said | [`hook`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`summed_up`]; the last message otherwise |
@@ -76,10 +80,12 @@ mod memory;
 
 pub use assistant::Assistant;
 pub use circles::Circles;
+pub use executor::Executor;
 pub use function::Function;
 pub use human::Human;
 pub use memory::GetHistory;
 pub use order::{all_at_once, in_turn, once_each, reflected, summed_up, until};
+pub use oversight::Oversight;
 pub use polylogue_core::*;
 pub use reply::{Reply, Stack};
 pub use stop::Stop;

@@ -181,6 +181,14 @@ impl Says {
         self
     }
 
+    /// Why `line` ends a chat, if it does.
+    pub(crate) fn of(&self, line: &Line) -> Option<Reason> {
+        let by = &line.message.from;
+        let heard = self.by.is_empty() || self.by.contains(by);
+        let holds = heard && self.matches(&line.message.plain());
+        holds.then(|| Reason::Mentioned { text: Arc::clone(&self.text), by: by.clone() })
+    }
+
     fn matches(&self, text: &str) -> bool {
         if self.whole { text.trim() == self.text.trim() } else { text.contains(&*self.text) }
     }

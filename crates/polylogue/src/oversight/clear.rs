@@ -1,0 +1,90 @@
+//! The command `clear history`.
+
+use polylogue_core::Name;
+
+/// What is to be cleared, and what is left to say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Clear {
+    /// Out of whose sight; everybody's when `None`.
+    pub(super) of: Option<Name>,
+    /// So many of the last messages stay in sight.
+    pub(super) keep: usize,
+    /// The text without the command.
+    pub(super) rest: String,
+}
+
+/// The last `clear history` in `text`, if there is one. A member's name and a number may follow, in any order, each with a
+/// punctuation mark after it.
+pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
+    let words = words(text);
+    let is = |index: usize, word: &str| {
+        words.get(index).is_some_and(|(_, found)| bare(found).eq_ignore_ascii_case(word))
+    };
+    let at = (0..words.len()).rev().find(|&at| is(at, "clear") && is(at + 1, "history"))?;
+    let mut clear = Clear { of: None, keep: 0, rest: String::new() };
+    let mut numbered = false;
+    let mut after = at + 2;
+    while let Some((_, word)) = words.get(after) {
+        let member = members.iter().find(|name| [*word, bare(word)].contains(&name.as_str()));
+        match (member, bare(word).parse::<usize>()) {
+            (Some(name), _) if clear.of.is_none() => clear.of = Some(name.clone()),
+            (_, Ok(keep)) if !numbered => (clear.keep, numbered) = (keep, true),
+            _ => break,
+        }
+        after += 1;
+    }
+    let start = |index: usize| words.get(index).map_or(text.len(), |(start, _)| *start);
+    let (before, rest) = (text.get(..start(at))?, text.get(start(after)..)?);
+    clear.rest = format!("{before}{rest}").trim().to_owned();
+    Some(clear)
+}
+
+/// The words of a text, and where each begins.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let begins = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text.split_whitespace().map(|word| (begins(word), word)).collect()
+}
+
+/// A word without one punctuation mark at its end.
+fn bare(word: &str) -> &str {
+    word.strip_suffix(|mark: char| mark.is_ascii_punctuation() && mark != '_' && mark != '-').unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, of: Option<&str>, keep: usize, rest: &str) {
+        let members = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
+        let expected = Clear { of: of.map(|name| Name::new(name).unwrap()), keep, rest: rest.into() };
+        assert_eq!(parse(text, &members), Some(expected), "{text}");
+    }
+
+    #[test]
+    fn a_name_and_a_number_may_follow_in_any_order() {
+        check("clear history", None, 0, "");
+        check("  CLEAR History. ", None, 0, "");
+        check("clear history 2, then go on", None, 2, "then go on");
+        check("Well. Clear history Ann! Go on", Some("Ann"), 0, "Well. Go on");
+        check("clear history Bob 3.", Some("Bob"), 3, "");
+        check("clear history 3 Bob\nnext  line", Some("Bob"), 3, "next  line");
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_command_is_said() {
+        check("clear history Carl", None, 0, "Carl");
+        check("clear history 1 2", None, 1, "2");
+        check("clear history Ann Bob", Some("Ann"), 0, "Bob");
+        check("clear history -1", None, 0, "-1");
+        check("clear history 99999999999999999999999", None, 0, "99999999999999999999999");
+        check("clear history clear history 4", None, 4, "clear history");
+        check("größe clear history übrig", None, 0, "größe übrig");
+    }
+
+    #[test]
+    fn other_texts_are_no_command() {
+        for text in ["", "clear", "history clear", "clear the history", "clearhistory"] {
+            assert_eq!(parse(text, &[]), None, "{text}");
+        }
+    }
+}
