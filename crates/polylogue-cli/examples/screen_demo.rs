@@ -120,7 +120,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = Settings { output, looks, stream: mode != "whole", thoughts: false };
     let begun = Instant::now();
     let size = Box::new(Size::of_terminal);
-    let screen = Screen::new(io::stdout(), settings, size, Box::new(move || begun.elapsed()));
+    let screen = Screen::new(io::stdout(), "team", settings, size, Box::new(move || begun.elapsed()));
     let mut demo = Demo { screen, seq: 0, begun };
     let name = |text: &str| Name::new(text);
     let names: Result<_, NameError> =

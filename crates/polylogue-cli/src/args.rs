@@ -38,6 +38,16 @@ pub(crate) enum Color {
     Never,
 }
 
+/// In which layout a conversation is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// Polylogue's own
+    #[default]
+    Usual,
+    /// That of AutoGen, in whole messages
+    Autogen,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a team on a task
@@ -154,6 +164,10 @@ pub(crate) struct Output {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// In which layout the conversation is written; `autogen` shows messages when they are whole
+    #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "quiet"])]
+    pub(crate) style: Style,
+
     /// Show replies when they are whole; models are asked for them in one piece
     #[arg(long)]
     pub(crate) no_stream: bool,
@@ -190,6 +204,10 @@ pub(crate) struct Show {
     /// Write Markdown
     #[arg(long, conflicts_with_all = ["json", "agent"])]
     pub(crate) markdown: bool,
+
+    /// In which layout the conversation is written
+    #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "agent", "markdown"])]
+    pub(crate) style: Style,
 }
 
 #[derive(Debug, Args)]

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use polylogue::{
-    AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Path, Question, Status, Store, Watch,
+    Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Path, Question, Status, Store,
+    Watch,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::screen::text::{Line, neutral, wrap};
-use crate::screen::{Ending, Flow, Output, Screen, Settings, Size, Style};
+use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
 use crate::trouble::{Exit, Trouble};
 
 /// How often a screen is told that time passes.
@@ -57,6 +58,7 @@ impl Play<'_> {
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
         Screen::new(
             io::stdout(),
+            self.chat.name().as_str(),
             self.settings,
             Box::new(Size::of_terminal),
             Box::new(move || begun.elapsed()),
@@ -111,7 +113,7 @@ impl Play<'_> {
 
     /// Whether the person at the terminal sees what happens.
     fn is_seen(&self) -> bool {
-        self.settings.output == Output::Talk && io::stdout().is_terminal()
+        self.settings.output.is_conversation() && io::stdout().is_terminal()
     }
 
     async fn finish(

@@ -30,7 +30,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let chat = team.build(&|name| crew.model(name))?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
-    if settings.output == Output::Talk {
+    if settings.output.is_conversation() {
         introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
     }
     let task = team.task.clone().unwrap_or_default();
@@ -131,6 +131,7 @@ pub(super) fn settings(color: args::Color, output: args::Output) -> Settings {
     let what = match output {
         args::Output { json: true, .. } => Output::Json,
         args::Output { quiet: true, .. } => Output::Result,
+        args::Output { style: args::Style::Autogen, .. } => Output::Familiar,
         _ => Output::Talk,
     };
     let looks = Looks::of(wish(color), &io::stdout());

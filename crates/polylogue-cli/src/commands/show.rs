@@ -32,6 +32,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
             events.iter().map(json::line).collect::<Result<String, _>>().map_err(unwritable)?
         }
         None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events),
+        None if args.style == args::Style::Autogen => {
+            document::familiar(&store.meta(&id).await?.title, &events, looks.colour)
+        }
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns())),
     };
     write(&text)?;

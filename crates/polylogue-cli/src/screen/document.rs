@@ -3,6 +3,7 @@
 use polylogue_core::{Audience, Body, Entry, Event, Message, Name, Outcome, Part, Path, plain};
 
 use super::call::{self, calls_tools, short};
+use super::familiar::Familiar;
 use super::markdown::Markdown;
 use super::moves;
 use super::plain::written;
@@ -17,6 +18,11 @@ pub(crate) fn shown(events: &[Event], width: Option<usize>) -> String {
     let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
     lines.extend(teller.unfinished());
     written(&lines, width.is_some())
+}
+
+/// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
+pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> String {
+    written(&Familiar::whole(title, events), colour)
 }
 
 /// What a model was given: the system text and the entries, as they are, Markdown not rendered.

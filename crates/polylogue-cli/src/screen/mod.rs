@@ -5,7 +5,7 @@
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
-//! - [`plain`], [`json`], [`document`] (`show`), [`end`] (the closing lines)
+//! - [`plain`], [`familiar`], [`json`], [`document`] (`show`), [`end`] (the closing lines)
 //! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of
 //!
@@ -21,6 +21,7 @@ mod call;
 pub(crate) mod document;
 mod draft;
 mod end;
+mod familiar;
 pub(crate) mod json;
 mod live;
 mod markdown;
@@ -38,9 +39,10 @@ pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use style::{ColourWish, Looks, Style};
 
+use familiar::Familiar;
 use live::Live;
 use plain::Plain;
-use text::neutral;
+use text::{Line, neutral};
 
 /// What is written of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +54,15 @@ pub(crate) enum Output {
     Json,
     /// The result alone (`--quiet`).
     Result,
+    /// The conversation, in the layout of AutoGen (`--style autogen`).
+    Familiar,
+}
+
+impl Output {
+    /// Whether it is the conversation, for people.
+    pub(crate) const fn is_conversation(self) -> bool {
+        matches!(self, Self::Talk | Self::Familiar)
+    }
 }
 
 /// How a run is shown.
@@ -92,15 +103,17 @@ enum Kind {
     Plain(Box<Plain>),
     Json,
     Result { looks: Looks, width: usize, last: String },
+    Familiar { looks: Looks, familiar: Box<Familiar> },
 }
 
 impl<W: Write> Screen<W> {
-    /// Shows a run on `out`, whose size `size` tells, by the time of `clock`.
-    pub(crate) fn new(out: W, settings: Settings, size: SizeOf, clock: Clock) -> Self {
+    /// Shows a run of the chat `title` on `out`, whose size `size` tells, by the time of `clock`.
+    pub(crate) fn new(out: W, title: &str, settings: Settings, size: SizeOf, clock: Clock) -> Self {
         let Settings { looks, thoughts, .. } = settings;
         let width = size().text_columns();
         let kind = match settings.output {
             Output::Json => Kind::Json,
+            Output::Familiar => Kind::Familiar { looks, familiar: Box::new(Familiar::new(title, true)) },
             Output::Result => Kind::Result { looks, width, last: String::new() },
             Output::Talk if looks.live => {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
@@ -118,6 +131,9 @@ impl<W: Write> Screen<W> {
             Kind::Plain(plain) => plain.recall(event),
             Kind::Json => {}
             Kind::Result { last, .. } => note_result(last, event),
+            Kind::Familiar { familiar, .. } => {
+                familiar.event(event);
+            }
         }
     }
 
@@ -129,6 +145,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.remind(event),
             Kind::Plain(plain) => plain.event(event),
+            Kind::Familiar { looks, familiar } => plain::written(&familiar.event(event), looks.colour),
             Kind::Json | Kind::Result { .. } => String::new(),
         };
         self.write(&text)
@@ -182,6 +199,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.event(event, in_order),
             Kind::Plain(plain) => plain.event(event),
+            Kind::Familiar { looks, familiar } => plain::written(&familiar.event(event), looks.colour),
             Kind::Json => json::line(event)?,
             Kind::Result { last, .. } => {
                 note_result(last, event);
@@ -236,6 +254,12 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.end(ending),
             Kind::Plain(plain) => plain.end(ending),
+            Kind::Familiar { looks, familiar } => {
+                let mut lines = familiar.unfinished();
+                lines.push(Line::default());
+                lines.extend(ending.lines(None));
+                plain::written(&lines, looks.colour)
+            }
             Kind::Json => String::new(),
             Kind::Result { looks, width, last } => result(last, *looks, *width),
         };

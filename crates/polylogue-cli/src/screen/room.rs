@@ -2,14 +2,26 @@
 
 use polylogue_core::Path;
 
-/// `/critic.2/judge.1` as `critic (2) / judge`: what happens for the first time needs no number.
+/// `/critic.2/judge.1` as `critic (2) / judge`: what happens for the first time needs no number. Of several chats in one
+/// turn, `/critic.2.3` is the third of the second turn: `critic (2, chat 3)`.
 pub(crate) fn called(at: &Path) -> String {
-    let step = |step: &str| match step.rsplit_once('.') {
-        Some((name, "1")) => name.to_owned(),
-        Some((name, nth)) => format!("{name} ({nth})"),
-        None => step.to_owned(),
-    };
     at.as_str().split('/').skip(1).map(step).collect::<Vec<_>>().join(" / ")
+}
+
+fn step(step: &str) -> String {
+    let mut parts = step.split('.');
+    let name = parts.next().unwrap_or_default();
+    match (parts.next(), parts.next()) {
+        (None | Some("1"), None) => name.to_owned(),
+        (Some(turn), None) => format!("{name} ({turn})"),
+        (None | Some("1"), Some(nth)) => format!("{name} (chat {nth})"),
+        (Some(turn), Some(nth)) => format!("{name} ({turn}, chat {nth})"),
+    }
+}
+
+/// In whose turn the chat runs, if it is not the outermost.
+pub(crate) fn participant(at: &Path) -> Option<&str> {
+    at.as_str().rsplit_once('/').map(|(_, step)| step.split('.').next().unwrap_or(step))
 }
 
 #[cfg(test)]
@@ -18,6 +30,10 @@ mod tests {
 
     use super::*;
 
+    fn path(text: &str) -> Path {
+        serde_json::from_value(text.into()).unwrap()
+    }
+
     #[test]
     fn only_what_comes_again_is_counted() {
         let name = |text| Name::new(text).unwrap();
@@ -25,5 +41,13 @@ mod tests {
         assert_eq!(called(&Path::root()), "");
         assert_eq!(called(&critic), "critic (2)");
         assert_eq!(called(&critic.child(&name("judge"), 1)), "critic (2) / judge");
+    }
+
+    #[test]
+    fn several_chats_in_one_turn_are_told_apart() {
+        assert_eq!(called(&path("/critic.1.2")), "critic (chat 2)");
+        assert_eq!(called(&path("/critic.2.3/judge.2")), "critic (2, chat 3) / judge (2)");
+        assert_eq!(participant(&path("/critic.2.3/judge.2.2")), Some("judge"));
+        assert_eq!(participant(&Path::root()), None);
     }
 }

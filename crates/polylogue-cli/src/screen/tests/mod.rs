@@ -1,6 +1,7 @@
 //! Plays signals to a screen and looks at what a person would see.
 
 mod documents;
+mod familiar;
 mod outputs;
 mod recovery;
 mod streaming;
@@ -127,6 +128,7 @@ impl Stage {
         let (now, shape) = (Arc::clone(&now_ms), Arc::clone(&size));
         let screen = Screen::new(
             written.clone(),
+            "team",
             settings,
             Box::new(move || *shape.lock().unwrap()),
             Box::new(move || Duration::from_millis(now.load(Ordering::SeqCst))),

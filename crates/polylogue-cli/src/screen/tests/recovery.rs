@@ -167,11 +167,11 @@ fn a_reader_that_leaves_is_no_error() {
     let mut stage = Stage::new(PLAIN, 80, 24);
     let event = stage.event_at(&Path::root(), said("A", "hi"));
     let signal = Signal::Event(Arc::new(event));
-    let mut screen = Screen::new(Broken(io::ErrorKind::BrokenPipe, 0), PLAIN, size(), clock());
+    let mut screen = Screen::new(Broken(io::ErrorKind::BrokenPipe, 0), "team", PLAIN, size(), clock());
     assert_eq!(screen.hear(&signal).unwrap(), Flow::Gone);
     assert_eq!(screen.end(&ending()).unwrap(), Flow::Gone);
     assert_eq!(screen.out.1, 1, "it is not tried again");
-    let mut screen = Screen::new(Broken(io::ErrorKind::StorageFull, 0), PLAIN, size(), clock());
+    let mut screen = Screen::new(Broken(io::ErrorKind::StorageFull, 0), "team", PLAIN, size(), clock());
     assert!(screen.hear(&signal).is_err());
 }
 

@@ -1,0 +1,436 @@
+//! The layout of AutoGen.
+
+use expect_test::expect;
+use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, Reason};
+
+use super::*;
+
+fn shown(events: &[(&str, Body)]) -> String {
+    document::familiar("club", &log(events), false)
+}
+
+fn log(events: &[(&str, Body)]) -> Vec<Event> {
+    let event = |(seq, (at, body)): (usize, &(&str, Body))| Event {
+        seq: seq as u64,
+        at: serde_json::from_value((*at).into()).unwrap(),
+        time: Timestamp(0),
+        body: body.clone(),
+    };
+    events.iter().enumerate().map(event).collect()
+}
+
+fn say(from: &str, parts: Vec<Part>) -> Body {
+    Body::Said(Message { from: name(from), to: Audience::All, parts })
+}
+
+fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
+    Part::Call(Call { id: id.into(), tool: tool.into(), args })
+}
+
+fn outcome(to: &str, id: &str, text: &str) -> Part {
+    let outcome = Outcome::done(text);
+    Part::Outcome(CallOutcome { to: name(to), id: id.into(), tool: "add".into(), outcome })
+}
+
+fn ended(summary: &str) -> Body {
+    Body::Closed { reason: Reason::Finished, summary: summary.into() }
+}
+
+fn answered(to: &str, text: &str) -> Body {
+    Body::Answered { to: name(to), text: text.into() }
+}
+
+fn asked(who: &str, text: &str) -> Body {
+    Body::Asked(Question { who: name(who), text: text.into() })
+}
+
+/// Item 100: header, separator, what is flattened.
+#[test]
+fn two_agents() {
+    let picture = Part::Media(Media { kind: "image/png".into(), url: "https://h/p.png".into() });
+    let look = vec![Part::text("Look:\r\n"), picture, Part::text(" nice")];
+    let events = [
+        ("", opened(&["Ann", "Bob"], "Ann", "What is\n2 + 2?")),
+        ("", cued("Bob")),
+        ("", sampled("Bob", look.clone())),
+        ("", say("Bob", look)),
+        ("", cued("Ann")),
+        ("", say("Ann", vec![Part::text("")])),
+        ("", ended("Look")),
+    ];
+    expect![[r#"
+        Ann (to Bob):
+
+        What is
+        2 + 2?
+
+        --------------------------------------------------------------------------------
+        Bob (to Ann):
+
+        Look:
+        <image> nice
+
+        --------------------------------------------------------------------------------
+        Ann (to Bob):
+
+
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&shown(&events));
+}
+
+/// Item 100: the star lines of calls and their results, in messages.
+#[test]
+fn calls_in_messages() {
+    let calls = vec![call("c1", "add", json!({"a": 1})), call("c2", "add", json!("{broken"))];
+    let both = [vec![Part::text("I add.")], calls].concat();
+    let events = [
+        ("", opened(&["Ann", "Bob"], "Bob", "Add")),
+        ("", cued("Ann")),
+        ("", sampled("Ann", both.clone())),
+        ("", say("Ann", both)),
+        ("", cued("Bob")),
+        ("", called("Bob", "c1", "add", json!({"a": 1}))),
+        ("", returned("Bob", "c1", Outcome::done("2"))),
+        ("", say("Bob", vec![outcome("Ann", "c1", "2"), outcome("Ann", "c2", "Error: no JSON")])),
+        ("", cued("Ann")),
+        ("", say("Ann", vec![call("c3", "add", json!({}))])),
+        ("", cued("Bob")),
+        ("", say("Bob", vec![outcome("Ann", "c3", "USER INTERRUPTED"), Part::text("Leave it")])),
+    ];
+    expect![[r#"
+        Bob (to Ann):
+
+        Add
+
+        --------------------------------------------------------------------------------
+        Ann (to Bob):
+
+        I add.
+        ***** Suggested tool call (c1): add *****
+        Arguments:
+        {"a":1}
+        *****************************************
+        ***** Suggested tool call (c2): add *****
+        Arguments:
+        {broken
+        *****************************************
+
+        --------------------------------------------------------------------------------
+
+        >>>>>>>> EXECUTING FUNCTION add...
+        Bob (to Ann):
+
+        Bob (to Ann):
+
+        ***** Response from calling tool (c1) *****
+        2
+        *******************************************
+
+        --------------------------------------------------------------------------------
+        Bob (to Ann):
+
+        ***** Response from calling tool (c2) *****
+        Error: no JSON
+        *******************************************
+
+        --------------------------------------------------------------------------------
+        Ann (to Bob):
+
+        ***** Suggested tool call (c3): add *****
+        Arguments:
+        {}
+        *****************************************
+
+        --------------------------------------------------------------------------------
+        Bob (to Ann):
+
+        Bob (to Ann):
+
+        ***** Response from calling tool (c3) *****
+        USER INTERRUPTED
+        *******************************************
+
+        --------------------------------------------------------------------------------
+        Leave it
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&shown(&events).replace("Arguments: \n", "Arguments:\n"));
+}
+
+/// Item 100: the calls that an agent makes by itself, within its turn.
+#[test]
+fn calls_within_a_turn() {
+    let wants = vec![Part::text("I look."), call("c1", "look", json!({}))];
+    let events = [
+        ("", opened(&["Ann", "Bob"], "user", "Go")),
+        ("", cued("Ann")),
+        ("", sampled("Ann", wants)),
+        ("", called("Ann", "c1", "look", json!({}))),
+        ("", returned("Ann", "c1", Outcome::failed("dark"))),
+        ("", sampled("Ann", vec![Part::text("It is dark.")])),
+        ("", said("Ann", "It is dark.")),
+    ];
+    expect![[r#"
+        user (to club):
+
+        Go
+
+        --------------------------------------------------------------------------------
+        Ann (to Ann):
+
+        I look.
+        ***** Suggested tool call (c1): look *****
+        Arguments:
+        {}
+        ******************************************
+
+        --------------------------------------------------------------------------------
+
+        >>>>>>>> EXECUTING FUNCTION look...
+        Ann (to Ann):
+
+        ***** Response from calling tool (c1) *****
+        dark
+        *******************************************
+
+        --------------------------------------------------------------------------------
+        Ann (to Bob):
+
+        It is dark.
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&shown(&events).replace("Arguments: \n", "Arguments:\n"));
+}
+
+/// Item 100: what a person did who was asked.
+#[test]
+fn people() {
+    let events = [
+        ("", opened(&["Ann", "Bob"], "Bob", "Hi")),
+        ("", cued("Ann")),
+        ("", asked("Ann", "Feedback to Bob: ")),
+        ("", answered("Ann", "")),
+        ("", sampled("Ann", vec![Part::text("Hello")])),
+        ("", said("Ann", "Hello")),
+        ("", cued("Bob")),
+        ("", said("Bob", "And now?")),
+        ("", cued("Ann")),
+        ("", asked("Ann", "Feedback to Bob: ")),
+        ("", answered("Ann", "Stop it")),
+        ("", said("Ann", "Stop it")),
+        ("", cued("Bob")),
+        ("", Body::Left { who: name("Bob"), why: "said `exit`".into() }),
+        ("", cued("Ann")),
+        ("", asked("Ann", "Feedback to Bob: ")),
+    ];
+    expect![[r#"
+        Bob (to Ann):
+
+        Hi
+
+        --------------------------------------------------------------------------------
+        Feedback to Bob:
+
+        >>>>>>>> NO HUMAN INPUT RECEIVED.
+
+        >>>>>>>> USING AUTO REPLY...
+        Ann (to Bob):
+
+        Hello
+
+        --------------------------------------------------------------------------------
+        Bob (to Ann):
+
+        And now?
+
+        --------------------------------------------------------------------------------
+        Feedback to Bob: Stop it
+        Ann (to Bob):
+
+        Stop it
+
+        --------------------------------------------------------------------------------
+
+        >>>>>>>> Bob leaves: said `exit`
+        Feedback to Bob:
+    "#]]
+    .assert_eq(&shown(&events).replace(": \n", ":\n"));
+}
+
+/// Item 100: a group says who is next and speaks to the group; what is said aside is not part of it.
+#[test]
+fn groups() {
+    let choice = Choice { of: vec![name("Bob")], by: Chooser::Agent(name("Pick")), reply: None };
+    let pick = Cue::aside(name("Pick"), "Who?");
+    let aside = Message { from: name("Pick"), to: Audience::aside(), parts: vec![Part::text("Bob")] };
+    let events = [
+        ("", opened(&["Ann", "Bob", "Cy"], "Ann", "Hi")),
+        ("", Body::Cued { cues: vec![pick] }),
+        ("", sampled("Pick", vec![Part::text("Bob")])),
+        ("", Body::Said(aside)),
+        ("", Body::Cued { cues: vec![Cue::to_all(name("Bob")).chosen(choice)] }),
+        ("", said("Bob", "Hello")),
+        ("", Body::Cleared { who: name("Ann"), of: None, keep: 2 }),
+        ("", cued("Cy")),
+        ("", Body::Passed { who: name("Cy") }),
+    ];
+    expect![[r#"
+        Ann (to club):
+
+        Hi
+
+        --------------------------------------------------------------------------------
+
+        Next speaker: Bob
+
+        Bob (to club):
+
+        Hello
+
+        --------------------------------------------------------------------------------
+        Clearing history for all agents except last 2 messages.
+
+        Next speaker: Cy
+
+    "#]]
+    .assert_eq(&shown(&events));
+}
+
+/// Item 100: chats in a sequence begin with a banner, and nothing else is told of the sequence; a chat that an agent holds
+/// to find its reply does so, too, and the reply follows.
+#[test]
+fn chats_within_chats() {
+    let inner = |summary: &str| {
+        let at = "/first.1";
+        [
+            (at, opened(&["Ann"], "user", "Add 1")),
+            (at, cued("Ann")),
+            (at, said("Ann", summary)),
+            (at, ended(summary)),
+        ]
+    };
+    let before = [("", opened(&["first", "second", "third"], "user", "1, 2")), ("", cued("first"))];
+    let sequence =
+        [&before[..], &inner("2, 3"), &[("", said("first", "2, 3")), ("", ended("2, 3"))]].concat();
+    expect![[r#"
+
+        ********************************************************************************
+        Starting a new chat....
+
+        ********************************************************************************
+        user (to Ann):
+
+        Add 1
+
+        --------------------------------------------------------------------------------
+        Ann (to user):
+
+        2, 3
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&shown(&sequence));
+
+    let nested = [
+        &[("", opened(&["first", "Bob"], "Bob", "Add")), ("", cued("first"))],
+        &inner("2, 3")[..],
+        &[("", said("first", "2, 3")), ("", cued("Bob")), ("", said("Bob", "Thanks")), ("", ended("Thanks"))],
+    ];
+    expect![[r#"
+        Bob (to first):
+
+        Add
+
+        --------------------------------------------------------------------------------
+
+        ********************************************************************************
+        Starting a new chat....
+
+        ********************************************************************************
+        user (to Ann):
+
+        Add 1
+
+        --------------------------------------------------------------------------------
+        Ann (to user):
+
+        2, 3
+
+        --------------------------------------------------------------------------------
+        first (to Bob):
+
+        2, 3
+
+        --------------------------------------------------------------------------------
+        Bob (to first):
+
+        Thanks
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&shown(&nested.concat()));
+}
+
+#[test]
+fn colours_are_those_that_people_know_and_nothing_drives_the_terminal() {
+    let events = [
+        ("", opened(&["Ann", "Bob"], "Ann", "\x1b[2Jhi")),
+        ("", cued("Bob")),
+        ("", say("Bob", vec![call("c\x07", "add", json!({}))])),
+        ("", cued("Ann")),
+        ("", called("Ann", "c\x07", "add", json!({}))),
+    ];
+    expect![[r#"
+        ESC[33mAnnESC[0m (to Bob):
+
+        ␛[2Jhi
+
+        --------------------------------------------------------------------------------
+        ESC[33mBobESC[0m (to Ann):
+
+        ESC[32m***** Suggested tool call (c␇): add *****ESC[0m
+        Arguments:
+        {}
+        ESC[32m*****************************************ESC[0m
+
+        --------------------------------------------------------------------------------
+
+        ESC[35m>>>>>>>> EXECUTING FUNCTION add...ESC[0m
+    "#]]
+    .assert_eq(
+        &document::familiar("club", &log(&events), true).replace('\x1b', "ESC").replace(": \n", ":\n"),
+    );
+}
+
+#[test]
+fn a_run_is_told_as_it_goes() {
+    let mut stage = Stage::new(Settings { output: Output::Familiar, ..PLAIN }, 80, 24);
+    stage.root(opened(&["Ann", "Bob"], "Ann", "Hi"));
+    stage.root(cued("Bob"));
+    stage.root(asked("Bob", "Yes?"));
+    assert!(stage.written.text().ends_with("---\nYes?\n"), "{}", stage.written.text());
+    stage.root(answered("Bob", "Hello"));
+    stage.root(said("Bob", "Hello"));
+    stage.screen.end(&ending()).unwrap();
+    expect![[r#"
+        Ann (to Bob):
+
+        Hi
+
+        --------------------------------------------------------------------------------
+        Yes?
+        Bob (to Ann):
+
+        Hello
+
+        --------------------------------------------------------------------------------
+
+        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+    "#]]
+    .assert_eq(&stage.written.text());
+}
