@@ -47,6 +47,8 @@
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
 //! | to change what is read or said | [`hook`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
+//! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
+//! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`summed_up`]; the last message otherwise |
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
@@ -77,17 +79,20 @@ mod assistant;
 mod function;
 mod human;
 mod memory;
+mod retrace;
 
 pub use assistant::Assistant;
 pub use circles::Circles;
 pub use executor::Executor;
 pub use function::Function;
+pub use group::{Chair, Group, Selector};
 pub use human::Human;
+pub use joining::joining;
 pub use memory::GetHistory;
 pub use order::{all_at_once, in_turn, once_each, reflected, summed_up, until};
 pub use oversight::Oversight;
 pub use polylogue_core::*;
-pub use reply::{Reply, Stack};
+pub use reply::Stack;
 pub use stop::Stop;
 
 /// The example of the README compiles.
