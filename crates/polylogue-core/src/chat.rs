@@ -65,6 +65,8 @@ pub struct Start<'a> {
     pub task: &'a str,
     /// The chat around it, if it takes part in one, as it is when this one begins.
     pub around: Option<&'a Transcript>,
+    /// Whose turn in the chat around it is; the chat's own name when there is none around.
+    pub who: &'a Name,
 }
 
 /// How the task of a chat within a chat is made of the conversation around it.
@@ -126,7 +128,7 @@ pub struct ChatBuilder {
     introduce: Option<IntroduceFn>,
 }
 
-type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String>;
+type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String + Send + Sync>;
 
 impl Chat {
     /// How many turns a chat has at most, unless it is told otherwise: conversations of agents that found no end by
@@ -187,7 +189,8 @@ impl Chat {
             return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));
         }
         let mut scope = Scope::new(log, transcript);
-        let opening = self.opening(task.unwrap_or_default(), None, Vec::new());
+        let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
+        let opening = self.opening(&start, Vec::new());
         match scope.run(self, opening).await {
             Err(Error::Halted) => Ok(Status::Halted),
             Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
@@ -215,15 +218,15 @@ impl Chat {
         self.setup.everybody().find(|agent| agent.name() == name)
     }
 
-    /// How the chat begins about `task`, in the chat `around`, going on from what was said `earlier`.
-    pub(crate) fn opening(&self, task: &str, around: Option<&Transcript>, earlier: Vec<Message>) -> Opening {
+    /// How the chat begins from `start`, going on from what was said `earlier`.
+    pub(crate) fn opening(&self, start: &Start<'_>, earlier: Vec<Message>) -> Opening {
         let names = |agents: &[AnyAgent]| agents.iter().map(|agent| agent.name().clone()).collect();
         let mut messages = earlier;
-        messages.extend((self.setup.opening)(&Start { task, around }));
+        messages.extend((self.setup.opening)(start));
         Opening {
             with: names(&self.setup.members),
             later: names(&self.setup.later),
-            task: task.into(),
+            task: start.task.into(),
             introduction: self.setup.introduction.clone(),
             messages,
         }
@@ -351,7 +354,7 @@ impl ChatBuilder {
 
     /// As [`introduction`](Self::introduction), made of the members and those who may join later, in this order.
     #[must_use]
-    pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + 'static) -> Self {
+    pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + Send + Sync + 'static) -> Self {
         self.introduce = Some(Box::new(text));
         self
     }

@@ -1,6 +1,16 @@
 //! What identifies requests.
 
-use crate::{Digest, Entry, OutcomeStatus, Params, Part, ToolSpec};
+use crate::{Digest, Entry, OutcomeStatus, Params, Part, Request, ToolSpec};
+
+impl Request<'_> {
+    /// Identifies the request to `model`, which is a model's name: the same as the log has with the reply. Reads all
+    /// entries.
+    #[must_use]
+    pub fn digest(&self, model: &str) -> Digest {
+        let chain = self.entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
+        chain.digest(model, self.system, self.tools, self.params)
+    }
+}
 
 /// A hash over the entries of a view, one after the other: a further entry costs what it is long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,6 +85,24 @@ fn json(bytes: &mut Vec<u8>, value: &impl serde::Serialize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Lens, Message, Name, Opening, Origin, Path, Transcript, View, Wire};
+
+    #[test]
+    fn a_request_is_identified_as_the_view_it_is_made_of() {
+        let me = Name::new("A").unwrap();
+        let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
+        let opening = Opening { with: vec![me.clone()], messages, ..Opening::default() };
+        let body = crate::Body::Opened(opening);
+        let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), body };
+        let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
+        let view = View::of(&transcript, &me, Lens::default());
+        let (params, wire, at) = (&Params::default(), &Wire::default(), &Path::root());
+        let origin = Origin { at, who: &me, nth: 0 };
+        let request =
+            Request { origin, system: Some("s"), entries: view.entries(), tools: &[], params, wire };
+        assert_eq!(view.entries().len(), 2);
+        assert_eq!(request.digest("m"), view.digest("m", Some("s"), &[], params));
+    }
 
     #[test]
     fn whatever_differs_is_told_apart() {

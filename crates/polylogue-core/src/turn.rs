@@ -11,8 +11,8 @@ use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
     Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name,
-    Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Status, Tool, ToolCx, ToolSpec,
-    Transcript, View,
+    Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Start, Status, Tool, ToolCx,
+    ToolSpec, Transcript, View,
 };
 
 /// One turn of one agent.
@@ -306,7 +306,8 @@ impl<'a> Turn<'a> {
         }
         let transcript = if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
         let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
-        let opening = chat.opening(task, Some(self.transcript), earlier);
+        let start = Start { task, around: Some(self.transcript), who: self.me() };
+        let opening = chat.opening(&start, earlier);
         let mut scope = Scope::new(self.log, transcript);
         let result = scope.run(chat, opening).await;
         self.within.append(&mut scope.sampled);
