@@ -48,8 +48,10 @@
 //! # Without a provider
 //!
 //! [`Script`] replies by script, for tests and demonstrations; [`Recorder`] and [`Replayer`] keep what a model
-//! said and say it again with the network off.
+//! said and say it again with the network off. A [`Cache`] around a model keeps its replies, so that the same request is not
+//! paid for twice; there is none unless one is made.
 
+mod cache;
 mod cassette;
 mod env;
 mod failure;
@@ -64,6 +66,7 @@ mod retry;
 mod script;
 mod sse;
 
+pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use env::{Env, EnvError};
 pub use http::{Proxies, Timeouts};

@@ -1,0 +1,210 @@
+//! Replies that are kept, so that the same request is not paid for twice.
+
+mod error;
+mod file;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use polylogue_core::{
+    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Usage,
+};
+
+pub use self::error::CacheError;
+use self::file::{Kept, KeptFile};
+
+/// Keeps the replies of models, in memory or in a file, and gives them again for the same request.
+///
+/// Nothing is kept unless a model is wrapped. A request is the same when model, system text, conversation, tools and
+/// parameters are the same, to the letter; where it is made, and by whom, does not matter. A reply from the cache says so
+/// ([`Reply::cached`]), so that what it would have cost is told apart from what was paid. Errors are never kept.
+///
+/// Cloning shares the replies; any number of models and conversations may use one cache. It holds
+/// [`CAPACITY`](Self::CAPACITY) replies, and forgets the oldest when there are more. A file only grows: it may be removed
+/// when it is too large.
+///
+/// ```
+/// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, Wire};
+/// use polylogue_models::{Cache, Script, ScriptStep};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let place = folder.path().join("replies.jsonl");
+/// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), Wire::default());
+/// # let entries = [Entry::user("hello")];
+/// # let origin = Origin { at: &at, who: &who, nth: 0 };
+/// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire };
+/// let cache = Cache::open(place)?;
+/// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));
+/// assert!(!model.complete(&request, &mut ()).await?.cached);
+/// assert!(model.complete(&request, &mut ()).await?.cached);
+/// // In another namespace it is another request.
+/// assert!(cache.namespace("2").is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cache {
+    namespace: Arc<str>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+type Key = (Arc<str>, Digest);
+
+/// The replies.
+#[derive(Default)]
+struct Shelf {
+    replies: HashMap<Key, Reply>,
+    /// Oldest first.
+    order: VecDeque<Key>,
+    file: Option<KeptFile>,
+    trouble: Option<CacheError>,
+}
+
+impl Cache {
+    /// How many replies are held in memory at most: with replies of a page, some 50 MB.
+    pub const CAPACITY: usize = 10_000;
+
+    /// A cache that is gone with the process.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self { namespace: "".into(), shelf: Arc::default() }
+    }
+
+    /// The cache in the file `place`, which is made when there is none. A last line that was cut off is removed.
+    ///
+    /// # Errors
+    /// [`CacheError::Busy`] when another program uses it, [`CacheError::NoCache`], [`CacheError::Newer`],
+    /// [`CacheError::Damaged`], [`CacheError::Io`].
+    pub fn open(place: impl AsRef<Path>) -> Result<Self, CacheError> {
+        let mut shelf = Shelf::default();
+        let file = KeptFile::open(place.as_ref(), |kept| {
+            shelf.put((kept.namespace.into_owned().into(), kept.request), kept.reply.into_owned());
+        })?;
+        shelf.file = Some(file);
+        Ok(Self { namespace: "".into(), shelf: Arc::new(Mutex::new(shelf)) })
+    }
+
+    /// The same cache, but apart from what other namespaces keep: for the second of two runs that are to differ.
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Self {
+        Self { namespace: name.into(), shelf: Arc::clone(&self.shelf) }
+    }
+
+    /// `model`, which is asked only what it was not asked before.
+    #[must_use]
+    pub fn around<M: Model>(&self, model: M) -> Cached<M> {
+        Cached { model, cache: self.clone() }
+    }
+
+    /// How many replies it holds, in this namespace.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shelf().replies.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
+    }
+
+    /// Whether it holds no reply, in this namespace.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Why replies could not be written to the file, if that happened. They are held in memory all the same, and the
+    /// conversation goes on.
+    #[must_use]
+    pub fn trouble(&self) -> Option<CacheError> {
+        self.shelf().trouble.clone()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Nothing is left half done by a panic elsewhere.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, key: &Key) -> Option<Reply> {
+        self.shelf().replies.get(key).cloned()
+    }
+
+    fn keep(&self, key: Key, reply: &Reply) {
+        let mut shelf = self.shelf();
+        if let Some(file) = &mut shelf.file
+            && let Err(error) = file.append(&Kept::of(&key.0, key.1, reply))
+        {
+            shelf.trouble = Some(error);
+        }
+        shelf.put(key, reply.clone());
+    }
+}
+
+impl Shelf {
+    fn put(&mut self, key: Key, reply: Reply) {
+        if self.replies.insert(key.clone(), reply).is_none() {
+            self.order.push_back(key);
+        }
+        while self.order.len() > Cache::CAPACITY {
+            if let Some(oldest) = self.order.pop_front() {
+                self.replies.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+/// A model whose replies are kept; see [`Cache`]. In all else it is the model it wraps.
+#[derive(Debug, Clone)]
+pub struct Cached<M = AnyModel> {
+    model: M,
+    cache: Cache,
+}
+
+impl<M: Model> Model for Cached<M> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    /// A reply from the cache comes in one piece.
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let key = (Arc::clone(&self.cache.namespace), request.digest(self.model.name()));
+        if let Some(reply) = self.cache.get(&key) {
+            tell(&reply, deltas);
+            return Ok(Reply { cached: true, ..reply });
+        }
+        let reply = self.model.complete(request, deltas).await?;
+        // One that comes from a cache further in is kept there.
+        if !reply.cached {
+            self.cache.keep(key, &reply);
+        }
+        Ok(reply)
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.model.cost(usage)
+    }
+}
+
+fn tell(reply: &Reply, deltas: &mut dyn Deltas) {
+    let mut calls = 0;
+    for part in &reply.parts {
+        match part {
+            Part::Text(text) => deltas.push(Delta::Text(text)),
+            Part::Thought(text) => deltas.push(Delta::Thought(text)),
+            Part::Call(call) => {
+                deltas.push(Delta::Call {
+                    index: calls,
+                    tool: Some(&call.tool),
+                    args: &call.args.to_string(),
+                });
+                calls += 1;
+            }
+            _ => {}
+        }
+    }
+}
