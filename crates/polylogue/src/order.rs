@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Cue, Name, Policy, Reason, Step, Transcript};
+use polylogue_core::{Cue, Name, Policy, Reason, Source, Step, Transcript};
 
 use crate::stop::Stop;
 
@@ -12,24 +12,34 @@ use crate::stop::Stop;
 /// who left is passed over; when fewer than two of several are left, the chat is over.
 pub fn in_turn() -> impl Policy {
     |chat: &Transcript| {
-        let present: Vec<&Name> = chat.present().collect();
-        let alone = present.len() < 2 && chat.members().len() > 1;
-        match (present.first(), chat.left().last()) {
-            (Some(_), Some((who, why))) if alone => {
-                Step::close(Reason::Left { who: who.clone(), why: why.clone() }, chat)
-            }
-            (None, last) => Step::close(Reason::Deserted { last: last.cloned() }, chat),
-            (Some(first), _) => Step::Cue(Cue::to_all(after(chat).unwrap_or(first).clone())),
+        let here = |name: &Name| chat.present().any(|here| here == name);
+        let next = after(chat, here).or_else(|| chat.present().next());
+        match (deserted(chat), next) {
+            (None, Some(next)) => Step::Cue(Cue::to_all(next.clone())),
+            (close, _) => close.unwrap_or_else(|| Step::close(Reason::Deserted { last: None }, chat)),
         }
     }
 }
 
-/// The member who comes after the last speaker.
-fn after(chat: &Transcript) -> Option<&Name> {
+/// The end, when nobody is there any more, or only one of several.
+pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
+    let present = chat.present().take(2).count();
+    let reason = match (present, chat.left().last()) {
+        (0, last) => Reason::Deserted { last: last.cloned() },
+        (1, Some((who, why))) if chat.members().len() > 1 => {
+            Reason::Left { who: who.clone(), why: why.clone() }
+        }
+        _ => return None,
+    };
+    Some(Step::close(reason, chat))
+}
+
+/// The first member after the last speaker who is `wanted`; the last speaker comes last.
+pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option<&Name> {
     let members = chat.members();
     let last = members.iter().position(|name| Some(name) == chat.last_speaker())?;
     let (before, after) = members.split_at_checked(last + 1)?;
-    after.iter().chain(before).find(|name| chat.present().any(|here| here == *name))
+    after.iter().chain(before).find(|name| wanted(name))
 }
 
 /// Every member once, in order; then the chat is over.
@@ -38,6 +48,12 @@ pub fn once_each() -> impl Policy {
         Some(name) => Step::Cue(Cue::to_all(name.clone())),
         None => Step::close(Reason::Finished, chat),
     }
+}
+
+/// Every member once, in order, as [`once_each`]; what came of it is the last that a member said, and nothing if none said
+/// anything. For chats whose members are chats; what they are told of each other says [`Carry`](crate::carry::Carry).
+pub fn sequence() -> impl Policy {
+    summed_up(once_each(), last_said)
 }
 
 /// All members at the same time, once; then the chat is over.
@@ -120,3 +136,33 @@ pub fn summed_up(
         step => step,
     }
 }
+
+/// The text of the last message that ended a turn since the chat was opened last; empty if there is none. For
+/// [`summed_up`], where what a chat begins with is not to be what came of it.
+#[must_use]
+pub fn last_said(chat: &Transcript) -> String {
+    let turns = chat.room().rev().take_while(|line| line.source != Source::Opening);
+    let said = turns.filter(|line| line.source == Source::Turn).map(|line| line.message.plain());
+    said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default().into()
+}
+
+/// The last message without `text`, such as the word that ended the chat, and without white space around what is left: for
+/// [`summed_up`].
+///
+/// ```
+/// use polylogue::order::without;
+/// use polylogue::{in_turn, stop::says, summed_up, until};
+/// let policy = summed_up(until(says("TERMINATE"), in_turn()), without("TERMINATE"));
+/// ```
+pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
+    let text = text.to_owned();
+    move |chat: &Transcript| {
+        let summary = chat.summary();
+        let kept = if text.is_empty() { summary.to_string() } else { summary.replace(&text, "") };
+        kept.trim().to_owned()
+    }
+}
+
+/// A prompt for [`reflected`]: asks for what came of a conversation, and nothing around it.
+pub const TAKEAWAY: &str = "Sum up what came of this conversation. Give the result itself, and no words about the \
+                            conversation or this request.";

@@ -1,0 +1,75 @@
+//! Those who may speak, as whoever chooses is told of them.
+
+use polylogue_core::{Name, Turn};
+
+use super::introduction::role;
+
+/// Those who may speak, with what they are good at.
+pub(super) struct Candidates {
+    names: Vec<Name>,
+    roles: String,
+    list: String,
+}
+
+impl Candidates {
+    /// Those whom the cue of the turn leaves the choice of; without any, everybody in the room.
+    pub(super) fn in_turn(turn: &Turn<'_>) -> Self {
+        let of = turn.cue().choice.as_ref().map(|choice| choice.of.iter().collect());
+        let names: Vec<&Name> = of.unwrap_or_else(|| turn.transcript().present().collect());
+        let described: Vec<_> = names.into_iter().map(|name| (name, turn.description_of(name))).collect();
+        Self::of(&described)
+    }
+
+    pub(super) fn of(described: &[(&Name, &str)]) -> Self {
+        let roles: Vec<String> = described.iter().map(|(name, about)| role(name.as_str(), about)).collect();
+        let names: Vec<Name> = described.iter().map(|(name, _)| (*name).clone()).collect();
+        let list: Vec<&str> = names.iter().map(Name::as_str).collect();
+        Self { roles: roles.join("\n"), list: list.join(", "), names }
+    }
+
+    pub(super) fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// One a line, as in `Ann: writes`.
+    pub(super) fn roles(&self) -> &str {
+        &self.roles
+    }
+
+    /// `text` with `{roles}` and `{agentlist}` filled in. What is filled in is not looked at again, and all other braces
+    /// stay as they are.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len() + self.roles.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            rest = if let Some(after) = after.strip_prefix("roles}") {
+                filled.push_str(&self.roles);
+                after
+            } else if let Some(after) = after.strip_prefix("agentlist}") {
+                filled.push_str(&self.list);
+                after
+            } else {
+                filled.push('{');
+                after
+            };
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_filled_literally() {
+        let (ann, bob) = (Name::new("Ann").unwrap(), Name::new("Bob").unwrap());
+        let candidates = Candidates::of(&[(&ann, "uses {agentlist}\n and {x}"), (&bob, " ")]);
+        assert_eq!(
+            candidates.fill("{roles}|{agentlist}|{}{role}{{roles}}{"),
+            "Ann: uses {agentlist} and {x}\nBob|Ann, Bob|{}{role}{Ann: uses {agentlist} and {x}\nBob}{"
+        );
+    }
+}

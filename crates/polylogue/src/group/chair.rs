@@ -1,0 +1,97 @@
+//! A person who chooses the next speaker.
+
+use polylogue_core::{Act, Agent, Name, NameError, Reason, Result, Turn};
+
+use super::answer::Answer;
+use super::candidates::Candidates;
+use super::mention::{Mention, mention};
+use super::method::next_in_order;
+
+/// A person who chooses the next speaker: an agent to be asked aside by a [`Group`](super::Group).
+///
+/// The person sees a numbered list and answers with a number or a name. Enter, or `q`, takes the next in the order of the
+/// members; `exit` ends the conversation. Somebody who answers something else is told what is wrong with it and asked once
+/// more; then the order decides, and the log says why. As with every person, the run does not wait: it ends with a question
+/// and goes on with the answer.
+#[derive(Debug, Clone)]
+pub struct Chair {
+    name: Name,
+}
+
+/// What a person answered.
+enum Said {
+    Answer(Answer),
+    Exit,
+    Nonsense,
+}
+
+impl Chair {
+    /// A person of this name.
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        Ok(Self { name: Name::new(name)? })
+    }
+
+    fn read(answer: &str, of: &[Name], members: &[Name]) -> Said {
+        let answer = answer.trim();
+        let is = |word: &str| answer.eq_ignore_ascii_case(word);
+        let nth = answer.parse::<usize>().ok().and_then(|number| of.get(number.checked_sub(1)?));
+        if let Some(name) = nth {
+            return Said::Answer(Answer::Picked(name.clone()));
+        }
+        if let Mention::One(name) = mention(answer, of, members) {
+            return Said::Answer(Answer::Picked(name));
+        }
+        match answer {
+            _ if answer.is_empty() || is("q") => Said::Answer(Answer::NextInOrder),
+            _ if is("exit") => Said::Exit,
+            _ => Said::Nonsense,
+        }
+    }
+}
+
+/// The list, and what to type.
+fn question(turn: &Turn<'_>, candidates: &Candidates) -> String {
+    let lines = candidates.roles().lines().zip(1..).map(|(role, number)| format!("  {number}  {role}\n"));
+    let next = next_in_order(turn.transcript(), candidates.names()).map(Name::as_str).unwrap_or_default();
+    format!(
+        "Who speaks next?\n{}Type a number or a name. Enter takes the next in order ({next}), `exit` ends the conversation.",
+        lines.collect::<String>()
+    )
+}
+
+impl Agent for Chair {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let candidates = Candidates::in_turn(turn);
+        let of = candidates.names();
+        let question = question(turn, &candidates);
+        let Some(mut answer) = turn.answer() else { return Ok(Act::Ask(question.into())) };
+        let mut again = true;
+        loop {
+            match Self::read(&answer, of, turn.transcript().members()) {
+                Said::Answer(picked) => return Ok(picked.said(&answer)),
+                Said::Exit => {
+                    let (who, why) = (self.name.clone(), "said `exit`".into());
+                    return Ok(Act::Stop(Reason::Left { who, why }));
+                }
+                Said::Nonsense if again => {}
+                Said::Nonsense => {
+                    let why = format!("`{}` chose nobody who may speak, twice", self.name);
+                    return Ok(Answer::Failed(why).said(&answer));
+                }
+            }
+            again = false;
+            let Some(second) = turn.answer() else {
+                let answer: String = answer.trim().chars().take(80).collect();
+                return Ok(Act::Ask(format!("`{answer}` is none of them. {question}").into()));
+            };
+            answer = second;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The ways of choosing a speaker.
+
+use polylogue_core::{Body, Choice, Chooser, Cue, Event, Message, Name, Step, Transcript};
+
+use super::answer::Answer;
+use crate::order::after;
+
+/// A way of choosing among those who may speak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Method {
+    /// The next in the order of the members.
+    RoundRobin,
+    /// Chance, with this seed; without one, with the time of the chat's first event.
+    Random(Option<u64>),
+    /// This agent is asked aside: a [`Selector`](super::Selector), a [`Chair`](super::Chair), or one of your own.
+    Staff(Name),
+}
+
+/// What a rule of one's own says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// This member speaks.
+    Name(Name),
+    /// This is how the speaker is chosen.
+    Method(Method),
+    /// Nobody speaks any more.
+    End,
+}
+
+impl From<Name> for Pick {
+    fn from(name: Name) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl Method {
+    /// The turn of whom this way chooses `of`, which is not empty; or that of whoever is asked.
+    pub(super) fn choose(&self, chat: &Transcript, of: Vec<Name>) -> Step {
+        match (self, of.as_slice()) {
+            (Self::RoundRobin, _) => by_order(chat, of, Chooser::Order, None),
+            (_, [only]) => cue(only.clone(), of, Chooser::Only, None),
+            (Self::Random(seed), _) => {
+                let seed = seed.unwrap_or_else(|| chat.events().first().map_or(0, |first| first.time.0));
+                match draw(chat, seed, &of).cloned() {
+                    Some(name) => cue(name, of, Chooser::Chance { seed }, None),
+                    None => by_order(chat, of, Chooser::Order, None),
+                }
+            }
+            (Self::Staff(who), _) => match asked(chat, who) {
+                Asked::NotYet => ask(who, of),
+                Asked::Silent => fall_back(chat, of, &format!("`{who}` said nothing"), None),
+                Asked::Said(message) => answered(chat, who, message, of),
+            },
+        }
+    }
+}
+
+/// The turn of `who`, chosen among `of`.
+pub(super) fn cue(who: Name, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
+    Step::Cue(Cue::to_all(who).chosen(Choice { of, by, reply: reply.map(Into::into) }))
+}
+
+/// `who` is asked aside to choose among `of`.
+fn ask(who: &Name, of: Vec<Name>) -> Step {
+    let choice = Choice { of, by: Chooser::Agent(who.clone()), reply: None };
+    let cue = Cue { to: polylogue_core::Audience::aside(), ..Cue::to_all(who.clone()) };
+    Step::Cue(cue.chosen(choice))
+}
+
+/// The turn of whoever of `of` comes next in the order of the members.
+fn by_order(chat: &Transcript, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
+    match next_in_order(chat, &of).cloned() {
+        Some(name) => cue(name, of, by, reply),
+        None => Step::Fail("has to choose among nobody".into()),
+    }
+}
+
+fn fall_back(chat: &Transcript, of: Vec<Name>, why: &str, reply: Option<&str>) -> Step {
+    by_order(chat, of, Chooser::Fallback { why: why.into() }, reply)
+}
+
+/// Whoever of `of` comes next in the order of the members.
+pub(super) fn next_in_order<'o>(chat: &Transcript, of: &'o [Name]) -> Option<&'o Name> {
+    let next = after(chat, |name| of.contains(name));
+    of.iter().find(|name| Some(*name) == next).or(of.first())
+}
+
+fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> Step {
+    let text = message.plain();
+    let reply = Some(&*text);
+    match Answer::read(message, &of, chat.members()) {
+        Answer::Picked(name) if of.contains(&name) => cue(name, of, Chooser::Agent(who.clone()), reply),
+        Answer::Picked(name) => {
+            fall_back(chat, of, &format!("`{who}` picked `{name}`, who may not speak now"), reply)
+        }
+        Answer::NextInOrder => by_order(chat, of, Chooser::Order, reply),
+        Answer::Failed(why) => fall_back(chat, of, &why, reply),
+    }
+}
+
+/// What came of asking somebody aside since the room last moved.
+enum Asked<'c> {
+    NotYet,
+    Silent,
+    Said(&'c Message),
+}
+
+fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
+    for event in chat.events().iter().rev().map(|event| -> &'c Event { event }) {
+        match &event.body {
+            Body::Said(message) if message.from == *staff && message.to.is_aside() => {
+                return Asked::Said(message);
+            }
+            Body::Passed { who } | Body::Left { who, .. } if who == staff => return Asked::Silent,
+            Body::Cued { cues } if cues.iter().all(|cue| cue.to.is_aside()) => {}
+            Body::Cued { .. }
+            | Body::Opened(_)
+            | Body::Reopened { .. }
+            | Body::Posted(_)
+            | Body::Joined { .. } => break,
+            _ => {}
+        }
+    }
+    Asked::NotYet
+}
+
+/// One of `of` by chance: the same for the same seed at the same place of the same chat.
+fn draw<'o>(chat: &Transcript, seed: u64, of: &'o [Name]) -> Option<&'o Name> {
+    // Turns that pass add no line, and a chat that is opened again counts its turns anew: together they tell steps apart.
+    let place = (chat.lines().len() as u64) << 32 ^ chat.turns();
+    let number = mix(mix(seed) ^ place);
+    let index = (u128::from(number) * of.len() as u128) >> 64;
+    of.get(usize::try_from(index).ok()?)
+}
+
+/// The output function of SplitMix64 (Steele, Lea and Flood 2014), after a step of its counter.
+const fn mix(counter: u64) -> u64 {
+    let z = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,87 @@
+//! Tool calls go to those who run the tools, and what came of them back to whoever asked.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::{Audience, Body, Choice, Chooser, Cue, Event, Name, Part, Step, Transcript};
+
+/// Who runs which tool.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Owners(BTreeMap<String, Name>);
+
+impl Owners {
+    pub(super) fn add(&mut self, owner: &Name, tools: impl IntoIterator<Item = impl Into<String>>) {
+        self.0.extend(tools.into_iter().map(|tool| (tool.into(), owner.clone())));
+    }
+
+    /// The step that the tools make necessary: whoever runs what was asked for has a turn, several at the same time; then
+    /// whoever asked. None if nobody runs tools, or nothing was asked for.
+    pub(super) fn route(&self, chat: &Transcript) -> Option<Step> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let had_turns = ran_tools(chat);
+        // They need not be members; those who left, or have not joined, run nothing.
+        let here = |name: &&Name| {
+            !chat.left().iter().any(|(gone, _)| gone == *name) && !chat.outside().any(|other| other == *name)
+        };
+        let mut owners: Vec<&Name> = Vec::new();
+        for owner in chat.pending().iter().filter_map(|(_, call)| self.0.get(&call.tool)).filter(here) {
+            if !had_turns.contains(&owner) && !owners.contains(&owner) {
+                owners.push(owner);
+            }
+        }
+        if !owners.is_empty() {
+            return Some(Step::Together(owners.into_iter().map(|owner| cue(owner, None)).collect()));
+        }
+        let unknown = self.unknown(chat);
+        if had_turns.is_empty() && unknown.is_none() {
+            return None;
+        }
+        let asker = asker(chat)?;
+        here(&asker).then(|| Step::Cue(cue(asker, unknown.as_deref())))
+    }
+
+    /// What whoever asked is told of a call that nobody runs; none if it was told so in its last turn.
+    fn unknown(&self, chat: &Transcript) -> Option<String> {
+        let (_, call) = chat.pending().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
+        if last_cues(chat).next().is_some_and(|cues| cues.iter().any(|cue| cue.prompt.is_some())) {
+            return None;
+        }
+        let tools: Vec<String> = self.0.iter().map(|(tool, owner)| format!("`{tool}` ({owner})")).collect();
+        Some(format!("Nobody here runs the tool `{}`. There is {}.", call.tool, tools.join(", ")))
+    }
+}
+
+/// The turn of `who` for the tools' sake.
+fn cue(who: &Name, prompt: Option<&str>) -> Cue {
+    let choice = Choice { of: vec![who.clone()], by: Chooser::Tools, reply: None };
+    Cue { prompt: prompt.map(Into::into), ..Cue::to_all(who.clone()) }.chosen(choice)
+}
+
+/// The steps in the room that gave turns, newest first, since it was opened last.
+fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[Cue]> {
+    let since_opened =
+        |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
+    let events = chat.events().iter().rev().map(|event| -> &Event { event }).take_while(since_opened);
+    events.filter_map(|event| match &event.body {
+        Body::Cued { cues } if !cues.iter().all(|cue| cue.to == Audience::aside()) => Some(&**cues),
+        _ => None,
+    })
+}
+
+/// Those who had turns to run tools since somebody asked for them last.
+fn ran_tools(chat: &Transcript) -> Vec<&Name> {
+    let for_tools = |cue: &Cue| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
+    let mut turns = last_cues(chat).take_while(|cues| cues.iter().all(for_tools)).flatten().peekable();
+    if turns.peek().is_none() {
+        return Vec::new();
+    }
+    let asker = asker(chat);
+    turns.map(|cue| &cue.who).take_while(|who| Some(*who) != asker).collect()
+}
+
+/// Who asked for tools last.
+fn asker(chat: &Transcript) -> Option<&Name> {
+    let asks = |part: &Part| matches!(part, Part::Call(_));
+    chat.room().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)
+}

@@ -1,0 +1,147 @@
+//! Who may speak after whom.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use polylogue_core::Name;
+
+/// Who may speak after whom: a constraint that every way of choosing keeps to.
+///
+/// ```
+/// use polylogue::group::Transitions;
+/// # use polylogue::Name;
+/// # let name = |text: &str| Name::new(text).unwrap();
+/// let (planner, coder, tester) = (name("Planner"), name("Coder"), name("Tester"));
+/// let transitions = Transitions::allowed([
+///     (planner.clone(), vec![coder.clone()]),
+///     (coder.clone(), vec![tester.clone()]),
+///     (tester, vec![planner, coder]),
+/// ]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transitions {
+    kind: Kind,
+    after: BTreeMap<Name, Vec<Name>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Allowed,
+    Disallowed,
+}
+
+impl Transitions {
+    /// Only these may follow. After one with an empty list, or without a list, nobody may speak, and the chat ends.
+    #[must_use]
+    pub fn allowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
+        Self { kind: Kind::Allowed, after: merged(after) }
+    }
+
+    /// Anybody may follow but these, the last speaker included.
+    #[must_use]
+    pub fn disallowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
+        Self { kind: Kind::Disallowed, after: merged(after) }
+    }
+
+    /// Whether `next` may speak after `last`.
+    #[must_use]
+    pub fn allow(&self, last: &Name, next: &Name) -> bool {
+        let is_listed = self.after.get(last).is_some_and(|names| names.contains(next));
+        is_listed == (self.kind == Kind::Allowed)
+    }
+
+    /// Everybody who is named, in no useful order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.after.keys().chain(self.after.values().flatten())
+    }
+
+    /// What is legal among `members`, but hardly meant.
+    pub(super) fn warnings(&self, members: &[Name]) -> Vec<Warning> {
+        let apart = |who: &&Name| {
+            members.len() > 1
+                && members
+                    .iter()
+                    .all(|other| other == *who || !self.allow(who, other) && !self.allow(other, who))
+        };
+        let isolated = members.iter().filter(apart).map(|who| Warning::Isolated { who: who.clone() });
+        let twice = self.after.iter().flat_map(|(after, names)| {
+            let again = |(index, name): &(usize, &Name)| {
+                names.iter().take(*index).filter(|other| other == name).count() == 1
+            };
+            let warning =
+                |(_, next): (usize, &Name)| Warning::Twice { after: after.clone(), next: next.clone() };
+            names.iter().enumerate().filter(again).map(warning)
+        });
+        isolated.chain(twice).collect()
+    }
+}
+
+/// Lists of one name given twice are one list.
+fn merged(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> BTreeMap<Name, Vec<Name>> {
+    let mut map: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+    for (name, names) in after {
+        map.entry(name).or_default().extend(names);
+    }
+    map
+}
+
+/// Whether somebody may speak twice in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// Everybody may.
+    #[default]
+    Yes,
+    /// Nobody may.
+    No,
+    /// Only these may.
+    Only(Vec<Name>),
+}
+
+impl Repeat {
+    /// Whether `who`, who spoke last, may speak again.
+    pub(super) fn allows(&self, who: &Name) -> bool {
+        match self {
+            Self::Yes => true,
+            Self::No => false,
+            Self::Only(names) => names.contains(who),
+        }
+    }
+
+    pub(super) fn names(&self) -> &[Name] {
+        match self {
+            Self::Yes | Self::No => &[],
+            Self::Only(names) => names,
+        }
+    }
+}
+
+/// Something about the rules of a group that is legal, but hardly meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A member may speak after no other, and no other after it.
+    Isolated {
+        /// Who.
+        who: Name,
+    },
+    /// A transition is listed more than once.
+    Twice {
+        /// Who spoke.
+        after: Name,
+        /// Who may, or may not, speak next.
+        next: Name,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Isolated { who } => {
+                write!(f, "the transitions lead nobody to `{who}`, and `{who}` to nobody")
+            }
+            Self::Twice { after, next } => {
+                write!(f, "the transition from `{after}` to `{next}` is listed twice")
+            }
+        }
+    }
+}
