@@ -293,8 +293,9 @@ impl View {
 
     /// What the agent says takes the place of its last reply. Calls that it asks others to make stay open.
     fn end_turn(&mut self, parts: &[Part]) {
-        let (calls, said): (Vec<Part>, Vec<Part>) =
-            spoken(parts).into_iter().partition(|part| matches!(part, Part::Call(_)));
+        let mut said = spoken(parts);
+        let first_call = said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(said.len());
+        let calls = said.split_off(first_call);
         self.in_turn = false;
         let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
         if calls.is_empty() {

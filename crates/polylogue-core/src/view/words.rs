@@ -15,10 +15,9 @@ pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 /// What may be sent of `parts`: no thoughts, nothing blank, calls last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
     let sent = |part: &&Part| !matches!(part, Part::Thought(_)) && !part.is_blank();
-    let (calls, mut words): (Vec<Part>, Vec<Part>) =
-        parts.iter().filter(sent).cloned().partition(|part| matches!(part, Part::Call(_)));
-    words.extend(calls);
-    words
+    let mut sent: Vec<Part> = parts.iter().filter(sent).cloned().collect();
+    sent.sort_by_key(|part| matches!(part, Part::Call(_)));
+    sent
 }
 
 /// Calls and outcomes in messages, as everybody reads them who did not ask for the calls.
@@ -33,5 +32,10 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
         }
         part => vec![part],
     };
-    parts.into_iter().flat_map(tell).collect()
+    // Nearly all messages are words alone.
+    if parts.iter().any(|part| matches!(part, Part::Call(_) | Part::Outcome(_))) {
+        parts.into_iter().flat_map(tell).collect()
+    } else {
+        parts
+    }
 }
