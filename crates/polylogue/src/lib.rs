@@ -51,7 +51,11 @@
 //! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`summed_up`]; the last message otherwise |
+//! | chats one after the other | [`sequence`], [`Carry`]: what came of each is carried over to the next |
+//! | chats that need others | [`Prerequisites`]: what can run at the same time does |
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
+//! | a chat within a reply | [`Nested`]: a layer, for some of the messages an agent hears |
+//! | what came of it, and what it cost | [`Report`] |
 //! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |
@@ -82,6 +86,7 @@ mod memory;
 mod retrace;
 
 pub use assistant::Assistant;
+pub use carry::{Briefed, Carry};
 pub use circles::Circles;
 pub use executor::Executor;
 pub use function::Function;
@@ -89,10 +94,13 @@ pub use group::{Chair, Group, Selector};
 pub use human::Human;
 pub use joining::joining;
 pub use memory::GetHistory;
-pub use order::{all_at_once, in_turn, once_each, reflected, summed_up, until};
+pub use nested::{Nested, Outer};
+pub use order::{all_at_once, in_turn, once_each, reflected, sequence, summed_up, until, without};
 pub use oversight::Oversight;
 pub use polylogue_core::*;
+pub use prerequisites::Prerequisites;
 pub use reply::Stack;
+pub use report::Report;
 pub use stop::Stop;
 
 /// The example of the README compiles.

@@ -1,0 +1,149 @@
+//! Who spent what, where, and for what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use polylogue_core::{Body, Event, Money, Name, Path, Saved, Spent};
+use serde::Serialize;
+
+/// What one agent spent on one model for one purpose in one chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The chat.
+    pub at: Path,
+    /// The agent that asked.
+    pub who: Name,
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// For what.
+    pub purpose: Purpose,
+    /// How much.
+    pub spent: Spent,
+}
+
+/// What a model call was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A turn in the outermost room.
+    Speaking,
+    /// A turn aside, such as choosing a speaker or summing up, in any chat, and all that was within that turn.
+    Aside,
+    /// A turn in a chat within the outermost one.
+    Nested,
+}
+
+/// Calls, tokens and money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Model calls.
+    pub calls: u64,
+    /// Tokens read and written, where known.
+    pub tokens: u64,
+    /// Money, where known.
+    pub cost: Money,
+}
+
+impl Figures {
+    /// What was paid for: the replies of a cache are left out.
+    #[must_use]
+    pub const fn excluding_cached(spent: &Spent) -> Self {
+        Self { calls: spent.calls, tokens: spent.tokens(), cost: spent.cost }
+    }
+
+    /// What it would have been without a cache of replies.
+    #[must_use]
+    pub fn including_cached(spent: &Spent) -> Self {
+        let saved = spent.saved;
+        Self {
+            calls: spent.calls + saved.calls,
+            tokens: spent.tokens() + saved.tokens,
+            cost: spent.cost + saved.cost,
+        }
+    }
+}
+
+/// The sum over rows.
+pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Spent {
+    rows.into_iter().fold(Spent::default(), |sum, Row { spent, .. }| Spent {
+        calls: sum.calls + spent.calls,
+        input: sum.input + spent.input,
+        output: sum.output + spent.output,
+        unmetered: sum.unmetered + spent.unmetered,
+        cost: sum.cost + spent.cost,
+        unpriced: sum.unpriced + spent.unpriced,
+        saved: Saved {
+            calls: sum.saved.calls + spent.saved.calls,
+            tokens: sum.saved.tokens + spent.saved.tokens,
+            cost: sum.saved.cost + spent.saved.cost,
+        },
+    })
+}
+
+type Key = (Path, Name, Arc<str>, Purpose);
+
+/// Adds up as events are read.
+#[derive(Default)]
+pub(super) struct Ledger {
+    rows: BTreeMap<Key, Spent>,
+    /// The turns aside that are open.
+    asides: BTreeSet<(Path, Name)>,
+}
+
+impl Ledger {
+    pub(super) fn read(&mut self, event: &Event) {
+        self.follow(event);
+        if let Body::Sampled(sample) = &event.body {
+            let (at, who) = (event.at.clone(), sample.who.clone());
+            let purpose = self.purpose(&at, &who);
+            self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
+        }
+    }
+
+    /// Keeps account of whose turn it is, and on what terms.
+    pub(super) fn follow(&mut self, event: &Event) {
+        let at = &event.at;
+        match &event.body {
+            Body::Cued { cues } => {
+                for cue in cues {
+                    let turn = (at.clone(), cue.who.clone());
+                    if cue.to.is_aside() {
+                        self.asides.insert(turn)
+                    } else {
+                        self.asides.remove(&turn)
+                    };
+                }
+            }
+            Body::Said(polylogue_core::Message { from: who, .. })
+            | Body::Passed { who }
+            | Body::Left { who, .. }
+            | Body::Stopped { who, .. } => {
+                self.asides.remove(&(at.clone(), who.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn purpose(&self, at: &Path, who: &Name) -> Purpose {
+        let within = |aside: &(Path, Name)| {
+            let (room, speaker) = aside;
+            (room == at && speaker == who) || runs(room, speaker, at)
+        };
+        match (self.asides.iter().any(within), at.is_root()) {
+            (true, _) => Purpose::Aside,
+            (false, true) => Purpose::Speaking,
+            (false, false) => Purpose::Nested,
+        }
+    }
+
+    pub(super) fn into_rows(self) -> Vec<Row> {
+        let row = |((at, who, model, purpose), spent)| Row { at, who, model, purpose, spent };
+        self.rows.into_iter().map(row).collect()
+    }
+}
+
+/// Whether the chat `at` is within a turn of `who` in `room`.
+fn runs(room: &Path, who: &Name, at: &Path) -> bool {
+    let rest = at.as_str().strip_prefix(room.as_str()).and_then(|rest| rest.strip_prefix('/'));
+    rest.and_then(|rest| rest.strip_prefix(who.as_str())).is_some_and(|rest| rest.starts_with('.'))
+}
