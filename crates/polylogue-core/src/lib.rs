@@ -24,6 +24,7 @@
 //! crates around it. Read the rooms in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
 
 mod agent;
+mod arguments;
 mod chat;
 mod digest;
 mod error;

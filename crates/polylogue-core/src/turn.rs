@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock};
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::Value;
 
+use crate::arguments;
 use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
@@ -402,12 +404,18 @@ async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: 
     }
 }
 
-/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal.
+/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal. They
+/// also write arguments that are nearly JSON.
 fn make_calls_legal(parts: &mut [Part], view: &View) {
     let mut taken: Vec<String> = Vec::new();
     for part in parts {
         let Part::Call(call) = part else { continue };
         call.tool = legal(&call.tool, 64);
+        if let Value::String(text) = &call.args
+            && let Some(args) = arguments::repaired(text)
+        {
+            call.args = args;
+        }
         let free = |id: &String| !view.has_id(id) && !taken.contains(id);
         // Room for the number that makes it unique.
         let id = legal(&call.id, 32);
