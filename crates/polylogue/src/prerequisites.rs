@@ -8,9 +8,9 @@ use polylogue_core::{Cue, Error, Name, Policy, Reason, Result, Step, Transcript}
 /// The order of chats of which some need what comes of others: a policy, for a chat whose members are chats.
 ///
 /// Whatever can begin does, at the same time: first every member that waits for none, then every member whose
-/// prerequisites are finished, and so on. What begins together is waited for together, so that the log does not depend on
-/// who was faster: the slowest chat of a wave holds up the next wave, and no chat waits for one that it could begin with.
-/// A member that is not listed waits for none.
+/// prerequisites are finished, and so on. What begins together is waited for together, so that what the chats after it read
+/// does not depend on who was faster: the slowest chat of a wave holds up the next wave. A member that is not listed waits
+/// for none.
 ///
 /// # A report that needs two other chats
 /// ```

@@ -1,1 +1,338 @@
-//! Sequential chats: items 48 to 57.
+//! Sequential chats: items 48 to 57. An unknown key in a chat's settings (item 57, trap T27) is a matter of team files: in the
+//! library there are no keys.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, Agent, AnyAgent, AnyModel, Assistant, Body, Brief, Carry, Chat, Entry, Event, Function, Media,
+    Message, Name, Part, Policy, Prerequisites, Result, Turn, in_turn, sequence, until,
+};
+
+use crate::stage::{Asked, Spy, closed, log, name, run, script};
+
+/// A chat of `a` and `b` in which `a` says `carry`, and then `turns` turns are taken.
+fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carry) -> Chat {
+    let (a, b) = agents;
+    let builder =
+        Chat::named(chat).with(a.clone()).with(b.clone()).policy(until(max_turns(turns), in_turn()));
+    carry.clone().said_by(a.name().clone()).begins(builder).build().unwrap()
+}
+
+fn assistant(who: &str, model: AnyModel) -> AnyAgent {
+    AnyAgent::new(Assistant::new(who, model).unwrap())
+}
+
+fn in_sequence(chats: impl IntoIterator<Item = Chat>) -> Chat {
+    ordered(sequence(), chats)
+}
+
+fn ordered(policy: impl Policy, chats: impl IntoIterator<Item = Chat>) -> Chat {
+    let work = chats.into_iter().fold(Chat::named("work"), |work, chat| work.with(chat));
+    work.policy(policy).build().unwrap()
+}
+
+/// The first message of every chat within the outermost, with who says it, in order.
+fn openings(events: &[Arc<Event>]) -> Vec<String> {
+    let opened = events.iter().filter(|event| !event.at.is_root()).filter_map(|event| match &event.body {
+        Body::Opened(opening) => opening.messages.last(),
+        _ => None,
+    });
+    opened.map(|message| format!("{}: {}", message.from, message.plain())).collect()
+}
+
+/// Three chats of Ann and Bob, in which Bob says "one", "two" and "three".
+async fn three(second: Carry, third: Carry) -> Vec<String> {
+    let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}]"#);
+    let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
+    let chat = |name, carry: &Carry| pair(name, (&ann, &bob), 1, carry);
+    let first = Carry::message("A");
+    let work = in_sequence([chat("first", &first), chat("second", &second), chat("third", &third)]);
+    let (status, events) = run(&work, "").await;
+    assert_eq!(closed(&status), ("everybody had their turn".into(), "three".into()));
+    openings(&events)
+}
+
+#[tokio::test]
+async fn what_came_of_every_earlier_chat_is_carried_over_one_per_line() {
+    // item 48
+    let said = three(Carry::message("B"), Carry::message("C")).await;
+    assert_eq!(said, ["Ann: A", "Ann: B\nContext: \none", "Ann: C\nContext: \none\ntwo"]);
+}
+
+#[tokio::test]
+async fn a_carryover_of_its_own_comes_first_and_what_is_excluded_is_left_out() {
+    // item 49
+    let said = three(Carry::message("B").also("extra"), Carry::message("C").but([name("first")])).await;
+    assert_eq!(said, ["Ann: A", "Ann: B\nContext: \nextra\none", "Ann: C\nContext: \ntwo"]);
+    let said =
+        three(Carry::message("B").but([name("first")]), Carry::message("C").only([name("first")])).await;
+    assert_eq!(said, ["Ann: A", "Ann: B", "Ann: C\nContext: \none"]);
+}
+
+#[tokio::test]
+async fn results_come_in_order_and_each_chat_may_have_another_sender() {
+    // item 50
+    let model = script(r#"[{"Bob": "one"}, {"Cid": "two"}]"#);
+    let agents = ["Ann", "Bob", "Cid"].map(|who| assistant(who, model.clone()));
+    let [ann, bob, cid] = &agents;
+    let work = in_sequence([
+        pair("first", (ann, bob), 1, &Carry::message("A")),
+        pair("second", (bob, cid), 1, &Carry::message("B")),
+    ]);
+    let (_, events) = run(&work, "").await;
+    assert_eq!(openings(&events), ["Ann: A", "Bob: B\nContext: \none"]);
+    let report = polylogue::Report::of(&events);
+    let results: Vec<String> = report.messages.iter().map(|m| format!("{}: {}", m.from, m.plain())).collect();
+    assert_eq!(results, ["first: one", "second: two"]);
+}
+
+#[test]
+fn a_chat_without_participants_fails_before_anything_runs() {
+    // item 50
+    let error = Carry::message("A").begins(Chat::named("first")).policy(in_turn()).build().unwrap_err();
+    assert_eq!(error.to_string(), "`first` has no members");
+}
+
+#[tokio::test]
+async fn a_message_of_parts_gets_the_carryover_as_its_first_part() {
+    // item 51, trap T24
+    let picture = Part::Media(Media { kind: "image/png".into(), url: "data:image/png;base64,AA==".into() });
+    let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
+    let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
+    let parts = vec![Part::text("What is this?"), picture.clone()];
+    let work = in_sequence([
+        pair("first", (&ann, &bob), 1, &Carry::parts(parts.clone())),
+        pair("second", (&ann, &bob), 1, &Carry::parts(parts.clone())),
+    ]);
+    run(&work, "").await;
+    let seen: Vec<Vec<Entry>> = spy.asked().into_iter().map(|asked| asked.entries).collect();
+    let context = Part::text("\nContext: \none");
+    let with_context = [vec![context], parts.clone()].concat();
+    assert_eq!(seen, [vec![Entry::User { parts }], vec![Entry::User { parts: with_context }]]);
+}
+
+#[tokio::test]
+async fn a_function_makes_the_whole_message_and_may_read_what_would_be_carried_over() {
+    // item 51
+    let alone = Carry::own(|_, me| format!("I am {me}"));
+    let reading = Carry::own(|around, me| {
+        let items = Carry::message("").also("extra").items(around, me);
+        format!("read {}", items.join("+"))
+    });
+    assert_eq!(three(alone, reading).await, ["Ann: A", "Ann: I am second", "Ann: read extra+one+two"]);
+}
+
+#[tokio::test]
+async fn the_task_and_the_last_message_can_begin_a_chat() {
+    let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}]"#);
+    let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
+    let work = in_sequence([
+        pair("first", (&ann, &bob), 1, &Carry::task()),
+        pair("second", (&ann, &bob), 1, &Carry::last()),
+        pair("third", (&ann, &bob), 1, &Carry::last()),
+    ]);
+    let (_, events) = run(&work, "go").await;
+    // The last message is not carried over a second time.
+    assert_eq!(openings(&events), ["Ann: go", "Ann: one", "Ann: two\nContext: \none"]);
+}
+
+/// What is asked in the second of two chats with the same recipient.
+async fn second_start(keeps: bool) -> Vec<Entry> {
+    let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
+    let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
+    let chat =
+        Chat::named("second").with(ann.clone()).with(bob.clone()).policy(until(max_turns(1), in_turn()));
+    let chat = Carry::message("B").said_by(name("Ann")).begins(chat);
+    let second = if keeps { chat.goes_on_from(name("first")) } else { chat };
+    let work = in_sequence([pair("first", (&ann, &bob), 1, &Carry::message("A")), second.build().unwrap()]);
+    run(&work, "").await;
+    spy.asked().pop().unwrap().entries
+}
+
+#[tokio::test]
+async fn a_repeated_recipient_begins_anew_at_its_second_start_unless_that_chat_says_otherwise() {
+    // item 52
+    let last = Entry::user("B\nContext: \none");
+    assert_eq!(second_start(false).await, std::slice::from_ref(&last));
+    assert_eq!(second_start(true).await, [Entry::user("A"), Entry::assistant("one"), last]);
+}
+
+#[tokio::test]
+async fn running_the_same_sequence_twice_says_the_same() {
+    // item 53, trap T9
+    let model = || script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
+    let (ann, bob) = (assistant("Ann", model()), assistant("Bob", model()));
+    let work = in_sequence([
+        pair("first", (&ann, &bob), 1, &Carry::message("A").also("x")),
+        pair("second", (&ann, &bob), 1, &Carry::message("B").also("y")),
+    ]);
+    let (_, first) = run(&work, "").await;
+    let (_, second) = run(&work, "").await;
+    assert_eq!(first, second);
+    assert_eq!(openings(&first), ["Ann: A\nContext: \nx", "Ann: B\nContext: \ny\none"]);
+}
+
+#[tokio::test]
+async fn a_sequence_that_goes_on_carries_over_what_came_since() {
+    let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}, {"Bob": "four"}]"#);
+    let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
+    let work = in_sequence([
+        pair("first", (&ann, &bob), 1, &Carry::last()),
+        pair("second", (&ann, &bob), 1, &Carry::message("B")),
+    ]);
+    let mut log = log().await;
+    work.run(&mut log, "go").await.unwrap();
+    work.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    let said = openings(&log.events().await);
+    assert_eq!(said, ["Ann: go", "Ann: B\nContext: \none", "Ann: more", "Ann: B\nContext: \nthree"]);
+}
+
+/// An agent that does arithmetic on every number it is given, as the document's agents do.
+fn operator(who: &str, operation: fn(i64) -> i64) -> AnyAgent {
+    let act = move |turn: &Turn<'_>| {
+        let said = turn.heard().map(|line| line.message.plain().into_owned()).unwrap_or_default();
+        let numbers = said.lines().filter_map(|line| line.trim().parse::<i64>().ok());
+        let results: Vec<String> = numbers.map(|number| operation(number).to_string()).collect();
+        Ok(Act::say(results.join("\n")))
+    };
+    AnyAgent::new(Function::new(who, act).unwrap())
+}
+
+#[tokio::test]
+async fn the_arithmetic_of_the_document() {
+    // item 54
+    let number = operator("Number_Agent", |number| number);
+    let [adder, multiplier, subtracter, divider] = [
+        operator("Adder_Agent", |number| number + 1),
+        operator("Multiplier_Agent", |number| number * 2),
+        operator("Subtracter_Agent", |number| number - 1),
+        operator("Divider_Agent", |number| number / 2),
+    ];
+    let numbers = Carry::message("These are my numbers");
+    // Two turns of each: the sender's message, and three turns more.
+    let work = in_sequence([
+        pair("add", (&number, &adder), 3, &Carry::message("14")),
+        pair("multiply", (&number, &multiplier), 3, &numbers),
+        pair("subtract", (&number, &subtracter), 3, &numbers),
+        pair("divide", (&number, &divider), 3, &numbers),
+    ]);
+    let (_, events) = run(&work, "").await;
+    let results: Vec<String> =
+        polylogue::Report::of(&events).messages.iter().map(|m| m.plain().into_owned()).collect();
+    assert_eq!(results, ["16", "64", "14\n62", "4\n16\n3\n15"]);
+    assert_eq!(openings(&events)[3], "Number_Agent: These are my numbers\nContext: \n16\n64\n14\n62");
+}
+
+/// Speaks after a while, and knows how many spoke at the same time.
+struct Slow(Name, Arc<AtomicU64>, Arc<AtomicU64>);
+
+impl Agent for Slow {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, _: &mut Turn<'_>) -> Result<Act> {
+        let now = self.1.fetch_add(1, Ordering::SeqCst) + 1;
+        self.2.fetch_max(now, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.1.fetch_sub(1, Ordering::SeqCst);
+        Ok(Act::say(format!("by {}", self.0)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_overlap() {
+    // item 55
+    let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let slow = |who: &str| AnyAgent::new(Slow(name(who), Arc::clone(&now), Arc::clone(&most)));
+    let order = Prerequisites::new([
+        ("facts", vec![]),
+        ("prices", vec![]),
+        ("report", vec!["facts", "prices"]),
+        ("checks", vec!["report", "prices"]),
+        ("notes", vec![]),
+    ])
+    .unwrap();
+    let ann = slow("Ann");
+    // `report` stands first, and nobody waits for it that need not.
+    let chats = ["report", "facts", "prices", "checks", "notes"].map(|chat| {
+        let carry = Carry::message(format!("Do {chat}")).along(&order);
+        let carry = if chat == "checks" { carry.but([name("prices")]) } else { carry };
+        pair(chat, (&ann, &slow(&format!("{chat}er"))), 1, &carry)
+    });
+    let begun = tokio::time::Instant::now();
+    let (_, events) = run(&ordered(order, chats), "").await;
+    assert_eq!((begun.elapsed().as_secs(), most.load(Ordering::SeqCst)), (3, 3));
+    let mut said = openings(&events);
+    said[..3].sort();
+    assert_eq!(
+        said,
+        [
+            "Ann: Do facts",
+            "Ann: Do notes",
+            "Ann: Do prices",
+            "Ann: Do report\nContext: \nby factser\nby priceser",
+            // Not what the prerequisites of its prerequisites came to.
+            "Ann: Do checks\nContext: \nby reporter",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
+    // item 56, trap T37
+    let refused = |chats: &[(&str, Vec<&str>)]| Prerequisites::new(chats.to_vec()).unwrap_err().to_string();
+    assert_eq!(
+        refused(&[("a", vec!["b"]), ("b", vec!["a"])]),
+        "chats wait for each other: `a` waits for `b` waits for `a`"
+    );
+    assert_eq!(refused(&[("a", vec!["z"])]), "`a` waits for `z`, which is not listed; the chats are `a`");
+    assert_eq!(refused(&[("a", vec![]), ("a", vec![])]), "the chat `a` is listed twice");
+
+    let spy = Spy::on(script("[]"));
+    let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
+    let order = Prerequisites::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
+    let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carry::message("A"))]);
+    let error = work.run(&mut log().await, "").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no member");
+    let asked: Vec<Asked> = spy.asked();
+    assert!(asked.is_empty());
+}
+
+#[tokio::test]
+async fn a_member_that_is_not_listed_waits_for_none() {
+    // item 56: nothing is dropped in silence
+    let model = script(r#"[{"Bob": "one"}, {"Cid": "two"}]"#);
+    let agents = ["Ann", "Bob", "Cid"].map(|who| assistant(who, model.clone()));
+    let [ann, bob, cid] = &agents;
+    let order = Prerequisites::new([("first", vec![])]).unwrap();
+    let chats = [
+        pair("first", (ann, bob), 1, &Carry::message("A")),
+        pair("other", (ann, cid), 1, &Carry::message("B")),
+    ];
+    let (status, _) = run(&ordered(order, chats), "").await;
+    assert_eq!(closed(&status).1, "two");
+}
+
+#[tokio::test]
+async fn private_messages_are_carried_over_to_those_they_are_for() {
+    let model = script(r#"[{"Bob": "one"}]"#);
+    let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
+    let whisper = Function::new("whisper", |_| Ok(Act::say("psst"))).unwrap();
+    let policy = |chat: &polylogue::Transcript| match chat.turns() {
+        0 => polylogue::Step::Cue(polylogue::Cue {
+            to: polylogue::Audience::Only(vec![name("first")]),
+            ..polylogue::Cue::to_all(name("whisper"))
+        }),
+        _ => sequence().next(chat),
+    };
+    let first = pair("first", (&ann, &bob), 1, &Carry::message("A"));
+    let second = Chat::named("second").with(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
+    let second = second.policy(until(max_turns(1), in_turn())).brief(Carry::message("B").brief());
+    let work = Chat::named("work").with(whisper).with(first).with(second.build().unwrap()).policy(policy);
+    let (_, events) = run(&work.build().unwrap(), "").await;
+    assert_eq!(openings(&events), ["Ann: A\nContext: \npsst", "user: B\nContext: \none"]);
+    let _: Brief = Carry::task().brief();
+}

@@ -1,0 +1,171 @@
+//! Invariants 6 and 7 for sequences, graphs of chats and nested replies, with people and tools in them: a log cut anywhere and
+//! run again becomes the same log.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use std::sync::Arc;
+
+use polylogue::order::TAKEAWAY;
+use polylogue::reply::{Stack, Trigger, when};
+use polylogue::stop::max_turns;
+use polylogue::{
+    Agent, AnyAgent, AnyStore, Assistant, Body, Briefed, Carry, Chat, Event, GetHistory, Human, Name, Nested,
+    Outer, Prerequisites, in_turn, once_each, reflected, sequence, until, without,
+};
+use polylogue::{Message, summed_up};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Vec<Arc<Event>> {
+    let cut = Cut {
+        task: "go",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, nth| answers[usize::try_from(nth).unwrap()].to_owned(),
+    };
+    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+}
+
+fn assistant(who: &str, calls: &Calls, script: &Script) -> AnyAgent {
+    let model = calls.through(script.model("test"));
+    AnyAgent::new(Assistant::new(who, model).unwrap().tool(GetHistory::default()))
+}
+
+fn human(who: &str) -> AnyAgent {
+    AnyAgent::new(Human::new(who).unwrap())
+}
+
+/// A chat of `agents` in which the first says `carry`, and then `turns` turns are taken.
+fn room(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carry) -> Chat {
+    let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.with((*agent).clone()));
+    let carry = carry.clone().said_by(agents[0].name().clone());
+    let policy = summed_up(until(max_turns(turns), in_turn()), without("TERMINATE"));
+    carry.begins(builder).policy(policy).build().unwrap()
+}
+
+fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
+    let here = events.iter().filter(|event| event.at.as_str() == at);
+    let said = here.filter_map(|event| match &event.body {
+        Body::Opened(opening) => opening.messages.last(),
+        Body::Said(message) => Some(message),
+        _ => None,
+    });
+    said.map(|message| format!("{}: {}", message.from, message.plain())).collect()
+}
+
+#[tokio::test]
+async fn a_sequence_with_a_person_a_tool_a_kept_history_and_a_chat_that_is_passed_over() {
+    let script = script(
+        r#"[{"Bob": {"say": "Let me look", "calls": [{"tool": "get_history"}]}}, {"Bob": "one TERMINATE"},
+            {"Ann": "more?"}, {"Bob": "two"}, {"Bob": "three"}, {"Judge": "all in all"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let [ann, bob, judge] = ["Ann", "Bob", "Judge"].map(|who| assistant(who, calls, &script));
+        let kept = Chat::named("again").with(ann.clone()).with(bob.clone());
+        let kept = Carry::message("And now?").said_by(name("Ann")).begins(kept);
+        let kept = kept.goes_on_from(name("first")).policy(until(max_turns(1), in_turn())).build().unwrap();
+        let skipped = room("skipped", &[&ann, &bob], 9, &Carry::task());
+        Chat::named("work")
+            .with(room("first", &[&ann, &bob], 3, &Carry::task()))
+            .with(Briefed::new(skipped, Carry::own(|_, _| String::new())))
+            .with(room("asked", &[&human("Me"), &human("You")], 2, &Carry::message("Well?").also("note")))
+            .with(kept)
+            .aside(judge)
+            .policy(reflected(sequence(), name("Judge"), |_| TAKEAWAY.into()))
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["fine", ""]).await;
+    assert_eq!(
+        said(&log, ""),
+        ["user: go", "first: two", "asked: fine", "again: three", "Judge: all in all"]
+    );
+    assert_eq!(said(&log, "/asked.1"), ["Me: Well?\nContext: \nnote\ntwo", "You: fine"]);
+    assert_eq!(said(&log, "/again.1")[0], "Ann: And now?\nContext: \ntwo\nfine");
+    assert!(said(&log, "/skipped.1").is_empty());
+}
+
+#[tokio::test]
+async fn a_graph_of_chats_with_a_person_and_a_tool() {
+    let script = script(
+        r#"[{"Bob": {"calls": [{"tool": "get_history"}]}}, {"Bob": "facts"}, {"Cid": "prices"}, {"Dora": "report"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let [bob, cid, dora] = ["Bob", "Cid", "Dora"].map(|who| assistant(who, calls, &script));
+        let order = Prerequisites::new([
+            ("facts", vec![]),
+            ("prices", vec![]),
+            ("wishes", vec![]),
+            ("report", vec!["facts", "prices", "wishes"]),
+        ]);
+        let order = order.unwrap();
+        let me = human("Me");
+        Chat::named("work")
+            .with(room("report", &[&me, &dora], 1, &Carry::message("Report").along(&order)))
+            .with(room("facts", &[&cid, &bob], 1, &Carry::task()))
+            .with(room("prices", &[&bob, &cid], 1, &Carry::task()))
+            .with(room("wishes", &[&bob, &me], 1, &Carry::task()))
+            .policy(order)
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["soon"]).await;
+    assert_eq!(said(&log, "/report.1"), ["Me: Report\nContext: \nfacts\nprices\nsoon", "Dora: report"]);
+}
+
+#[tokio::test]
+async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
+    let script = script(
+        r#"[{"Sam": "They want a poem."}, {"Poet": {"calls": [{"tool": "get_history"}]}}, {"Poet": "a poem"},
+            {"Clerk": "as I said"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let [poet, sam, clerk] = ["Poet", "Sam", "Clerk"].map(|who| assistant(who, calls, &script));
+        let inner = Chat::named("inner")
+            .with(room("poem", &[&clerk, &poet], 1, &Carry::task()))
+            .with(room("check", &[&clerk, &human("Me")], 1, &Carry::message("Is it good?")))
+            .policy(sequence())
+            .build()
+            .unwrap();
+        let nested = Nested::new(inner).carries(Outer::reflected(sam, "What do they want?").unwrap());
+        let asks = Trigger::heard(|line| line.message.plain().contains("please"));
+        let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
+        Chat::named("desk")
+            .with(human("Guest"))
+            .with(stack)
+            .policy(until(max_turns(4), in_turn()))
+            .opening(|_| Vec::<Message>::new())
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["a poem please", "very good", "and now?"]).await;
+    assert_eq!(
+        said(&log, ""),
+        ["Guest: a poem please", "Clerk: very good", "Guest: and now?", "Clerk: as I said"]
+    );
+    assert_eq!(said(&log, "/Clerk.1"), ["user: Guest: a poem please", "Sam: They want a poem."]);
+    let begins = "user: a poem please\nContext: \nThey want a poem.";
+    assert_eq!(said(&log, "/Clerk.1.2")[0], begins);
+}
+
+#[tokio::test]
+async fn a_person_who_reflects_is_waited_for() {
+    let script = script(r#"[{"Poet": "a poem"}]"#);
+    let chat = |calls: &Calls| {
+        let poet = assistant("Poet", calls, &script);
+        let inner = Chat::named("inner").with(poet).policy(once_each()).build().unwrap();
+        let nested = Nested::new(inner).message(Outer::reflected(human("Me"), "What is it about?").unwrap());
+        let stack = Stack::new("Clerk").unwrap().then(nested);
+        Chat::named("desk").with(stack).policy(once_each()).build().unwrap()
+    };
+    let log = check(chat, &["about rain"]).await;
+    assert_eq!(said(&log, "/Clerk.1.2"), ["user: about rain", "Poet: a poem"]);
+}
