@@ -1,1 +1,340 @@
-//! Debates that end in a vote.
+//! Debates: rounds of arguments, then a vote.
+//!
+//! Everybody argues, at the same time or in turn, for some rounds; then every voter is asked aside, so that no vote sways
+//! another. Who voted for what is in the log, in the words of the voters, and [`Debate::tallies`] counts it at any time.
+//!
+//! # Three agents decide what to build
+//! ```
+//! use polylogue::debate::{Debate, Tie};
+//! use polylogue::{AnyModel, Assistant, Chat};
+//! # fn example(model: AnyModel) -> Result<Chat, Box<dyn std::error::Error>> {
+//! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
+//! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
+//!     Ok::<_, polylogue::NameError>(council.with(Assistant::new(who, model.clone())?))
+//! })?;
+//! let council = council.policy(debate).build()?;
+//! # Ok(council)
+//! # }
+//! ```
+
+mod ballot;
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{Cue, Name, Policy, Reason, Step, Transcript};
+
+use crate::retrace::{Kind, Retrace, is_present};
+
+/// What decides when several options have the most votes. When nobody votes, all are tied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Tie {
+    /// The first of them, in the order of the options; nothing is decided when nobody votes.
+    #[default]
+    First,
+    /// This one, asked aside; a member or somebody beside the room. Without a clear answer nothing is decided.
+    Chair(Name),
+    /// So many further rounds, each with a vote after it. If the last ends in a tie, nothing is decided.
+    Again(u32),
+    /// Nothing is decided.
+    Undecided,
+}
+
+/// Rounds of arguments, then a vote: a [`Policy`].
+///
+/// The summary of the chat is the option that won, word for word. When nothing is decided, the reason is the
+/// condition `undecided`, and the summary says how the votes fell.
+#[derive(Clone)]
+pub struct Debate {
+    options: Vec<String>,
+    rounds: u32,
+    in_turn: bool,
+    debaters: Vec<Name>,
+    voters: Vec<Name>,
+    tie: Tie,
+    ask: AskFn,
+}
+
+/// Makes what voters are asked of the options.
+type AskFn = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
+
+/// Why a debate cannot be held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DebateError {
+    /// There are not two options.
+    NoChoice,
+    /// An option is blank.
+    BlankOption,
+    /// Two options differ at most in upper and lower case.
+    SameOption(String),
+}
+
+impl std::error::Error for DebateError {}
+
+impl fmt::Display for DebateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoChoice => f.write_str("a vote needs at least two options"),
+            Self::BlankOption => f.write_str("an option of a vote is blank"),
+            Self::SameOption(option) => write!(f, "the option `{option}` is there twice"),
+        }
+    }
+}
+
+/// How one vote fell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// Who voted for which option, in the order of the voters; `None` abstained.
+    pub votes: Vec<(Name, Option<usize>)>,
+    /// How many votes each option has.
+    pub counts: Vec<u64>,
+}
+
+impl Tally {
+    fn of(votes: Vec<(Name, Option<usize>)>, options: usize) -> Self {
+        let count = |option| votes.iter().filter(|(_, vote)| *vote == Some(option)).count() as u64;
+        Self { counts: (0..options).map(count).collect(), votes }
+    }
+
+    /// The options with the most votes; all when nobody voted.
+    #[must_use]
+    pub fn first(&self) -> Vec<usize> {
+        let most = self.counts.iter().max().copied().unwrap_or_default();
+        (0..).zip(&self.counts).filter(|(_, count)| **count == most).map(|(option, _)| option).collect()
+    }
+}
+
+/// What the debate does next, or what came of it.
+enum Stage {
+    Cues(Vec<Cue>),
+    Decided(usize),
+    Undecided,
+}
+
+impl Debate {
+    /// A debate between `options`: one round of everybody at the same time, in which all members argue and vote.
+    ///
+    /// # Errors
+    /// When there are not two options, or they cannot be told apart.
+    pub fn between<O: Into<String>>(options: impl IntoIterator<Item = O>) -> Result<Self, DebateError> {
+        let options: Vec<String> =
+            options.into_iter().map(|option| option.into().trim().to_owned()).collect();
+        if options.len() < 2 {
+            return Err(DebateError::NoChoice);
+        }
+        for (index, option) in options.iter().enumerate() {
+            if option.is_empty() {
+                return Err(DebateError::BlankOption);
+            }
+            let same = |other: &String| other.to_lowercase() == option.to_lowercase();
+            if options.iter().take(index).any(same) {
+                return Err(DebateError::SameOption(option.clone()));
+            }
+        }
+        let (debaters, voters) = (Vec::new(), Vec::new());
+        let ask: AskFn = Arc::new(ballot_paper);
+        Ok(Self { options, rounds: 1, in_turn: false, debaters, voters, tie: Tie::default(), ask })
+    }
+
+    /// Sets how many rounds of arguments there are; with 0 there is only a vote.
+    #[must_use]
+    pub fn rounds(self, rounds: u32) -> Self {
+        Self { rounds, ..self }
+    }
+
+    /// Lets the members argue one after the other, so that each hears those before.
+    #[must_use]
+    pub fn in_turn(self) -> Self {
+        Self { in_turn: true, ..self }
+    }
+
+    /// Lets only these argue.
+    #[must_use]
+    pub fn debaters(self, names: impl IntoIterator<Item = Name>) -> Self {
+        Self { debaters: names.into_iter().collect(), ..self }
+    }
+
+    /// Lets only these vote: members, or a jury beside the room.
+    #[must_use]
+    pub fn voters(self, names: impl IntoIterator<Item = Name>) -> Self {
+        Self { voters: names.into_iter().collect(), ..self }
+    }
+
+    /// Sets what decides when several options have the most votes.
+    #[must_use]
+    pub fn tie(self, tie: Tie) -> Self {
+        Self { tie, ..self }
+    }
+
+    /// Sets what voters are asked, made of the options. Whatever it is, an answer is an option, its number from 1, or a text
+    /// that mentions only one of them.
+    #[must_use]
+    pub fn ask(self, text: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Self {
+        Self { ask: Arc::new(text), ..self }
+    }
+
+    /// The votes of `chat` that are finished, in their order: several when a tie led to another.
+    #[must_use]
+    pub fn tallies(&self, chat: &Transcript) -> Vec<Tally> {
+        let mut tallies = Vec::new();
+        self.stage(chat, &mut tallies);
+        tallies
+    }
+
+    /// Goes over the debate from its beginning to what is not there yet.
+    fn stage(&self, chat: &Transcript, tallies: &mut Vec<Tally>) -> Stage {
+        let mut past = Retrace::of(chat);
+        let again = if let Tie::Again(rounds) = self.tie { rounds } else { 0 };
+        for nth in 0..=again {
+            for round in 0..if nth == 0 { self.rounds } else { 1 } {
+                let news = tallies.last().filter(|_| round == 0).map(|tally| self.tied(tally));
+                if let Some(cues) = self.round(chat, &mut past, news.as_deref()) {
+                    return Stage::Cues(cues);
+                }
+            }
+            match self.vote(chat, &mut past) {
+                Err(cues) => return Stage::Cues(cues),
+                Ok(tally) => tallies.push(tally),
+            }
+            if let Some([only]) = tallies.last().map(Tally::first).as_deref() {
+                return Stage::Decided(*only);
+            }
+        }
+        let tied = tallies.last().map(Tally::first).unwrap_or_default();
+        let voted = tallies.last().is_some_and(|tally| tally.counts.iter().any(|count| *count > 0));
+        match (&self.tie, tied.first()) {
+            (Tie::First, Some(first)) if voted => Stage::Decided(*first),
+            (Tie::Chair(chair), _) => self.chaired(&mut past, chair, &tied),
+            _ => Stage::Undecided,
+        }
+    }
+
+    /// The turns of a round that are not there yet, if it is not over.
+    fn round(&self, chat: &Transcript, past: &mut Retrace<'_>, news: Option<&str>) -> Option<Vec<Cue>> {
+        let debaters = if self.debaters.is_empty() { chat.members() } else { &self.debaters };
+        let missing = debaters.iter().filter(|who| past.take(Kind::Room, who).is_none());
+        let cue = |who: &Name| Cue { prompt: news.map(Into::into), ..Cue::to_all(who.clone()) };
+        let mut cues: Vec<Cue> = missing.filter(|who| !has_left(chat, who)).map(cue).collect();
+        if self.in_turn {
+            cues.truncate(1);
+        }
+        (!cues.is_empty()).then_some(cues)
+    }
+
+    /// The votes, or whom to ask for theirs. Whoever cannot be understood is asked once more, and then abstains.
+    fn vote(&self, chat: &Transcript, past: &mut Retrace<'_>) -> Result<Tally, Vec<Cue>> {
+        let voters = if self.voters.is_empty() { chat.members() } else { &self.voters };
+        let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for who in voters {
+            match past.take(Kind::Aside, who).map(|beat| beat.text().into_owned()) {
+                None if has_left(chat, who) => {}
+                None => first.push(Cue::aside(who.clone(), (self.ask)(&self.options))),
+                Some(text) => match ballot::choice(&text, &self.options) {
+                    None => second.push((who.clone(), text)),
+                    vote => votes.push((who.clone(), vote)),
+                },
+            }
+        }
+        if !first.is_empty() {
+            return Err(first);
+        }
+        let mut unclear = Vec::new();
+        for (who, text) in second {
+            match past.take(Kind::Aside, &who).map(|beat| beat.text().into_owned()) {
+                None if has_left(chat, &who) => votes.push((who, None)),
+                None => unclear.push(Cue::aside(who, self.again(&text))),
+                Some(text) => votes.push((who, ballot::choice(&text, &self.options))),
+            }
+        }
+        if !unclear.is_empty() {
+            return Err(unclear);
+        }
+        votes.sort_by_key(|(who, _)| voters.iter().position(|voter| voter == who));
+        Ok(Tally::of(votes, self.options.len()))
+    }
+
+    /// The decision of the chair between the options that are tied.
+    fn chaired(&self, past: &mut Retrace<'_>, chair: &Name, tied: &[usize]) -> Stage {
+        let options: Vec<String> =
+            tied.iter().filter_map(|option| self.options.get(*option).cloned()).collect();
+        let mut ask = (self.ask)(&options);
+        for _ in 0..2 {
+            let Some(answer) = past.take(Kind::Aside, chair) else {
+                return Stage::Cues(vec![Cue::aside(chair.clone(), ask)]);
+            };
+            if let Some(option) = ballot::choice(&answer.text(), &options).and_then(|nth| tied.get(nth)) {
+                return Stage::Decided(*option);
+            }
+            ask = self.again(&answer.text());
+        }
+        Stage::Undecided
+    }
+
+    fn again(&self, answer: &str) -> String {
+        let excerpt: String = answer.trim().chars().take(80).collect();
+        format!(
+            "It is not clear which option `{excerpt}` is. Answer with one option, or its number, and nothing else."
+        )
+    }
+
+    /// How the votes fell, in words.
+    fn told(&self, tally: &Tally) -> String {
+        let told = |(option, count): (&String, &u64)| format!("{option}: {count}");
+        self.options.iter().zip(&tally.counts).map(told).collect::<Vec<_>>().join("; ")
+    }
+
+    fn tied(&self, tally: &Tally) -> String {
+        format!("The vote is tied ({}). Argue once more; then there is another vote.", self.told(tally))
+    }
+}
+
+/// Whether `who` was a member and is gone. Somebody beside the room is no member and never gone.
+fn has_left(chat: &Transcript, who: &Name) -> bool {
+    chat.members().contains(who) && !is_present(chat, who)
+}
+
+/// What voters are asked, unless they are asked something else.
+fn ballot_paper(options: &[String]) -> String {
+    let options = options.iter().enumerate().map(|(nth, option)| format!("{}. {option}", nth + 1));
+    let options = options.collect::<Vec<_>>().join("\n");
+    format!(
+        "Vote for one of these options:\n{options}\nAnswer with the option, or its number, and nothing else."
+    )
+}
+
+impl Policy for Debate {
+    fn next(&self, chat: &Transcript) -> Step {
+        if let Some((_, reason)) = chat.over() {
+            return Step::close(reason.clone(), chat);
+        }
+        if chat.present().next().is_none() {
+            return Step::close(Reason::Deserted { last: chat.left().last().cloned() }, chat);
+        }
+        let mut tallies = Vec::new();
+        match self.stage(chat, &mut tallies) {
+            Stage::Cues(mut cues) => match (cues.len(), cues.pop()) {
+                (1, Some(cue)) => Step::Cue(cue),
+                (_, last) => Step::Together(cues.into_iter().chain(last).collect()),
+            },
+            Stage::Decided(option) => {
+                let summary = self.options.get(option).map_or("", String::as_str);
+                Step::Close { reason: Reason::Finished, summary: summary.into() }
+            }
+            Stage::Undecided => {
+                let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
+                let reason = Reason::Condition { name: "undecided".into() };
+                Step::Close { reason, summary: format!("Undecided ({votes})").into() }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Debate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Debate")
+            .field("options", &self.options)
+            .field("tie", &self.tie)
+            .finish_non_exhaustive()
+    }
+}

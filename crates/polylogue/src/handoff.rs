@@ -1,1 +1,264 @@
-//! Handing the turn over by a tool.
+//! Handing a conversation over: who speaks decides who speaks next.
+//!
+//! An agent hands over by a tool, [`Transfer`]; whom it names speaks next. Everybody hears what is said in the room; a note
+//! given with the transfer is said in the room, too, in the name of whoever gives it, so that nobody works from less than
+//! the log shows.
+//!
+//! # A front desk, a specialist and a customer
+//! ```
+//! use polylogue::handoff::{After, Transfer, handoffs};
+//! use polylogue::{AnyModel, Assistant, Chat, Human, Name};
+//! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
+//! let front = Assistant::new("Front", model.clone())?.tool(Transfer::to("Billing", "For invoices and refunds.")?);
+//! let billing = Assistant::new("Billing", model)?.tool(Transfer::to("Front", "For everything but money.")?);
+//! let chat = Chat::named("support")
+//!     .with(front)
+//!     .with(billing)
+//!     .with(Human::new("Customer")?)
+//!     .policy(handoffs(Name::new("Front")?, After::To(Name::new("Customer")?)))
+//!     .build()?;
+//! # Ok(chat)
+//! # }
+//! ```
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Body, Call, Choice, Chooser, Cue, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy,
+    Reason, Step, Tool, ToolCx, ToolError, ToolSpec, Transcript,
+};
+use serde_json::{Value, json};
+
+use crate::retrace::is_present;
+
+/// Who speaks after a turn in which nobody was handed over to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum After {
+    /// The same agent goes on; when it has nothing to say, the chat is over.
+    Stay,
+    /// Nobody: the chat is over.
+    End,
+    /// This one, and then again whoever has the conversation: a person among agents.
+    To(Name),
+}
+
+/// Begins with `start`; after a turn in which a [`Transfer`] succeeded, its target speaks, else whom `after` says. Of
+/// several transfers in one turn the first counts.
+///
+/// A tool of one's own hands over, too, when its outcome has [`Part::Data`] `{"handoff": "Name"}`.
+///
+/// The chat is over when whoever should speak has left or has not joined.
+pub fn handoffs(start: Name, after: After) -> impl Policy {
+    move |chat: &Transcript| {
+        let turn = last_turn(chat);
+        match transfer(turn, chat) {
+            Some(transfer) => match transfer.unsaid_note(turn) {
+                Some(note) => Step::Post(note),
+                None => speak(transfer.to, chat, Some(Chooser::Handoff)),
+            },
+            None => go_on(&start, &after, chat),
+        }
+    }
+}
+
+/// Nobody was handed over to in the last turn.
+fn go_on(start: &Name, after: &After, chat: &Transcript) -> Step {
+    let holder = holder(start, chat);
+    let spoken = chat.recent_turns().next().filter(|_| chat.turns() > 0);
+    match (after, spoken) {
+        (_, None) => speak(holder, chat, None),
+        (After::End, _) => Step::close(Reason::Finished, chat),
+        (After::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
+            Step::close(Reason::NoReply { who: turn.who.clone() }, chat)
+        }
+        (After::To(other), Some(turn)) if turn.who != *other || !is_present(chat, other) => {
+            speak(other.clone(), chat, None)
+        }
+        _ => speak(holder, chat, None),
+    }
+}
+
+/// Gives `who` a turn, if they are there.
+fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
+    if let Some((who, why)) = chat.left().iter().find(|(gone, _)| *gone == who) {
+        return Step::close(Reason::Left { who: who.clone(), why: why.clone() }, chat);
+    }
+    if chat.outside().any(|name| *name == who) {
+        return Step::close(Reason::NoSpeaker { after: chat.last_speaker().cloned() }, chat);
+    }
+    let others = || chat.present().filter(|name| Some(*name) != chat.last_speaker()).cloned().collect();
+    let cue = Cue::to_all(who);
+    Step::Cue(match by {
+        Some(by) => cue.chosen(Choice { of: others(), by, reply: None }),
+        None => cue,
+    })
+}
+
+/// Who has the conversation: whom it was handed over to last.
+fn holder(start: &Name, chat: &Transcript) -> Name {
+    let handed = |event: &Arc<Event>| match &event.body {
+        Body::Cued { cues } => cues.iter().find(|cue| is_handoff(cue)).map(|cue| cue.who.clone()),
+        _ => None,
+    };
+    chat.events().iter().rev().find_map(handed).unwrap_or_else(|| start.clone())
+}
+
+fn is_handoff(cue: &Cue) -> bool {
+    cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
+}
+
+/// The events since the last turn in the room began.
+fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
+    let begins = |event: &Arc<Event>| match &event.body {
+        Body::Cued { cues } => cues.iter().any(|cue| !cue.to.is_aside()),
+        Body::Reopened { message } => message.is_some(),
+        _ => false,
+    };
+    let events = chat.events();
+    events.iter().rposition(begins).and_then(|at| events.get(at..)).unwrap_or_default()
+}
+
+/// A transfer that was made.
+struct Made {
+    from: Name,
+    to: Name,
+    note: Option<Arc<str>>,
+}
+
+/// The transfer made in `turn`: the first in the order of the calls.
+fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
+    turn.iter().find_map(|event| {
+        let Body::Called { who, call } = &event.body else { return None };
+        let to = target(call, outcome(turn, &call.id)?, chat)?;
+        Some(Made { from: who.clone(), to, note: note(&call.args).ok().flatten() })
+    })
+}
+
+/// What came of a call, if it worked.
+fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t Outcome> {
+    turn.iter().find_map(|event| match &event.body {
+        Body::Returned { id: of, outcome, .. } if of == id => {
+            Some(outcome).filter(|outcome| outcome.status == OutcomeStatus::Done)
+        }
+        _ => None,
+    })
+}
+
+/// To whom a call that worked hands over, if to anybody.
+fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
+    let named = outcome.parts.iter().find_map(|part| match part {
+        Part::Data(data) => Name::new(data.get("handoff")?.as_str()?).ok(),
+        _ => None,
+    });
+    named.or_else(|| chat.members().iter().find(|name| tool_name(name) == call.tool).cloned())
+}
+
+impl Made {
+    /// The note as a message, unless it is in the room already.
+    fn unsaid_note(&self, turn: &[Arc<Event>]) -> Option<Message> {
+        let note = self.note.as_ref()?;
+        let says = |event: &Arc<Event>| match &event.body {
+            Body::Said(message) | Body::Posted(message) => {
+                message.from == self.from && message.plain().contains(&**note)
+            }
+            _ => false,
+        };
+        (!turn.iter().any(says)).then(|| Message::text(self.from.clone(), Arc::clone(note)))
+    }
+}
+
+/// The note of a transfer, if there is any.
+fn note(args: &Value) -> Result<Option<Arc<str>>, ToolError> {
+    match args.get("note") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(note)) => Ok(Some(note.trim()).filter(|note| !note.is_empty()).map(Into::into)),
+        Some(other) => Err(format!("`note` must be a text; got {other}").into()),
+    }
+}
+
+/// The beginning of the names of all tools that hand over.
+const PREFIX: &str = "transfer_to_";
+
+/// The name of the tool that hands over to `who`. Providers take 64 ASCII characters: other names are written as far as
+/// they can be, with a number that is theirs.
+fn tool_name(who: &Name) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let room = 64 - PREFIX.len();
+    let name: String = who.as_str().chars().map(legal).collect();
+    if name.len() <= room && name == who.as_str() {
+        return format!("{PREFIX}{name}");
+    }
+    // FNV-1a, 32 bits: the same in every process.
+    let hash =
+        who.as_str().bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    let name: String = name.chars().take(room - 9).collect();
+    format!("{PREFIX}{name}-{hash:08x}")
+}
+
+/// The tool `transfer_to_NAME`: hands the conversation over to somebody, and ends the turn.
+///
+/// It fails, with words that the model can act on, when they are not in the room, or when the reply asks for another
+/// transfer before this one: of several only the first is made.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    to: Name,
+    spec: ToolSpec,
+}
+
+impl Transfer {
+    /// Hands over to `who`; `when` tells the model when to.
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn to(who: &str, when: &str) -> Result<Self, NameError> {
+        let to = Name::new(who)?;
+        let note = json!({
+            "type": "string",
+            "description": "What they need to know besides what was said; everybody in the room hears it",
+        });
+        let parameters =
+            json!({"type": "object", "properties": {"note": note}, "additionalProperties": false});
+        let description = format!("Hands the conversation over to {to}. {when}");
+        let spec = ToolSpec::new(tool_name(&to), description.trim(), parameters).repeatable().ends_turn();
+        Ok(Self { to, spec })
+    }
+}
+
+impl Tool for Transfer {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let note = note(&args)?;
+        if let Some(first) = first_transfer(cx).filter(|first| first.id != cx.id) {
+            return Err(format!(
+                "this was not done: a reply can hand over once, and `{}` came first",
+                first.tool
+            )
+            .into());
+        }
+        if self.to == *cx.who {
+            return Err("you have the conversation already".into());
+        }
+        if !is_present(cx.transcript, &self.to) {
+            let others = cx.transcript.present().filter(|name| *name != cx.who);
+            let others: Vec<_> = others.map(|name| format!("`{name}`")).collect();
+            let who = if others.is_empty() { "nobody else is".into() } else { others.join(", ") };
+            return Err(format!("`{}` is not here, so go on without them; here: {who}", self.to).into());
+        }
+        Ok(Outcome::done(note.unwrap_or_else(|| format!("I hand over to {}.", self.to).into())))
+    }
+}
+
+/// The first transfer that the reply asks for, of which this call is one.
+fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
+    let reply = cx.turn.iter().rev().find_map(|event| match &event.body {
+        Body::Sampled(sample) => Some(&sample.parts),
+        _ => None,
+    })?;
+    reply.iter().find_map(|part| match part {
+        Part::Call(call) if call.tool.starts_with(PREFIX) => Some(call),
+        _ => None,
+    })
+}

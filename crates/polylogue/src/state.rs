@@ -1,1 +1,235 @@
-//! What a team knows together.
+//! What a team knows in common, as values under keys: a fold over the log.
+//!
+//! A state is kept nowhere. Whatever puts a value into the log sets it: an outcome of a tool, or a message, that holds
+//! [`Part::Data`] of the form `{"state": {"key": value}}`. The state is what was set last; `null` takes a key away. So it
+//! is the same after a crash, in a fork, and for everybody.
+//!
+//! # A conversation that ends when a model has set a value
+//! ```
+//! use polylogue::state::{self, GetState, SetState};
+//! use polylogue::{AnyModel, Assistant, Chat, in_turn, until};
+//! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
+//! let editor = Assistant::new("Editor", model.clone())?
+//!     .system("Set `approved` to true when the text is good.")
+//!     .tool(SetState::new().only(["approved"]));
+//! let writer = Assistant::new("Writer", model)?.tool(GetState::new());
+//! let chat = Chat::named("desk")
+//!     .with(writer)
+//!     .with(editor)
+//!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::text(polylogue::Name::user(), task)])
+//!     .policy(until(state::reaches("approved", true), in_turn()))
+//!     .build()?;
+//! # Ok(chat)
+//! # }
+//! ```
+
+use polylogue_core::{
+    Audience, Body, Event, Message, Name, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec,
+    Transcript,
+};
+use serde_json::{Map, Value, json};
+
+use crate::stop::{Stop, when};
+
+/// The key of data that sets values.
+const STATE: &str = "state";
+
+/// How many bytes of JSON a value that a model sets has at most: a quarter of what an outcome may have.
+pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
+
+/// How many keys a model can set at most.
+pub const MAX_KEYS: usize = 256;
+
+/// The state of the chat, as of its last finished turn.
+#[must_use]
+pub fn of(chat: &Transcript) -> Map<String, Value> {
+    let mut state = Map::new();
+    chat.events().iter().for_each(|event| apply(event, &mut state));
+    state
+}
+
+/// The value of `key`, as of the last finished turn.
+#[must_use]
+pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
+    of(chat).remove(key)
+}
+
+/// Whether `key` has this value: for conditions of a [`Flow`](crate::flow::Flow), a group, or [`when`].
+pub fn is(
+    key: &str,
+    value: impl Into<Value>,
+) -> impl Fn(&Transcript) -> bool + Clone + Send + Sync + 'static {
+    let (key, value) = (key.to_owned(), value.into());
+    move |chat| of(chat).get(&key).unwrap_or(&Value::Null) == &value
+}
+
+/// Ends the chat when `key` has this value.
+#[must_use]
+pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
+    let value = value.into();
+    when(&format!("{key} is {value}"), is(key, value))
+}
+
+/// A message that sets values and that nobody sees: for the opening of a chat.
+pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
+    let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+    Message { from: Name::user(), to: Audience::aside(), parts: vec![sets(values)] }
+}
+
+/// What sets `values`: a part of a message, or of a tool's outcome.
+#[must_use]
+pub fn sets(values: Map<String, Value>) -> Part {
+    Part::Data(json!({ STATE: values }))
+}
+
+fn apply(event: &Event, state: &mut Map<String, Value>) {
+    match &event.body {
+        Body::Opened(opening) => opening.messages.iter().for_each(|message| take_in(&message.parts, state)),
+        Body::Said(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
+            take_in(&message.parts, state);
+        }
+        Body::Returned { outcome, .. } if outcome.status == OutcomeStatus::Done => {
+            take_in(&outcome.parts, state);
+        }
+        _ => {}
+    }
+}
+
+fn take_in(parts: &[Part], state: &mut Map<String, Value>) {
+    for part in parts {
+        let Part::Data(Value::Object(data)) = part else { continue };
+        // Data that has more to say is not about the state.
+        let Some(Value::Object(values)) = data.get(STATE).filter(|_| data.len() == 1) else { continue };
+        for (key, value) in values {
+            match value {
+                Value::Null => drop(state.remove(key)),
+                value => drop(state.insert(key.clone(), value.clone())),
+            }
+        }
+    }
+}
+
+/// The state as a tool sees it: what was set earlier in its turn included.
+fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
+    let mut state = of(cx.transcript);
+    cx.turn.iter().for_each(|event| apply(event, &mut state));
+    state
+}
+
+/// The tool `set_state`: sets one value of the state.
+///
+/// Of calls made at the same time - by one reply, or by agents whose turns run at the same time - the last in the log
+/// counts.
+#[derive(Debug, Clone)]
+pub struct SetState {
+    spec: ToolSpec,
+    keys: Vec<String>,
+}
+
+impl Default for SetState {
+    fn default() -> Self {
+        Self { spec: set_spec(&[]), keys: Vec::new() }
+    }
+}
+
+impl SetState {
+    /// A tool that sets any key.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A tool that sets only these keys.
+    #[must_use]
+    pub fn only<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
+        Self { spec: set_spec(&keys), keys }
+    }
+
+    /// The key of a call, if it may be set.
+    fn key(&self, args: &Value) -> Result<String, ToolError> {
+        let Some(key) = args.get("key").and_then(Value::as_str).filter(|key| !key.trim().is_empty()) else {
+            return Err("`key` must be a text that is not empty".into());
+        };
+        if self.keys.is_empty() || self.keys.iter().any(|known| known == key) {
+            return Ok(key.to_owned());
+        }
+        Err(format!("`{key}` cannot be set; what can be set is `{}`", self.keys.join("`, `")).into())
+    }
+}
+
+fn set_spec(keys: &[String]) -> ToolSpec {
+    let mut key = json!({"type": "string", "description": "What is set"});
+    if !keys.is_empty() {
+        key = json!({"type": "string", "description": "What is set", "enum": keys});
+    }
+    let value = json!({"description": "Its new value, any JSON; null takes it away"});
+    let parameters = json!({
+        "type": "object", "properties": {"key": key, "value": value},
+        "required": ["key", "value"], "additionalProperties": false,
+    });
+    let description = "Sets a value that everybody in this conversation shares.";
+    ToolSpec::new("set_state", description, parameters).repeatable()
+}
+
+impl Tool for SetState {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let key = self.key(&args)?;
+        let Some(value) = args.get("value") else {
+            return Err("`value` is missing; to take a key away, set it to null".into());
+        };
+        let bytes = value.to_string().len() + key.len();
+        if bytes > MAX_VALUE_BYTES {
+            return Err(format!("the value has {bytes} bytes; at most {MAX_VALUE_BYTES} can be set").into());
+        }
+        let state = seen_by(cx);
+        if state.len() >= MAX_KEYS && !state.contains_key(&key) && !value.is_null() {
+            return Err(format!("there are {MAX_KEYS} keys already; take one away first").into());
+        }
+        let values = Map::from_iter([(key, value.clone())]);
+        Ok(Outcome { status: OutcomeStatus::Done, parts: vec![sets(values)] })
+    }
+}
+
+/// The tool `get_state`: reads the state, or one value of it.
+#[derive(Debug, Clone)]
+pub struct GetState(ToolSpec);
+
+impl Default for GetState {
+    fn default() -> Self {
+        let key = json!({"type": "string", "description": "What is read; everything when left out"});
+        let parameters = json!({"type": "object", "properties": {"key": key}, "additionalProperties": false});
+        let description = "Reads the values that everybody in this conversation shares.";
+        Self(ToolSpec::new("get_state", description, parameters).repeatable())
+    }
+}
+
+impl GetState {
+    /// The tool.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Tool for GetState {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let mut state = seen_by(cx);
+        match args.get("key") {
+            None | Some(Value::Null) => Ok(Outcome::done(Value::Object(state).to_string())),
+            Some(Value::String(key)) => {
+                // As text: data would set it again.
+                Ok(Outcome::done(state.remove(key).unwrap_or(Value::Null).to_string()))
+            }
+            Some(other) => Err(format!("`key` must be a text; got {other}").into()),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Debates and votes.
+
+use expect_test::expect;
+use polylogue::debate::{Debate, DebateError, Tally, Tie};
+use polylogue::{Act, Chat, Function, Human, Message, Name, Path, Reason, Status, Transcript};
+
+use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
+
+const OPTIONS: [&str; 3] = ["red", "dark red", "blue"];
+
+fn council(cast: &Cast<'_>, debate: Debate) -> Chat {
+    cast.room(&["A", "B", "C"]).aside(cast.assistant("Chair")).policy(debate).build().unwrap()
+}
+
+fn debate() -> Debate {
+    Debate::between(OPTIONS).unwrap()
+}
+
+#[tokio::test]
+async fn all_argue_at_once_then_vote_in_secret() {
+    let script = r#"[{"A": {"say": "Red is warm", "delay_ms": 20}}, {"B": "Blue is calm"}, {"C": "Dark red is both"},
+        {"A": {"say": "dark red", "expect": {"last": "1. red\n2. dark red\n3. blue"}}},
+        {"B": {"say": "3", "delay_ms": 20}}, {"C": "I choose **Dark red**."}]"#;
+    let events = events(script, |cast| council(cast, debate())).await;
+    let said = print(&events).replace(" \"Vote for one of these options:\\n1. red\\n2. dark red\\n3. blue\\nAnswer with the option, or its number, and nothing else.\"", "");
+    expect![[r#"
+        opened [A, B, C] "task" | user: task
+        cue A | cue B | cue C
+        A says: Red is warm
+        B says: Blue is calm
+        C says: Dark red is both
+        cue A aside | cue B aside | cue C aside
+        A says aside: dark red
+        B says aside: 3
+        C says aside: I choose **Dark red**.
+        closed (everybody had their turn): dark red"#]]
+    .assert_eq(&said);
+    let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    let votes = vec![(name("A"), Some(1)), (name("B"), Some(2)), (name("C"), Some(1))];
+    assert_eq!(tallies, [Tally { votes, counts: vec![0, 2, 1] }]);
+}
+
+#[tokio::test]
+async fn in_turn_for_two_rounds_with_a_jury_beside_the_room() {
+    let script = r#"[{"A": "1"}, {"B": {"say": "2", "expect": {"last": "A: 1"}}}, {"A": "3"}, {"B": "4"},
+        {"C": "red"}, {"Chair": "red"}]"#;
+    let said = play(script, |cast| {
+        let debate = debate().rounds(2).in_turn().debaters([name("A"), name("B")]);
+        council(cast, debate.voters([name("C"), name("Chair")]))
+    })
+    .await;
+    let spoken: Vec<_> = said.lines().filter_map(|line| line.split_once(" says: ")).collect();
+    assert_eq!(spoken, [("A", "1"), ("B", "2"), ("A", "3"), ("B", "4")]);
+    assert!(said.ends_with("closed (everybody had their turn): red"), "{said}");
+}
+
+#[tokio::test]
+async fn whoever_is_not_understood_is_asked_once_more_and_then_abstains() {
+    let script = r#"[{"A": "red or blue"}, {"B": ""}, {"C": "blue"},
+        {"A": {"say": "green", "expect": {"last": "It is not clear which option `red or blue` is."}}}, {"B": "1"}]"#;
+    let events = events(script, |cast| council(cast, debate().rounds(0).ask(|o| o.join("/")))).await;
+    let said = print(&events);
+    assert!(said.contains(r#"cue A aside "red/dark red/blue""#), "{said}");
+    assert!(said.ends_with("closed (everybody had their turn): red"), "the first of those tied: {said}");
+    let tallies = debate().rounds(0).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    assert_eq!(tallies[0].votes, [(name("A"), None), (name("B"), Some(0)), (name("C"), Some(2))]);
+    assert_eq!(tallies[0].first(), [0, 2]);
+}
+
+const TIED: &str = r#"[{"A": "red"}, {"B": "blue"}, {"C": "hm"}, {"C": "hm"}"#;
+
+#[tokio::test]
+async fn the_chair_decides_between_those_tied_or_nobody_does() {
+    for (chair, end) in [
+        (
+            r#"{"Chair": {"say": "2", "expect": {"last": "1. red\n2. blue"}}}"#,
+            "closed (everybody had their turn): blue",
+        ),
+        (r#"{"Chair": "dark red or not"}, {"Chair": "red"}"#, "closed (everybody had their turn): red"),
+        (
+            r#"{"Chair": "dark"}, {"Chair": "green"}"#,
+            "closed (the condition `undecided` held): Undecided (red: 1; dark red: 0; blue: 1)",
+        ),
+    ] {
+        let script = format!("{TIED}, {chair}]");
+        let said =
+            play(&script, |cast| council(cast, debate().rounds(0).tie(Tie::Chair(name("Chair"))))).await;
+        assert!(said.ends_with(end), "{said}");
+    }
+    let said = play(&format!("{TIED}]"), |cast| council(cast, debate().rounds(0).tie(Tie::Undecided))).await;
+    assert!(said.ends_with("Undecided (red: 1; dark red: 0; blue: 1)"), "{said}");
+}
+
+#[tokio::test]
+async fn after_a_tie_they_argue_once_more_and_vote_again() {
+    let again = r#"{"A": {"say": "warm", "expect": {"last": "The vote is tied (red: 1; dark red: 0; blue: 1)."}}},
+        {"B": "calm"}, {"C": "both"}, {"A": "red"}, {"B": "red"}, {"C": "blue"}"#;
+    let tie = |rounds| debate().rounds(0).tie(Tie::Again(rounds));
+    let events = events(&format!("{TIED}, {again}]"), |cast| council(cast, tie(2))).await;
+    assert!(print(&events).ends_with("closed (everybody had their turn): red"));
+    let tallies = tie(2).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 1]]);
+    let still = r#"{"A": "x"}, {"B": "y"}, {"C": "z"}, {"A": "red"}, {"B": "blue"}, {"C": ""}, {"C": "?"}"#;
+    let said = play(&format!("{TIED}, {still}]"), |cast| council(cast, tie(1))).await;
+    assert!(
+        said.ends_with("closed (the condition `undecided` held): Undecided (red: 1; dark red: 0; blue: 1)"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn nobody_decides_where_nobody_votes() {
+    let script = r#"[{"A": ""}, {"B": ""}, {"C": ""}, {"A": ""}, {"B": ""}, {"C": ""}]"#;
+    let said = play(script, |cast| council(cast, debate().rounds(0))).await;
+    assert!(said.ends_with("Undecided (red: 0; dark red: 0; blue: 0)"), "{said}");
+}
+
+#[tokio::test]
+async fn whoever_leaves_is_not_asked_again_and_an_earlier_vote_still_counts() {
+    // Me votes in a tie, then leaves in the round after it.
+    let script = r#"[{"A": "red"}, {"B": "x"}, {"B": "x"}, {"A": "still red"}, {"B": "oh"}, {"A": "red"}, {"B": "red"}]"#;
+    let answers = |nth| ["blue", "exit"][nth];
+    let events = events_with(script, &answers, |cast| {
+        let room = cast.room(&["A", "B"]).with(Human::new("Me").unwrap());
+        room.policy(debate().rounds(0).tie(Tie::Again(3))).build().unwrap()
+    })
+    .await;
+    let tallies =
+        debate().rounds(0).tie(Tie::Again(3)).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 0]]);
+}
+
+#[tokio::test]
+async fn a_debate_that_everybody_leaves_or_somebody_ends_is_over() {
+    let leave = |who: &str| Function::new(who, |_| Ok(Act::Leave("bored".into()))).unwrap();
+    let said = play("[]", |_| {
+        Chat::named("room").with(leave("A")).with(leave("B")).policy(debate()).build().unwrap()
+    })
+    .await;
+    assert!(said.ends_with("closed (nobody is left; B left last: bored): task"), "{said}");
+    let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "fire".into() }));
+    let said = play("[]", |_| {
+        let room = Chat::named("room").with(Function::new("A", stop).unwrap());
+        room.policy(debate()).build().unwrap()
+    })
+    .await;
+    assert!(said.ends_with("closed (stopped by fire): task"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
+    let script: polylogue_models::Script =
+        serde_json::from_str(r#"[{"A": "1"}, {"A": "red"}, {"A": "2"}, {"A": "blue"}]"#).unwrap();
+    let a = polylogue::Assistant::new("A", polylogue::AnyModel::new(script.model("test"))).unwrap();
+    let chat = Chat::named("room").with(a).policy(debate()).build().unwrap();
+    let mut log = log().await;
+    let red = chat.run(&mut log, "task").await.unwrap();
+    let blue = chat.go_on(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
+    assert!(matches!(red, Status::Closed { summary, .. } if &*summary == "red"));
+    assert!(matches!(blue, Status::Closed { summary, .. } if &*summary == "blue"));
+}
+
+#[tokio::test]
+async fn debates_that_cannot_be_held_are_refused() {
+    assert_eq!(Debate::between(["one"]).unwrap_err(), DebateError::NoChoice);
+    assert_eq!(Debate::between(["one", " "]).unwrap_err(), DebateError::BlankOption);
+    let same = Debate::between(["One", "two", "one "]).unwrap_err();
+    assert_eq!(same.to_string(), "the option `one` is there twice");
+    let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Nobody")]))).await;
+    assert!(error.contains("`Nobody`, who is no participant"), "{error}");
+}

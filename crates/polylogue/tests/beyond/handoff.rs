@@ -1,0 +1,227 @@
+//! Handing over.
+
+use expect_test::expect;
+use polylogue::handoff::{After, Transfer, handoffs};
+use polylogue::stop::max_turns;
+use polylogue::{Act, Chooser};
+use polylogue::{
+    Chat, Function, Human, Message, Name, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec,
+    until,
+};
+use serde_json::{Value, json};
+
+use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
+
+fn desk(cast: &Cast<'_>, after: After) -> Chat {
+    let transfer = |who: &str| Transfer::to(who, "When it is theirs.").unwrap();
+    Chat::named("desk")
+        .with(cast.assistant("Front").tool(transfer("Billing")).tool(transfer("Tech")))
+        .with(
+            cast.assistant("Billing")
+                .tool(transfer("Front"))
+                .tool(transfer("Ghost"))
+                .tool(transfer("Billing")),
+        )
+        .with(cast.assistant("Tech"))
+        .policy(until(max_turns(6), handoffs(name("Front"), after)))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_note_is_said_in_the_room_whether_or_not_the_agent_says_something_else() {
+    let script = r#"[
+        {"Front": {"say": "One moment", "calls": [{"tool": "transfer_to_Billing", "args": {"note": "invoice 7"}}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": "it is paid"}}]}},
+        {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}},
+        {"Tech": {"say": "Done", "expect": {"last": "I hand over to Tech."}}}]"#;
+    let said = play(script, |cast| desk(cast, After::End)).await;
+    expect![[r#"
+        opened [Front, Billing, Tech] "task" | user: task
+        cue Front
+        Front calls transfer_to_Billing {"note":"invoice 7"} #Front-0-0
+        Front gets #Front-0-0: invoice 7
+        Front says: One moment
+        posted Front: invoice 7
+        cue Billing (of [Billing, Tech] handed over)
+        Billing calls transfer_to_Front {"note":"it is paid"} #Billing-0-0
+        Billing gets #Billing-0-0: it is paid
+        Billing says: it is paid
+        cue Front (of [Front, Tech] handed over)
+        Front calls transfer_to_Tech {} #Front-1-0
+        Front gets #Front-1-0: I hand over to Tech.
+        Front says: I hand over to Tech.
+        cue Tech (of [Billing, Tech] handed over)
+        Tech says: Done
+        closed (everybody had their turn): Done"#]]
+    .assert_eq(&said);
+}
+
+// Trap T41: of parallel handoffs all but one were dropped without a word.
+#[tokio::test]
+async fn of_several_transfers_in_a_reply_the_first_is_made_and_the_others_are_told_so() {
+    let script = r#"[
+        {"Front": {"calls": [{"tool": "transfer_to_Tech", "args": {"note": "a"}}, {"tool": "transfer_to_Billing"},
+            {"tool": "transfer_to_Tech", "args": {"note": "b"}}]}},
+        {"Tech": "Done"}]"#;
+    let said = play(script, |cast| desk(cast, After::End)).await;
+    let refusal = "failed: this was not done: a reply can hand over once, and `transfer_to_Tech` came first";
+    assert_eq!(said.matches(refusal).count(), 2, "{said}");
+    assert!(said.contains("Front says: a\ncue Tech"), "{said}");
+}
+
+#[tokio::test]
+async fn a_transfer_that_fails_tells_the_model_why_and_its_turn_goes_on() {
+    let script = r#"[
+        {"Front": {"calls": [{"tool": "transfer_to_Billing"}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Ghost"}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Billing"}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Nobody"}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": 7}}]}},
+        {"Billing": "I do it myself"}]"#;
+    let said = play(script, |cast| desk(cast, After::End)).await;
+    let failures: Vec<_> =
+        said.lines().filter_map(|line| line.split_once(" failed: ")).map(|(_, why)| why).collect();
+    expect![[r#"
+        `Ghost` is not here, so go on without them; here: `Front`, `Tech`
+        you have the conversation already
+        There is no tool `transfer_to_Nobody`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
+        `note` must be a text; got 7"#]]
+    .assert_eq(&failures.join("\n"));
+    assert!(
+        said.ends_with("Billing says: I do it myself\nclosed (everybody had their turn): I do it myself")
+    );
+}
+
+#[tokio::test]
+async fn whoever_has_the_conversation_goes_on_until_it_has_nothing_to_say() {
+    let script = r#"[{"Front": "one"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "two"}, {"Tech": ""}]"#;
+    let said = play(script, |cast| desk(cast, After::Stay)).await;
+    assert!(
+        said.ends_with("Tech says: two\ncue Tech\nTech passes\nclosed (Tech has no reply): two"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_person_talks_with_whoever_has_the_conversation_and_can_leave() {
+    let script = r#"[
+        {"Front": "What is it?"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}},
+        {"Tech": {"say": "Is it plugged in?", "expect": {"last": "I hand over to Tech."}}},
+        {"Tech": {"say": "Then plug it in", "expect": {"last": "No"}}}]"#;
+    let events = events_with(script, &|nth| ["It is broken", "No", "exit"][nth], |cast| {
+        Chat::named("desk")
+            .with(cast.assistant("Front").tool(Transfer::to("Tech", "").unwrap()))
+            .with(cast.assistant("Tech"))
+            .with(Human::new("Customer").unwrap())
+            .policy(handoffs(name("Front"), After::To(name("Customer"))))
+            .build()
+            .unwrap()
+    })
+    .await;
+    let said = print(&events);
+    let speakers: Vec<_> =
+        said.lines().filter_map(|line| line.strip_prefix("cue ")?.split(' ').next()).collect();
+    assert_eq!(speakers, ["Front", "Customer", "Front", "Tech", "Customer", "Tech", "Customer"]);
+    assert!(said.ends_with("closed (Customer left: said `exit`): Then plug it in"), "{said}");
+}
+
+#[tokio::test]
+async fn nobody_is_handed_over_to_who_has_left_or_not_joined() {
+    let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Later"}]}}, {"Front": "alone"}]"#;
+    let said = play(script, |cast| {
+        Chat::named("desk")
+            .with(cast.assistant("Front").tool(Transfer::to("Later", "").unwrap()))
+            .later(cast.assistant("Later"))
+            .policy(handoffs(name("Front"), After::To(name("Later"))))
+            .build()
+            .unwrap()
+    })
+    .await;
+    assert!(
+        said.contains("failed: `Later` is not here, so go on without them; here: nobody else is"),
+        "{said}"
+    );
+    assert!(said.ends_with("closed (nobody may speak after Front): alone"), "{said}");
+}
+
+/// A tool of one's own that hands over.
+struct Route(ToolSpec);
+
+impl Tool for Route {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let parts = vec![Part::text("Routed"), Part::Data(json!({"handoff": args["to"]}))];
+        Ok(Outcome { status: OutcomeStatus::Done, parts })
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_ones_own_hands_over() {
+    let script = r#"[{"Front": {"calls": [{"tool": "route", "args": {"to": "Tech"}}]}}, {"Front": "Wait"}, {"Tech": "Hello"}]"#;
+    let events = events(script, |cast| {
+        let route = Route(ToolSpec::new("route", "", json!({"type": "object"})).repeatable());
+        let chat = Chat::named("desk").with(cast.assistant("Front").tool(route)).with(cast.assistant("Tech"));
+        chat.policy(handoffs(name("Front"), After::End)).build().unwrap()
+    })
+    .await;
+    assert!(print(&events).contains("Front says: Wait\ncue Tech (of [Tech] handed over)\nTech says: Hello"));
+    let chosen = events.iter().filter_map(|event| match &event.body {
+        polylogue::Body::Cued { cues } => cues[0].choice.as_ref(),
+        _ => None,
+    });
+    assert_eq!(chosen.map(|choice| choice.by.clone()).collect::<Vec<_>>(), [Chooser::Handoff]);
+}
+
+#[tokio::test]
+async fn names_that_no_provider_takes_have_tools_of_their_own() {
+    let long = "L".repeat(Name::MAX_CHARS);
+    let names = ["Köchin", "Kächin", "翻译", &long];
+    let tools: Vec<String> =
+        names.iter().map(|who| Transfer::to(who, "").unwrap().spec().name.clone()).collect();
+    for (index, tool) in tools.iter().enumerate() {
+        assert!(tool.len() <= 64 && tool.is_ascii() && !tools[..index].contains(tool), "{tools:?}");
+    }
+    assert!(Transfer::to("no name", "").is_err());
+    let script = serde_json::json!([{"Front": {"calls": [{"tool": tools[0]}]}}, {"Köchin": "Suppe"}]);
+    let said = play(&script.to_string(), |cast| {
+        let chat =
+            Chat::named("desk").with(cast.assistant("Front").tool(Transfer::to("Köchin", "").unwrap()));
+        chat.with(cast.assistant("Köchin")).policy(handoffs(name("Front"), After::End)).build().unwrap()
+    })
+    .await;
+    assert!(said.ends_with("closed (everybody had their turn): Suppe"), "{said}");
+}
+
+#[tokio::test]
+async fn a_conversation_about_something_more_goes_on_with_whoever_has_it() {
+    let script: polylogue_models::Script = serde_json::from_str(
+        r#"[{"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "one"}, {"Tech": "two"}]"#,
+    )
+    .unwrap();
+    let model = polylogue::AnyModel::new(script.model("test"));
+    let front = polylogue::Assistant::new("Front", model.clone()).unwrap();
+    let chat = Chat::named("desk")
+        .with(front.tool(Transfer::to("Tech", "").unwrap()))
+        .with(polylogue::Assistant::new("Tech", model).unwrap())
+        .policy(handoffs(name("Front"), After::End))
+        .build()
+        .unwrap();
+    let mut log = log().await;
+    chat.run(&mut log, "task").await.unwrap();
+    let status = chat.go_on(&mut log, Message::text(Name::user(), "and?")).await.unwrap();
+    assert!(matches!(status, polylogue::Status::Closed { summary, .. } if &*summary == "two"));
+}
+
+#[tokio::test]
+async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
+    let error = fails("[]", |cast| {
+        let policy = handoffs(name("Nobody"), After::Stay);
+        let idle = Function::new("Idle", |_| Ok(Act::Pass)).unwrap();
+        cast.room(&[]).with(idle).policy(policy).build().unwrap()
+    })
+    .await;
+    assert!(error.contains("`Nobody`, who is no participant"), "{error}");
+}
