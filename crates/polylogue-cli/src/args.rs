@@ -41,10 +41,8 @@ pub(crate) enum Color {
 /// In which layout a conversation is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Style {
-    /// Polylogue's own
     #[default]
     Usual,
-    /// That of AutoGen, in whole messages
     Autogen,
 }
 
@@ -52,7 +50,7 @@ pub(crate) enum Style {
 pub(crate) enum Command {
     /// Run a team on a task
     Run(Run),
-    /// Go on with a conversation that was stopped, failed, waits for a person or met a limit
+    /// Go on with a conversation: with one that is over, about something more
     Resume(Resume),
     /// List conversations
     Runs(Runs),
@@ -95,8 +93,15 @@ pub(crate) struct Resume {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
+    /// What the conversation, which is over, is to go on about; `-` reads it from standard input
+    pub(crate) message: Option<String>,
+
+    /// Who says so: a participant; `user` when left out
+    #[arg(long = "as", value_name = "NAME", requires = "message")]
+    pub(crate) speaker: Option<String>,
+
     /// Answer the person who is asked, instead of asking at the terminal
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     pub(crate) answer: Option<String>,
 
     #[command(flatten)]

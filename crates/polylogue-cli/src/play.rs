@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use polylogue::{
-    Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Path, Question, Status, Store,
-    Watch,
+    Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Message, Path, Question,
+    Status, Store, Watch,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -26,6 +26,8 @@ pub(crate) struct Play<'a> {
     pub(crate) settings: Settings,
     /// The task, for a log that is empty.
     pub(crate) task: String,
+    /// What a conversation that is over goes on about.
+    pub(crate) more: Option<Message>,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
 }
@@ -69,8 +71,14 @@ impl Play<'_> {
     async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue::Result<Status> {
         let halt = self.log.halt();
         let is_new = self.log.events().await.is_empty();
-        let (chat, task, log) = (self.chat, &self.task, &mut self.log);
-        let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
+        let (chat, task, more, log) = (self.chat, &self.task, self.more.take(), &mut self.log);
+        let run = async move {
+            match more {
+                Some(message) => chat.go_on(log, message).await,
+                None if is_new => chat.run(log, task).await,
+                None => chat.resume(log).await,
+            }
+        };
         let mut run = std::pin::pin!(run);
         let mut ticks = tokio::time::interval(TICK);
         let status = loop {

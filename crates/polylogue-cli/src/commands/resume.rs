@@ -1,9 +1,9 @@
 //! `polylogue resume`: go on with a conversation.
 
-use polylogue::{Ending, Log};
+use polylogue::{Agent as _, Chat, Ending, Log, Message, Name};
 
 use super::Kept;
-use super::run::{has_budget, limits, manner, settings};
+use super::run::{has_budget, limits, manner, settings, text_or_input};
 use crate::crew::Crew;
 use crate::play::Play;
 use crate::trouble::{Exit, Trouble};
@@ -23,11 +23,43 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }
-    // One that is done is done; what is not over, or has not begun, goes on as it is.
     let closed = log.transcript().await?.closed().map(|(reason, _)| reason.ending());
-    if closed.is_some_and(|ending| ending != Ending::Done) {
-        log.reopen().await?;
+    let more = more(args, &chat)?;
+    match closed {
+        None if more.is_some() => return Err(unfinished(&log).await?),
+        // One that is done is done; what is not over, or has not begun, goes on as it is.
+        Some(ending) if ending != Ending::Done && more.is_none() => log.reopen().await?,
+        _ => {}
     }
     let task = team.task.clone().unwrap_or_default();
-    Play { chat: &chat, log, store, settings, task, answer: args.answer.clone() }.run().await
+    Play { chat: &chat, log, store, settings, task, more, answer: args.answer.clone() }.run().await
+}
+
+/// What is said to a conversation that is over.
+fn more(args: &args::Resume, chat: &Chat) -> Result<Option<Message>, Trouble> {
+    let Some(text) = args.message.as_deref().map(text_or_input).transpose()? else { return Ok(None) };
+    if text.trim().is_empty() {
+        return Err(Trouble::usage("there is nothing in the text that the conversation is to go on about"));
+    }
+    let speaker = args.speaker.as_deref().unwrap_or(Name::user().as_str()).to_owned();
+    let members = || chat.members().iter().map(|member| member.name().clone()).chain([Name::user()]);
+    match members().find(|name| name.as_str() == speaker) {
+        Some(name) => Ok(Some(Message::text(name, text))),
+        None => {
+            let names: Vec<String> = members().map(|name| format!("`{name}`")).collect();
+            Err(Trouble::usage(format!("there is no `{speaker}` who could say so"))
+                .hint(format!("there are {}", names.join(", "))))
+        }
+    }
+}
+
+/// Something more is said to a conversation that is not over.
+async fn unfinished(log: &Log) -> Result<Trouble, Trouble> {
+    let id = log.id();
+    let asked = log.questions().await?.first().map(|(_, question)| question.who.clone());
+    let hint = match asked {
+        Some(who) => format!("`polylogue resume {id} --answer TEXT` answers for {who}, who is asked"),
+        None => format!("`polylogue resume {id}` goes on with it; say more when it is over"),
+    };
+    Ok(Trouble::usage(format!("the conversation `{id}` is not over")).hint(hint))
 }

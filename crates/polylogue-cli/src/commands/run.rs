@@ -18,7 +18,7 @@ use crate::{args, place};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Trouble> {
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
-        task: args.task.as_deref().map(task).transpose()?,
+        task: args.task.as_deref().map(text_or_input).transpose()?,
         model: args.models.model.clone(),
         ..Overrides::default()
     };
@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     }
     let task = team.task.clone().unwrap_or_default();
     let log = create(store.clone(), &Kept { team, offline: crew.is_scripted() }).await?.limits(limits);
-    Play { chat: &chat, log, store, settings, task, answer: None }.run().await
+    Play { chat: &chat, log, store, settings, task, more: None, answer: None }.run().await
 }
 
 /// Begins a conversation under an id of its own.
@@ -146,14 +146,14 @@ pub(super) const fn wish(color: args::Color) -> ColourWish {
     }
 }
 
-/// The task; `-` stands for the standard input.
-fn task(given: &str) -> Result<String, Trouble> {
+/// A text of the command line; `-` stands for the standard input.
+pub(super) fn text_or_input(given: &str) -> Result<String, Trouble> {
     if given != "-" {
         return Ok(given.to_owned());
     }
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).map_err(|error| {
-        Trouble::usage(format!("the task cannot be read from the standard input: {error}"))
+        Trouble::usage(format!("the text cannot be read from the standard input: {error}"))
     })?;
     Ok(text.trim().to_owned())
 }

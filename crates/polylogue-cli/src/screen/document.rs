@@ -1,8 +1,13 @@
 //! A whole conversation, for `show`.
 
-use polylogue_core::{Audience, Body, Entry, Event, Message, Name, Outcome, Part, Path, plain};
+use std::collections::HashMap;
+
+use polylogue_core::{
+    Audience, Body, CallOutcome, Cue, Entry, Event, Message, Name, Outcome, Part, Path, plain,
+};
 
 use super::call::{self, calls_tools, short};
+use super::choice;
 use super::familiar::Familiar;
 use super::markdown::Markdown;
 use super::moves;
@@ -75,7 +80,7 @@ fn raw_part(part: &Part) -> Vec<Line> {
 
 /// Everything that was said and done as a Markdown file with `title`.
 pub(crate) fn markdown(title: &str, events: &[Event]) -> String {
-    let mut file = File { text: format!("# {}\n", one_line(title)), calls: Vec::new() };
+    let mut file = File { text: format!("# {}\n", one_line(title)), ..File::default() };
     events.iter().for_each(|event| file.event(event));
     for (at, who, _, call) in std::mem::take(&mut file.calls) {
         file.note(&format!("{who}{}: {call} has no result yet", place(&at)));
@@ -83,33 +88,50 @@ pub(crate) fn markdown(title: &str, events: &[Event]) -> String {
     file.text
 }
 
+#[derive(Default)]
 struct File {
     text: String,
+    /// What an agent said with a reply that has calls: before it makes them, or with its message.
+    narrations: Vec<(Path, Name, String)>,
     /// Calls without a result: in which chat, by whom, the call's id, and how it is written.
     calls: Vec<(Path, Name, String, String)>,
+    /// The calls that messages ask others to make: in which chat, who asks, the call's id, and how it is written.
+    asked: HashMap<(Path, Name, String), String>,
 }
 
 impl File {
     fn event(&mut self, event: &Event) {
         let at = &event.at;
+        self.narrate(at, &event.body);
         match &event.body {
             Body::Opened(opening) => {
                 let names: Vec<&str> = opening.with.iter().map(Name::as_str).collect();
                 let begins =
                     if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
                 self.note(&format!("{begins} {}", names.join(", ")));
+                if let Some(introduction) = &opening.introduction {
+                    self.block("#### Everybody is told");
+                    self.body(introduction);
+                }
                 if opening.messages.is_empty() && !opening.task.trim().is_empty() {
                     self.body(&opening.task);
                 }
                 opening.messages.iter().for_each(|message| self.message(at, message));
             }
             Body::Said(message) | Body::Posted(message) => self.message(at, message),
+            Body::Cued { cues } => {
+                let told = |cue: &Cue| choice::told(&cue.who, cue.choice.as_ref()?, false);
+                cues.iter().filter_map(told).for_each(|text| self.note(&text));
+            }
             // What an agent says before it uses tools; other replies are said, or were drafts.
-            Body::Sampled(sample)
-                if calls_tools(&sample.parts) && !plain(&sample.parts).trim().is_empty() =>
-            {
-                self.block(&format!("#### {}{} before it calls tools", sample.who, place(at)));
-                self.body(&plain(&sample.parts));
+            Body::Sampled(sample) => {
+                if sample.cached {
+                    self.note(&format!("{}'s next reply is from the cache", sample.who));
+                }
+                let text = plain(&sample.parts);
+                if calls_tools(&sample.parts) && !text.trim().is_empty() {
+                    self.narrations.push((at.clone(), sample.who.clone(), text.into_owned()));
+                }
             }
             Body::Called { who, call } => {
                 let text = format!("{}({})", call.tool, call::arguments(&call.args));
@@ -138,6 +160,23 @@ impl File {
                     self.note(&format!("{who} {does}"));
                 }
             }
+        }
+    }
+
+    /// Writes what was said before calls, once it is clear that the message does not say it.
+    fn narrate(&mut self, at: &Path, next: &Body) {
+        let who = match next {
+            Body::Said(message) => &message.from,
+            Body::Called { who, .. } | Body::Failed { who, .. } | Body::Passed { who } => who,
+            Body::Sampled(sample) => &sample.who,
+            _ => return,
+        };
+        let Some(index) = self.narrations.iter().position(|n| n.0 == *at && n.1 == *who) else { return };
+        let (_, who, text) = self.narrations.remove(index);
+        let is_said = matches!(next, Body::Said(message) if message.plain() == text);
+        if !is_said {
+            self.block(&format!("#### {who}{} before it calls tools", place(at)));
+            self.body(&text);
         }
     }
 
@@ -179,9 +218,25 @@ impl File {
                 }
                 Part::Media(media) => self.block(&format!("[{}](<{}>)", media.kind, media.url)),
                 Part::Data(value) => self.fenced("json", &value.to_string()),
+                Part::Call(call) => {
+                    let text = format!("{}({})", call.tool, call::arguments(&call.args));
+                    self.block("asks for");
+                    self.fenced("", &text);
+                    self.asked.insert((at.clone(), message.from.clone(), call.id.clone()), text);
+                }
+                Part::Outcome(outcome) => self.outcome(at, outcome),
                 _ => {}
             }
         }
+    }
+
+    /// What came of a call that another participant asked for.
+    fn outcome(&mut self, at: &Path, came: &CallOutcome) {
+        let asked = self.asked.remove(&(at.clone(), came.to.clone(), came.id.clone()));
+        self.block(&format!("for {}", came.to));
+        self.fenced("", &asked.unwrap_or_else(|| came.tool.clone()));
+        self.block("with the result");
+        self.fenced("", &call::result_text(&came.outcome));
     }
 
     /// What a participant wrote, as it is. A block of code that it left open must not swallow the rest.

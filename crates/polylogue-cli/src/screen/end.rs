@@ -40,6 +40,7 @@ impl Ending {
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
         let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
+        let facts: Vec<String> = facts.into_iter().chain(saved(&self.spent)).collect();
         let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
         let [show, resume] = ["show", "resume"].map(|command| format!("`polylogue {command} {}`", self.id));
         let both = format!("{show} / {resume}");
@@ -81,6 +82,15 @@ fn cost(spent: &Spent) -> String {
     }
 }
 
+/// What a cache of replies saved, if it did.
+fn saved(spent: &Spent) -> Option<String> {
+    let saved = &spent.saved;
+    let calls = if saved.calls == 1 { "1 reply".into() } else { format!("{} replies", grouped(saved.calls)) };
+    let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };
+    let what = format!("{calls} from the cache ({} tokens{cost} saved)", grouped(saved.tokens));
+    (!saved.is_nothing()).then_some(what)
+}
+
 /// `41 s`, `3 min 20 s`, `2 h 05 min`.
 fn time(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
@@ -107,7 +117,7 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use polylogue_core::{Money, Name};
+    use polylogue_core::{Money, Name, Saved};
 
     use super::*;
 
@@ -167,6 +177,20 @@ mod tests {
             &expect![[r#"
             waiting for Human · 1,234,567 turns · 0 tokens · $0 · 0 s
             `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+        );
+    }
+
+    #[test]
+    fn what_a_cache_saved_is_told_beside_what_was_spent() {
+        let saved = Saved { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
+        check(
+            "done: yes",
+            Spent { saved, ..Spent::default() },
+            2,
+            1,
+            &expect![[r#"
+                done: yes · 2 turns · 0 tokens · $0 · 1 s · 2 replies from the cache (3,480 tokens, $0.0100 saved)
+                `polylogue show 3k7v9x`"#]],
         );
     }
 

@@ -18,6 +18,7 @@ use polylogue_core::{Body, Event, Signal};
 
 mod again;
 mod call;
+mod choice;
 pub(crate) mod document;
 mod draft;
 mod end;

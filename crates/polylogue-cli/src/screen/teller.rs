@@ -3,8 +3,9 @@
 //! Whatever shows a run - the live screen, plain text, `show` - tells it in these words; they differ in when and how
 //! the lines are written.
 
+mod tools;
+
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use polylogue_core::{
     Audience, Body, Call, Cue, Event, Failure, Message, Name, Opening, Part, Path, Question, Sample,
@@ -12,7 +13,8 @@ use polylogue_core::{
 };
 
 use super::again;
-use super::call::{self, calls_tools, short};
+use super::call::{self, calls_tools};
+use super::choice;
 use super::markdown::Markdown;
 use super::moves;
 use super::room;
@@ -54,6 +56,10 @@ pub(crate) struct Teller {
     /// Whom the open turns speak to.
     audiences: HashMap<Key, Audience>,
     calls: HashMap<(Key, String), (Call, Timestamp)>,
+    /// The calls that messages ask others to make: in which chat, who asks, and the call's id.
+    asked: HashMap<(Path, Name, String), Call>,
+    /// What an agent said with a reply that has calls: it is not told again as its message.
+    narrated: HashMap<Key, String>,
     /// Text of an open turn's last reply, which is either said or was a draft.
     drafts: HashMap<Key, String>,
     /// Thoughts of the open turns that were told.
@@ -77,6 +83,8 @@ impl Teller {
             rooms: HashMap::new(),
             audiences: HashMap::new(),
             calls: HashMap::new(),
+            asked: HashMap::new(),
+            narrated: HashMap::new(),
             drafts: HashMap::new(),
             thoughts: HashSet::new(),
             last: Last::Nothing,
@@ -139,6 +147,11 @@ impl Teller {
 
     fn cued(&mut self, at: &Path, cue: &Cue) {
         self.audiences.insert((at.clone(), cue.who.clone()), cue.to.clone());
+        let chosen = cue.choice.as_ref().and_then(|choice| choice::told(&cue.who, choice, self.format.whole));
+        if let Some(text) = chosen {
+            self.interrupted();
+            self.note(at, &text, Style::DIM);
+        }
         if let Some(prompt) = cue.prompt.as_ref().filter(|_| self.format.whole) {
             self.private(at, &format!("{} is told alone: ", cue.who), prompt);
         }
@@ -154,6 +167,9 @@ impl Teller {
         let begins =
             if at.is_root() { "with".to_owned() } else { format!("{} begins, with", room::called(at)) };
         self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
+        if let Some(introduction) = &opening.introduction {
+            self.private(at, "everybody is told: ", introduction);
+        }
         let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
         // What was said last is not told again as the task that it gives.
         let known = !self.format.whole && opening.task.trim() == self.last_said.trim();
@@ -312,6 +328,9 @@ impl Teller {
         let key = (at.clone(), sample.who.clone());
         self.draft(&key);
         self.thoughts(&key, &sample.parts);
+        if sample.cached && self.format.whole {
+            self.note(at, &format!("{}'s next reply is from the cache", sample.who), Style::DIM);
+        }
         let text = plain(&sample.parts);
         if calls_tools(&sample.parts) {
             self.narrated(&key, &text);
@@ -327,6 +346,7 @@ impl Teller {
             self.begin(key, &to);
             let lines = self.prose(&key.0, text, Style::PLAIN);
             self.put(&key.0, &lines);
+            self.narrated.insert(key.clone(), text.to_owned());
         }
     }
 
@@ -360,7 +380,7 @@ impl Teller {
     /// Called for a message that was shown while it was written: what is left of it to show.
     pub(crate) fn said_already(&mut self, at: &Path, message: &Message) -> Vec<Line> {
         let key = (at.clone(), message.from.clone());
-        self.extras(at, &message.parts);
+        self.extras(at, &message.from, &message.parts);
         self.last_said = message.plain().into_owned();
         self.drafts.remove(&key);
         self.end_turn(&key);
@@ -374,11 +394,15 @@ impl Teller {
             _ => None,
         });
         self.thoughts.extend(thoughts);
+        if calls_tools(&sample.parts) {
+            self.narrated.insert(key.clone(), plain(&sample.parts).into_owned());
+        }
     }
 
     fn end_turn(&mut self, key: &Key) {
         self.draft(key);
         self.audiences.remove(key);
+        self.narrated.remove(key);
         self.thoughts.retain(|(turn, _)| turn != key);
         self.interrupted();
     }
@@ -397,15 +421,24 @@ impl Teller {
         let key = (at.clone(), message.from.clone());
         let text = message.plain();
         if message.to.is_aside() && !self.format.whole {
-            self.waiting = Some((at.clone(), format!("{} (aside): ", message.from), text.into_owned()));
+            let data = message.parts.iter().find_map(|part| match part {
+                Part::Data(value) if text.trim().is_empty() => Some(value.to_string()),
+                _ => None,
+            });
+            let text = data.unwrap_or_else(|| text.into_owned());
+            self.waiting = Some((at.clone(), format!("{} (aside): ", message.from), text));
             return;
         }
+        let is_known =
+            calls_tools(&message.parts) && self.narrated.get(&key).is_some_and(|told| *told == text);
         self.thoughts(&key, &message.parts);
         self.begin(&key, &message.to);
         let before = self.out.len();
-        let lines = self.prose(at, &text, Style::PLAIN);
-        self.put(at, &lines);
-        self.extras(at, &message.parts);
+        if !is_known {
+            let lines = self.prose(at, &text, Style::PLAIN);
+            self.put(at, &lines);
+        }
+        self.extras(at, &message.from, &message.parts);
         if self.out.len() == before {
             self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
         }
@@ -418,49 +451,6 @@ impl Teller {
         let Some((at, label, text)) = self.waiting.take() else { return };
         if !next.is_some_and(|next| again::tells(next, &text)) {
             self.private(&at, &label, &text);
-        }
-    }
-
-    /// The parts of a message that are no text.
-    fn extras(&mut self, at: &Path, parts: &[Part]) {
-        for part in parts {
-            let line = match part {
-                Part::Media(media) => {
-                    Line::new(&format!("[{}: {}]", media.kind, short(&media.url)), Style::DIM)
-                }
-                Part::Data(value) => Line::new(&value.to_string(), Style::DIM),
-                Part::Call(wanted) => Line::new("⚙ ", Style::DIM).joined(&call::call(wanted)),
-                _ => continue,
-            };
-            let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
-            self.put(at, &rows);
-        }
-    }
-
-    fn returned(&mut self, event: &Event) {
-        let Body::Returned { who, id, outcome } = &event.body else { return };
-        let key = (event.at.clone(), who.clone());
-        let unknown = || (Call { id: id.clone(), tool: id.clone(), args: ().into() }, event.time);
-        let (wanted, begun) = self.calls.remove(&(key.clone(), id.clone())).unwrap_or_else(unknown);
-        let took = Duration::from_millis(event.time.0.saturating_sub(begun.0));
-        let to = self.audience(&key);
-        self.begin(&key, &to);
-        let line = call::finished(&wanted, outcome, took, self.width(&event.at));
-        self.put(&event.at, &[line]);
-        if self.format.whole {
-            self.whole_result(&event.at, &call::result_text(outcome));
-        }
-    }
-
-    /// All of a result that did not fit on the line.
-    fn whole_result(&mut self, at: &Path, text: &str) {
-        if text.trim().lines().count() > 1 || text.chars().count() > 60 {
-            let width = self.width(at).unwrap_or(usize::MAX);
-            let margin = Line::new("  ", Style::PLAIN);
-            let lines =
-                text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
-            let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
-            self.put(at, &lines);
         }
     }
 

@@ -17,6 +17,8 @@ mod humans;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod more;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod quirks;

@@ -273,7 +273,7 @@ fn the_whole_of_the_help() {
 
         Commands:
           run     Run a team on a task
-          resume  Go on with a conversation that was stopped, failed, waits for a person or met a limit
+          resume  Go on with a conversation: with one that is over, about something more
           runs    List conversations
           show    Show a conversation, or what an agent's model was sent
           rm      Remove conversations
@@ -295,14 +295,16 @@ fn the_whole_of_the_help() {
           3  stopped by a limit
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
-        Go on with a conversation that was stopped, failed, waits for a person or met a limit
+        Go on with a conversation: with one that is over, about something more
 
-        Usage: polylogue resume [OPTIONS] <ID>
+        Usage: polylogue resume [OPTIONS] <ID> [MESSAGE]
 
         Arguments:
-          <ID>  The conversation: its id, the beginning of its id, or `last`
+          <ID>       The conversation: its id, the beginning of its id, or `last`
+          [MESSAGE]  What the conversation, which is over, is to go on about; `-` reads it from standard input
 
         Options:
+              --as <NAME>               Who says so: a participant; `user` when left out
               --answer <TEXT>           Answer the person who is asked, instead of asking at the terminal
           -m, --model <PROVIDER:MODEL>  The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
               --offline                 Let the agents speak by the team's script
@@ -315,6 +317,7 @@ fn the_whole_of_the_help() {
               --max-calls <N>           Model calls
               --json                    Write every event as a line of JSON
           -q, --quiet                   Write the result alone
+              --style <STYLE>           In which layout the conversation is written; `autogen` shows messages when they are whole [default: usual] [possible values: usual, autogen]
               --no-stream               Show replies when they are whole; models are asked for them in one piece
               --thoughts                Show what reasoning models think
               --color <WHEN>            When to use colours [default: auto] [possible values: auto, always, never]

@@ -2,6 +2,7 @@
 
 mod documents;
 mod familiar;
+mod groups;
 mod outputs;
 mod recovery;
 mod streaming;

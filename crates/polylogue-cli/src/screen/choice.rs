@@ -1,0 +1,62 @@
+//! How it came to be somebody's turn, in a line.
+
+use polylogue_core::{Choice, Chooser, Name};
+
+use super::text::folded;
+
+/// Why it is the turn of `who`. What goes without saying - an order, a rule, nobody else - is told only of the `whole`.
+pub(super) fn told(who: &Name, choice: &Choice, whole: bool) -> Option<String> {
+    let of = match choice.of.as_slice() {
+        [] | [_] => String::new(),
+        many => format!(" among {}", many.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),
+    };
+    let own = choice.reply.as_deref().map(str::trim).filter(|reply| *reply != who.as_str());
+    let reply = own.map(|reply| format!("; the reply was: {}", folded(reply))).unwrap_or_default();
+    Some(match &choice.by {
+        Chooser::Agent(by) => format!("{by} picks {who}{of}{reply}"),
+        Chooser::Chance { seed } => format!("chance picks {who}{of} (seed {seed})"),
+        Chooser::Handoff => format!("the turn is handed to {who}"),
+        Chooser::Fallback { why } => format!("{who} is next in order{of}, because {}{reply}", folded(why)),
+        Chooser::Only if whole => format!("{who} is next, because nobody else may speak"),
+        Chooser::Order if whole => format!("{who} is next in order{of}"),
+        Chooser::Rule if whole => format!("{who} is next by a rule{of}{reply}"),
+        Chooser::Tools if whole => format!("{who} is next, to run the tools"),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(by: Chooser, reply: Option<&str>, whole: bool) -> Option<String> {
+        let [ann, bob] = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
+        told(&ann, &Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) }, whole)
+    }
+
+    #[test]
+    fn it_says_who_chose_and_among_whom() {
+        let pick = || Chooser::Agent(Name::new("Pick").unwrap());
+        let line = |text: &str| Some(text.to_owned());
+        assert_eq!(check(pick(), Some(" Ann\n"), false), line("Pick picks Ann among Ann, Bob"));
+        assert_eq!(
+            check(pick(), Some("I say\nAnn"), false),
+            line("Pick picks Ann among Ann, Bob; the reply was: I say (+1 line)")
+        );
+        assert_eq!(
+            check(Chooser::Chance { seed: 7 }, None, false),
+            line("chance picks Ann among Ann, Bob (seed 7)")
+        );
+        assert_eq!(check(Chooser::Handoff, None, false), line("the turn is handed to Ann"));
+        let fallback = || Chooser::Fallback { why: "no name in 3 replies".into() };
+        assert_eq!(
+            check(fallback(), Some("Nobody"), false),
+            line("Ann is next in order among Ann, Bob, because no name in 3 replies; the reply was: Nobody")
+        );
+        assert_eq!(check(Chooser::Order, None, false), None);
+        assert_eq!(check(Chooser::Order, None, true), line("Ann is next in order among Ann, Bob"));
+        assert_eq!(check(Chooser::Only, None, true), line("Ann is next, because nobody else may speak"));
+        assert_eq!(check(Chooser::Tools, None, true), line("Ann is next, to run the tools"));
+        assert_eq!(check(Chooser::Rule, None, true), line("Ann is next by a rule among Ann, Bob"));
+    }
+}

@@ -1,0 +1,74 @@
+//! What is told of tools, and of everything else in a message that is no text.
+
+use std::time::Duration;
+
+use polylogue_core::{Body, Call, CallOutcome, Event, Name, Part, Path};
+
+use super::Teller;
+use crate::screen::call::{self, short};
+use crate::screen::style::Style;
+use crate::screen::text::{Line, wrap};
+
+impl Teller {
+    /// The parts of a message that are no text.
+    pub(super) fn extras(&mut self, at: &Path, from: &Name, parts: &[Part]) {
+        for part in parts {
+            let line = match part {
+                Part::Media(media) => {
+                    Line::new(&format!("[{}: {}]", media.kind, short(&media.url)), Style::DIM)
+                }
+                Part::Data(value) => Line::new(&value.to_string(), Style::DIM),
+                Part::Call(wanted) => {
+                    self.asked.insert((at.clone(), from.clone(), wanted.id.clone()), wanted.clone());
+                    Line::new("⚙ ", Style::DIM).joined(&call::call(wanted))
+                }
+                Part::Outcome(outcome) => {
+                    self.outcome(at, outcome);
+                    continue;
+                }
+                _ => continue,
+            };
+            let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
+            self.put(at, &rows);
+        }
+    }
+
+    /// What came of a call that another participant asked for.
+    fn outcome(&mut self, at: &Path, came: &CallOutcome) {
+        let key = (at.clone(), came.to.clone(), came.id.clone());
+        let unknown = || Call { id: came.id.clone(), tool: came.tool.clone(), args: ().into() };
+        let wanted = self.asked.remove(&key).unwrap_or_else(unknown);
+        let line = call::finished(&wanted, &came.outcome, Duration::ZERO, self.width(at));
+        self.put(at, &[line]);
+        if self.format.whole {
+            self.whole_result(at, &call::result_text(&came.outcome));
+        }
+    }
+
+    pub(super) fn returned(&mut self, event: &Event) {
+        let Body::Returned { who, id, outcome } = &event.body else { return };
+        let key = (event.at.clone(), who.clone());
+        let unknown = || (Call { id: id.clone(), tool: id.clone(), args: ().into() }, event.time);
+        let (wanted, begun) = self.calls.remove(&(key.clone(), id.clone())).unwrap_or_else(unknown);
+        let took = Duration::from_millis(event.time.0.saturating_sub(begun.0));
+        let to = self.audience(&key);
+        self.begin(&key, &to);
+        let line = call::finished(&wanted, outcome, took, self.width(&event.at));
+        self.put(&event.at, &[line]);
+        if self.format.whole {
+            self.whole_result(&event.at, &call::result_text(outcome));
+        }
+    }
+
+    /// All of a result that did not fit on the line.
+    fn whole_result(&mut self, at: &Path, text: &str) {
+        if text.trim().lines().count() > 1 || text.chars().count() > 60 {
+            let width = self.width(at).unwrap_or(usize::MAX);
+            let margin = Line::new("  ", Style::PLAIN);
+            let lines =
+                text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
+            let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
+            self.put(at, &lines);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What is told of groups, of calls that others run, and of caches.
+
+use expect_test::expect;
+use polylogue_core::{CallOutcome, Choice, Chooser, Opening};
+
+use super::*;
+
+/// A group in which a speaker is picked, asks another for a tool, and one is next for want of a choice.
+fn events() -> Vec<Event> {
+    let of = || vec![name("Ann"), name("Bob"), name("Cy")];
+    let pick = |by: Chooser, who: &str, reply: &str| {
+        let choice = Choice { of: of(), by, reply: Some(reply.into()) };
+        Body::Cued { cues: vec![Cue::to_all(name(who)).chosen(choice)] }
+    };
+    let aside = |text: &str| {
+        let parts = vec![Part::text(text)];
+        Body::Said(Message { from: name("Pick"), to: Audience::aside(), parts })
+    };
+    let ask = || Body::Cued { cues: vec![Cue { to: Audience::aside(), ..Cue::to_all(name("Pick")) }] };
+    let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
+    let wants = vec![Part::text("I add."), Part::Call(call)];
+    let came = CallOutcome {
+        to: name("Ann"),
+        id: "c1".into(),
+        tool: "add".into(),
+        outcome: Outcome::done("3\nand no more"),
+    };
+    let opening = Opening {
+        with: of(),
+        task: "Add".into(),
+        introduction: Some("Ann: adds\nBob: runs".into()),
+        messages: vec![Message::text(name("Bob"), "Add")],
+        ..Opening::default()
+    };
+    let Body::Sampled(sample) = sampled("Ann", wants.clone()) else { unreachable!() };
+    let bodies = [
+        Body::Opened(opening),
+        ask(),
+        sampled("Pick", vec![Part::text("Ann")]),
+        aside("Ann"),
+        pick(Chooser::Agent(name("Pick")), "Ann", "Ann"),
+        Body::Sampled(Sample { cached: true, ..sample }),
+        Body::Said(Message { from: name("Ann"), to: Audience::All, parts: wants }),
+        pick(Chooser::Tools, "Bob", "Bob"),
+        Body::Said(Message { from: name("Bob"), to: Audience::All, parts: vec![Part::Outcome(came)] }),
+        ask(),
+        sampled("Pick", vec![Part::text("Zoe")]),
+        aside("Zoe"),
+        pick(Chooser::Fallback { why: "`Zoe` is nobody".into() }, "Cy", "Zoe"),
+        said("Cy", "Done"),
+        closed("Done"),
+    ];
+    let event =
+        |(seq, body): (usize, Body)| Event { seq: seq as u64, at: Path::root(), time: Timestamp(0), body };
+    bodies.into_iter().enumerate().map(event).collect()
+}
+
+#[test]
+fn what_is_followed_is_told_in_a_line() {
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    events().into_iter().for_each(|event| stage.root(event.body));
+    expect![[r#"
+        with Ann, Bob, Cy
+        everybody is told: Ann: adds (+1 line)
+
+        Bob -> all:
+        Add
+
+        Pick picks Ann among Ann, Bob, Cy
+
+        Ann -> all:
+        I add.
+        ⚙ add(a: 1, b: 2)
+
+        Bob -> all:
+        ⚙ add(a: 1, b: 2) → 3 (+1 line)
+
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is nobody; the reply was: Zoe
+
+        Cy -> all:
+        Done
+    "#]]
+    .assert_eq(&stage.written.text());
+}
+
+#[test]
+fn the_whole_is_told_with_what_goes_without_saying() {
+    expect![[r#"
+        with Ann, Bob, Cy
+        everybody is told:
+        Ann: adds
+        Bob: runs
+
+        Bob -> all:
+        Add
+
+        Pick -> nobody (aside):
+        Ann
+
+        Pick picks Ann among Ann, Bob, Cy
+        Ann's next reply is from the cache
+
+        Ann -> all:
+        I add.
+        ⚙ add(a: 1, b: 2)
+
+        Bob is next, to run the tools
+
+        Bob -> all:
+        ⚙ add(a: 1, b: 2) → 3 (+1 line)
+          3
+          and no more
+
+        Pick -> nobody (aside):
+        Zoe
+
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is nobody; the reply was: Zoe
+
+        Cy -> all:
+        Done
+
+        ended: Coder said `TERMINATE`
+    "#]]
+    .assert_eq(&document::shown(&events(), None));
+}
+
+#[test]
+fn a_document_has_it_too() {
+    expect![[r#"
+        # group
+
+        *With Ann, Bob, Cy*
+
+        #### Everybody is told
+
+        Ann: adds
+        Bob: runs
+
+        ### Bob
+
+        Add
+
+        ### Pick (aside)
+
+        Ann
+
+        *Pick picks Ann among Ann, Bob, Cy*
+
+        *Ann's next reply is from the cache*
+
+        ### Ann
+
+        I add.
+
+        asks for
+
+        ```
+        add(a: 1, b: 2)
+        ```
+
+        ### Bob
+
+        for Ann
+
+        ```
+        add(a: 1, b: 2)
+        ```
+
+        with the result
+
+        ```
+        3
+        and no more
+        ```
+
+        ### Pick (aside)
+
+        Zoe
+
+        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is nobody; the reply was: Zoe*
+
+        ### Cy
+
+        Done
+
+        ## Summary
+
+        Done
+
+        *Ended: Coder said \`TERMINATE\`*
+    "#]]
+    .assert_eq(&document::markdown("group", &events()));
+}
+
+#[test]
+fn what_was_said_with_a_call_while_it_was_written_is_not_told_again() {
+    let mut stage = Stage::live(80, 24);
+    let mut events = events().into_iter().map(|event| event.body);
+    events.by_ref().take(5).for_each(|body| stage.root(body));
+    stage.text("Ann", "I add.");
+    events.for_each(|body| stage.root(body));
+    let sees = stage.scrolls();
+    assert_eq!(sees.matches("I add.").count(), 1, "{sees}");
+    assert_eq!(sees.matches("⚙ add(a: 1, b: 2)\n").count(), 1, "{sees}");
+}
