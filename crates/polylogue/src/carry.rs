@@ -164,13 +164,28 @@ impl Carry {
     /// message, a line each, under the word `Context:`.
     #[must_use]
     pub fn text(&self, around: &Transcript, me: &Name) -> String {
-        let message = match &self.message {
+        let message = self.without_context(around, me);
+        match self.message {
+            First::Own(_) => message,
+            _ => with_context(&message, &self.items(around, me)),
+        }
+    }
+
+    fn without_context(&self, around: &Transcript, me: &Name) -> String {
+        match &self.message {
             First::Parts(parts) => plain(parts).into_owned(),
             First::Task => around.task().to_owned(),
             First::Last => last(around, me).map(|line| line.message.plain().into_owned()).unwrap_or_default(),
-            First::Own(message) => return message(around, me),
-        };
-        with_context(&message, &self.items(around, me))
+            First::Own(message) => message(around, me),
+        }
+    }
+
+    /// Whether it says nothing of its own, whatever is carried over.
+    fn is_blank(&self, around: &Transcript, me: &Name) -> bool {
+        match &self.message {
+            First::Parts(parts) => parts.iter().all(Part::is_blank),
+            _ => self.without_context(around, me).trim().is_empty(),
+        }
     }
 
     /// What is carried over to the participant `me` of the chat `around`, in order.
@@ -225,8 +240,8 @@ pub(crate) fn with_context(message: &str, items: &[String]) -> String {
 
 /// A chat that is passed over when there is nothing to begin it with.
 ///
-/// As a member of a sequence it begins with what its [`Carry`] says, and says nothing, without a run, when that is blank.
-/// The chat's own brief is not asked.
+/// As a member of a sequence it begins with what its [`Carry`] says, and says nothing, without a run, when the message of
+/// that is blank, whatever is carried over. The chat's own brief is not asked.
 ///
 /// # A chat that only runs when there is a complaint
 /// ```
@@ -262,10 +277,11 @@ impl Agent for Briefed {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let task = self.carry.text(turn.transcript(), turn.me());
-        if task.trim().is_empty() {
+        let (around, me) = (turn.transcript(), turn.me());
+        if self.carry.is_blank(around, me) {
             return Ok(Act::Pass);
         }
+        let task = self.carry.text(around, me);
         Ok(match turn.run(&self.chat, &task).await? {
             Status::Closed { summary, .. } => Act::say(summary),
             Status::Waiting(_) => Act::Wait,

@@ -65,10 +65,10 @@ pub fn all_at_once() -> impl Policy {
     }
 }
 
-/// As `policy`, until `stop` holds.
+/// As `policy`, until `stop` holds. A participant who ends the chat ends it for the reason it gives, though `stop` holds, too.
 pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     let stop = stop.into();
-    move |chat: &Transcript| match stop.now(chat) {
+    move |chat: &Transcript| match stop.now(chat).filter(|_| chat.over().is_none()) {
         Some(reason) => Step::close(reason, chat),
         None => next(&policy, chat),
     }

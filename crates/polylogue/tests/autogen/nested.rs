@@ -1,1 +1,251 @@
 //! Nested chats: items 97 to 99.
+
+use std::sync::{Arc, OnceLock};
+
+use polylogue::reply::{Stack, Trigger, when};
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, Agent, AnyAgent, Assistant, Briefed, Carry, Chat, Entry, Error, Event, Executor, Function, Limits,
+    Message, Name, Nested, Outcome, Outer, Path, Reason, Report, Result, Status, Tool, ToolCx, ToolError,
+    ToolSpec, Transcript, Turn, in_turn, once_each, sequence, until,
+};
+use serde_json::{Value, json};
+
+use crate::stage::{Spy, closed, log, name, printed, run, script};
+
+/// A chat of one agent that says `text`.
+fn solo(chat: &str, who: &str, text: &'static str) -> Chat {
+    let agent = Function::new(who, move |_| Ok(Act::say(text))).unwrap();
+    Chat::named(chat).with(agent).policy(once_each()).build().unwrap()
+}
+
+/// A chat of one agent that says what it heard.
+fn echo(chat: &str) -> Chat {
+    let say =
+        |turn: &Turn<'_>| Ok(Act::say(turn.heard().map_or_else(String::new, |l| l.message.plain().into())));
+    Chat::named(chat).with(Function::new("Echo", say).unwrap()).policy(once_each()).build().unwrap()
+}
+
+fn from(who: &str) -> Trigger {
+    Trigger::from(name(who))
+}
+
+/// `Ann` says what the chat is about, and `clerk` replies.
+async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
+    let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
+    let chat = Chat::named("desk").with(ann).with(clerk).policy(until(max_turns(1), in_turn()));
+    run(&chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap(), task).await
+}
+
+fn replied(events: &[Arc<Event>]) -> String {
+    let report = Report::of(events);
+    report.messages.last().map(|message| format!("{}: {}", message.from, message.plain())).unwrap()
+}
+
+fn clerk(layer: impl polylogue::reply::Reply) -> Stack {
+    let rest = Function::new("Clerk", |_| Ok(Act::say("by the next layer"))).unwrap();
+    Stack::new("Clerk").unwrap().then(layer).then(AnyAgent::new(rest))
+}
+
+struct Add(ToolSpec);
+
+impl Tool for Add {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Ok(Outcome::done("added"))
+    }
+}
+
+#[tokio::test]
+async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_reply() {
+    // item 97
+    let spy = Spy::on(script("[]"));
+    let inner = Chat::named("inner")
+        .with(echo("first"))
+        .with(solo("second", "Poet", "a poem TERMINATE"))
+        .policy(polylogue::summed_up(sequence(), polylogue::without("TERMINATE")))
+        .build()
+        .unwrap();
+    let clerk = Stack::new("Clerk")
+        .unwrap()
+        .then(when(from("Ann"), Nested::new(inner)))
+        .then(Executor::new().tool(Add(ToolSpec::new("add", "Adds.", json!({"type": "object"})))))
+        .then(Assistant::new("Clerk", spy.model()).unwrap());
+    let (_, events) = asked("turn number 3 into 13", clerk).await;
+    assert_eq!(replied(&events), "Clerk: a poem");
+    assert!(spy.asked().is_empty(), "the model is not asked");
+    let printed = printed(&events);
+    // The first inner chat begins with the last message of the outer one.
+    assert!(printed.contains(r#"/Clerk.1/first.1 opened [Echo] "turn number 3 into 13""#), "{printed}");
+}
+
+#[tokio::test]
+async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
+    // item 97: `generate_reply` of an agent alone is a chat with that agent alone
+    let clerk = clerk(Nested::new(solo("inner", "Poet", "a poem")));
+    let alone = Chat::named("alone").with(clerk).policy(once_each()).build().unwrap();
+    let (status, _) = run(&alone, "turn number 3 into 7").await;
+    assert_eq!(closed(&status).1, "a poem");
+}
+
+#[tokio::test]
+async fn what_does_not_trigger_it_is_replied_to_as_usual() {
+    // item 98, trap T26: by sender and by content
+    let nested = || Nested::new(solo("inner", "Poet", "a poem"));
+    let about = |word: &'static str| Trigger::heard(move |line| line.message.plain().contains(word));
+    for (trigger, reply) in [
+        (from("Ann") & about("rain"), "Clerk: a poem"),
+        (from("Ann") & about("snow"), "Clerk: by the next layer"),
+        (from("Poet") & about("rain"), "Clerk: by the next layer"),
+    ] {
+        let (_, events) = asked("rain, please", clerk(when(trigger, nested()))).await;
+        assert_eq!(replied(&events), reply);
+    }
+}
+
+#[tokio::test]
+async fn the_first_message_may_be_computed_from_the_turn() {
+    // item 98: a function gets recipient, messages and sender
+    let message = Outer::own(|turn| {
+        let heard = turn.heard().unwrap();
+        let messages = turn.transcript().room_len();
+        format!(
+            "{} said to {} as message {messages}: {}",
+            heard.message.from,
+            turn.me(),
+            heard.message.plain()
+        )
+    });
+    let (_, events) = asked("hi", clerk(Nested::new(echo("inner")).message(message))).await;
+    assert_eq!(replied(&events), "Clerk: Ann said to Clerk as message 1: hi");
+}
+
+#[tokio::test]
+async fn inner_chats_without_a_message_are_skipped() {
+    // item 98
+    let skipped = Briefed::new(solo("skipped", "Zoe", "never"), Carry::message(""));
+    let inner = Chat::named("inner").with(solo("first", "Poet", "a poem")).with(skipped);
+    let (_, events) = asked("hi", clerk(Nested::new(inner.policy(sequence()).build().unwrap()))).await;
+    assert_eq!(replied(&events), "Clerk: a poem");
+    assert!(!printed(&events).contains("/skipped.1"));
+}
+
+#[tokio::test]
+async fn a_function_decides_what_the_reply_is() {
+    // item 99
+    let nested = || Nested::new(solo("inner", "Poet", "a poem"));
+    let said = nested().replies(|reason, summary| Some(Act::say(format!("{reason}; {summary}"))));
+    assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: everybody had their turn; a poem");
+    let passed_on = nested().replies(|_, _| None);
+    assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
+    let ends = nested().replies(|_, _| Some(Act::Stop(Reason::NoReply { who: name("Clerk") })));
+    assert_eq!(closed(&asked("hi", clerk(ends)).await.0).0, "Clerk has no reply");
+}
+
+#[tokio::test]
+async fn without_anything_to_run_the_next_layer_is_asked() {
+    // item 99, trap T26
+    let skipped = Briefed::new(solo("skipped", "Zoe", "never"), Carry::message("  "));
+    let nothing = Chat::named("inner").with(skipped).policy(sequence()).build().unwrap();
+    for nested in [
+        Nested::new(nothing),
+        Nested::new(solo("inner", "Poet", "a poem")).message(Outer::own(|_| String::new())),
+    ] {
+        assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
+    }
+    // Nothing was heard.
+    let alone = Chat::named("alone").with(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
+    let (status, _) = run(&alone.policy(once_each()).build().unwrap(), "").await;
+    assert_eq!(closed(&status).1, "by the next layer");
+}
+
+/// The agent that is put in later.
+#[derive(Clone)]
+struct Later(Name, Arc<OnceLock<AnyAgent>>);
+
+impl Agent for Later {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        self.1.get().unwrap().act(turn).await
+    }
+}
+
+/// An agent whose inner chat has itself as a member.
+fn ouroboros() -> Chat {
+    let itself = Later(name("Clerk"), Arc::default());
+    let inner = Chat::named("inner").with(itself.clone()).policy(once_each()).build().unwrap();
+    itself.1.set(AnyAgent::new(clerk(Nested::new(inner)))).unwrap();
+    Chat::named("desk").with(itself).policy(once_each()).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
+    // item 99, trap T26
+    let mut log = log().await.limits(Limits { depth: 3, ..Limits::default() });
+    let status = ouroboros().run(&mut log, "hi").await.unwrap();
+    assert_eq!(status, Status::Closed { reason: Reason::Depth { limit: 3 }, summary: "hi".into() });
+    let events = log.events().await;
+    assert_eq!(events.iter().map(|event| event.at.depth()).max(), Some(3));
+    for at in events.iter().map(|event| event.at.clone()).collect::<std::collections::BTreeSet<Path>>() {
+        Transcript::of(&at, &events).unwrap();
+    }
+    let report = Report::of(&events);
+    assert_eq!((report.reason, report.failures.len()), (Some(Reason::Depth { limit: 3 }), 0));
+}
+
+/// What the inner chat of a clerk begins with, after two messages of the outer one.
+async fn carried(carry: Option<Outer>) -> String {
+    let nested = Nested::new(echo("inner"));
+    let nested = match carry {
+        Some(carry) => nested.carries(carry),
+        None => nested,
+    };
+    let ann = Function::new("Ann", |_| Ok(Act::say("And in rhymes?"))).unwrap();
+    let chat = Chat::named("desk").with(ann).with(clerk(nested)).policy(until(max_turns(2), in_turn()));
+    let (_, events) = run(&chat.build().unwrap(), "About rain.").await;
+    replied(&events)
+}
+
+#[tokio::test]
+async fn an_inner_chat_is_told_as_much_of_the_outer_as_is_wanted() {
+    // trap T26: not the last message alone
+    assert_eq!(carried(None).await, "Clerk: And in rhymes?");
+    assert_eq!(carried(Some(Outer::Last)).await, "Clerk: And in rhymes?\nContext: \nAnd in rhymes?");
+    assert_eq!(
+        carried(Some(Outer::All)).await,
+        "Clerk: And in rhymes?\nContext: \nuser: About rain.\n\nAnn: And in rhymes?"
+    );
+    let spy = Spy::on(script(r#"[{"Sam": "They want rhymes about rain."}]"#));
+    let sam = Assistant::new("Sam", spy.model()).unwrap();
+    let reflected = Outer::reflected(sam, "What do they want?").unwrap();
+    let begins = carried(Some(reflected)).await;
+    assert_eq!(begins, "Clerk: And in rhymes?\nContext: \nThey want rhymes about rain.");
+    let asked = spy.asked();
+    let conversation = Entry::user("user: About rain.\n\nAnn: And in rhymes?");
+    assert_eq!(asked[0].entries, [conversation, Entry::user("What do they want?")]);
+    assert_eq!(asked.len(), 1);
+}
+
+#[test]
+fn an_agent_that_cannot_reflect_is_refused_before_anything_runs() {
+    let user = Function::new("user", |_| Ok(Act::Pass)).unwrap();
+    assert!(matches!(Outer::reflected(user, "?"), Err(Error::Config(_))));
+}
+
+#[tokio::test]
+async fn what_inner_chats_cost_is_in_the_report_of_the_outer() {
+    // trap T7
+    let model = script(r#"[{"Poet": {"say": "a poem", "usage": {"input": 7, "output": 3}}}]"#);
+    let poet = Assistant::new("Poet", model).unwrap();
+    let inner = Chat::named("inner").with(poet).policy(once_each()).build().unwrap();
+    let (_, events) = asked("hi", clerk(Nested::new(inner))).await;
+    let report = Report::of(&events);
+    assert_eq!((report.spent.calls, report.spent.tokens()), (1, 10));
+    let row = &report.rows[0];
+    assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
+    assert_eq!(row.purpose, polylogue::report::Purpose::Nested);
+}
