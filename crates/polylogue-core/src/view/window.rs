@@ -25,6 +25,12 @@ impl View {
             Some(dropped) => starts.get(dropped).copied().unwrap_or(self.entries.len()),
         };
         self.pinned = 0;
+        // Nothing has to stand for what is cleared: what others say next does, or a word to begin with.
+        if cut == self.entries.len() && !self.in_turn {
+            self.entries.clear();
+            (self.weight, self.chain, self.wire) = (0, Chain::default(), Wire::default());
+            return;
+        }
         self.cut(cut);
     }
 
