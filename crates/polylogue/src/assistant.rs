@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, OutcomeStatus, Params,
-    Part, Reply, Result, Tool, ToolSpec, Turn,
+    Part, Reply, Result, Tool, ToolCx, ToolError, ToolSpec, Turn,
 };
+use serde_json::Value;
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
 ///
@@ -32,6 +33,8 @@ pub struct Assistant {
     advertised: Vec<ToolSpec>,
     /// What is told of both: first the own tools.
     specs: Vec<ToolSpec>,
+    /// Both, so that whoever calls neither is told of both.
+    callable: Vec<AnyTool>,
     params: Params,
     lens: Lens,
     max_rounds: u32,
@@ -61,6 +64,7 @@ impl Assistant {
             tools: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
+            callable: Vec::new(),
             params: Params::default(),
             lens: Lens::default(),
             max_rounds: Self::DEFAULT_MAX_ROUNDS,
@@ -113,8 +117,10 @@ impl Assistant {
     }
 
     fn with_specs(mut self) -> Self {
-        let own = self.tools.iter().map(Tool::spec);
-        self.specs = own.chain(&self.advertised).cloned().collect();
+        self.specs = self.tools.iter().map(Tool::spec).chain(&self.advertised).cloned().collect();
+        // Refusing twice is refusing once.
+        let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
+        self.callable = self.tools.iter().cloned().chain(self.advertised.iter().map(refuse)).collect();
         self
     }
 
@@ -189,7 +195,7 @@ impl Assistant {
         let aside = turn.cue().to.is_aside();
         let (others, own): (Vec<Call>, Vec<Call>) =
             reply.calls().into_iter().partition(|call| !aside && self.is_for_others(call));
-        let outcomes = turn.call(&self.tools, &own).await?;
+        let outcomes = turn.call(&self.callable, &own).await?;
         debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
         if !others.is_empty() {
             return Ok(Some(speak(reply, &others)));
@@ -234,6 +240,18 @@ impl Agent for Assistant {
             }
         }
         Err(Error::Bug("the last round always returns".into()))
+    }
+}
+
+/// A tool that another participant runs, where no other does: aside.
+struct OfOthers(ToolSpec);
+
+impl Tool for OfOthers {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Err(ToolError(format!("Nobody runs `{}` here.", self.0.name)))
     }
 }
 

@@ -69,7 +69,8 @@ impl Executor {
 
     /// The calls that it answers in this turn.
     fn due(&self, turn: &Turn<'_>) -> Vec<(Name, Call)> {
-        let all = self.answers_all || turn.transcript().members().len() <= 2;
+        let members = turn.transcript().members();
+        let all = self.answers_all || members.len() <= 2 && members.contains(turn.me());
         let mut calls = pending_for(turn);
         calls.retain(|(_, call)| all || self.specs().any(|spec| spec.name == call.tool));
         calls

@@ -14,8 +14,9 @@ use serde_json::Value;
 /// A tool that is a function of one struct: the fields are the arguments.
 ///
 /// The schema is made of the struct: names and types of the fields, their documentation as descriptions, their defaults; a
-/// field without a default that is no `Option` is required. What the function returns is the outcome: a text as it is,
-/// nothing as no text, and anything else as JSON.
+/// field without a default that is no `Option` is required. A function of `()` takes no arguments, one of a
+/// [`serde_json::Value`] any. What the function returns is the outcome: a text as it is, nothing as no text, and anything
+/// else as JSON.
 ///
 /// ```
 /// use polylogue::executor::Declared;
@@ -58,7 +59,7 @@ impl<F, A: JsonSchema> Declared<F, A> {
     }
 }
 
-/// The schema of `A` without what no model needs.
+/// The schema of `A` without what no model needs. Arguments are an object, whatever `A` is.
 fn schema<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -66,7 +67,22 @@ fn schema<A: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>();
     schema.remove("title");
-    schema.to_value()
+    let mut object = match schema.to_value() {
+        Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => schema,
+        _ => serde_json::Map::from_iter([("type".to_owned(), "object".into())]),
+    };
+    // Some providers refuse a schema without it.
+    object.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    Value::Object(object)
+}
+
+/// `args` as an `A`; a function of nothing is given no arguments.
+fn read<A: DeserializeOwned>(args: Value) -> Result<A, serde_json::Error> {
+    let none = args.as_object().is_some_and(serde_json::Map::is_empty);
+    serde_json::from_value(args).or_else(|error| match none {
+        true => serde_json::from_value(Value::Null).map_err(|_| error),
+        false => Err(error),
+    })
 }
 
 impl<F, A, R, Fut> Tool for Declared<F, A>
@@ -82,7 +98,7 @@ where
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let wrong = |error| ToolError(format!("The arguments of `{}` are wrong: {error}", self.spec.name));
-        let args = serde_json::from_value(args).map_err(wrong)?;
+        let args = read(args).map_err(wrong)?;
         let returned = (self.function)(args).await?;
         let unwritten = |error| ToolError(format!("What `{}` returned is no JSON: {error}", self.spec.name));
         let parts = match serde_json::to_value(returned).map_err(unwritten)? {

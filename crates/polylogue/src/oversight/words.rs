@@ -43,9 +43,10 @@ fn situation(turn: &Turn<'_>, occasion: &Occasion) -> String {
     match occasion {
         Occasion::First => format!("You speak as `{me}`, and nobody has said anything yet."),
         Occasion::Turn => format!("You speak as `{me}` to {to}."),
+        Occasion::Limit(0) => format!("You speak as `{me}`, which never replies by itself, to {to}."),
         Occasion::Limit(limit) => {
             let times = if *limit == 1 { "once".to_owned() } else { format!("{limit} times in a row") };
-            format!("You speak as `{me}` to {to}, after {times} that it replied by itself.")
+            format!("You speak as `{me}`, which replied by itself {times}, to {to}.")
         }
         Occasion::End(_) => format!("You speak as `{me}`; {to} ended the conversation."),
     }

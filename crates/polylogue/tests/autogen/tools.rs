@@ -1,1 +1,353 @@
 //! Tools: items 58 to 65.
+
+use std::sync::Arc;
+
+use polylogue::executor::Declared;
+use polylogue::oversight::Oversight;
+use polylogue::reply::Stack;
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, AnyModel, Assistant, Body, Call, Chat, Entry, Event, Executor, Function, GetHistory, Message,
+    OutcomeStatus, Part, Tool, ToolError, in_turn, once_each, reflected, until,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use crate::stage::{Spy, closed, name, printed, run, script};
+
+#[derive(Deserialize, JsonSchema)]
+struct Exchange {
+    /// The amount in euros
+    amount: f64,
+    /// The other currency
+    #[serde(default = "dollars")]
+    to: String,
+    /// A note on the receipt
+    note: Option<String>,
+    rounding: Option<Rounding>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Rounding {
+    /// How many digits are kept
+    digits: u8,
+}
+
+fn dollars() -> String {
+    "USD".into()
+}
+
+fn exchange() -> impl Tool {
+    Declared::new("exchange", "Converts money.", async |args: Exchange| {
+        let digits = args.rounding.map_or(2, |rounding| rounding.digits);
+        match &*args.to {
+            "USD" => Ok(json!({"amount": args.amount * 2.0, "note": args.note, "digits": digits})),
+            other => Err(ToolError(format!("There is no rate for {other}."))),
+        }
+    })
+}
+
+fn clock() -> impl Tool {
+    Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"))
+}
+
+/// Ann, who is offered the tools of `executor`, and Bob, who runs them and else says `So it is.`.
+fn pair(model: &AnyModel, executor: Executor) -> Chat {
+    let ann = Assistant::new("Ann", model.clone()).unwrap();
+    let ann = executor.specs().cloned().fold(ann, Assistant::advertise);
+    let bob = Stack::new("Bob").unwrap().then(Oversight::never()).then(executor).otherwise("So it is.");
+    Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap()
+}
+
+/// The outcomes in what `who` said.
+fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, OutcomeStatus, Vec<Part>)>> {
+    let outcome = |part: &Part| match part {
+        Part::Outcome(answer) => {
+            Some((answer.id.clone(), answer.outcome.status, answer.outcome.parts.clone()))
+        }
+        _ => None,
+    };
+    let said = |event: &Arc<Event>| match &event.body {
+        Body::Said(message) if message.from == name(who) => {
+            Some(message.parts.iter().filter_map(outcome).collect())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(said).collect()
+}
+
+// Item 58.
+#[test]
+fn the_schema_of_a_declared_function_is_that_of_its_arguments() {
+    let tool = exchange();
+    assert_eq!((&*tool.spec().name, &*tool.spec().description), ("exchange", "Converts money."));
+    let schema = &tool.spec().parameters;
+    assert_eq!(schema["type"], "object");
+    assert_eq!(schema["required"], json!(["amount"]));
+    let properties = &schema["properties"];
+    assert_eq!(properties["amount"]["type"], "number");
+    assert_eq!(properties["amount"]["description"], "The amount in euros");
+    assert_eq!(
+        properties["to"],
+        json!({"type": "string", "description": "The other currency", "default": "USD"})
+    );
+    let rounding = properties["rounding"].to_string();
+    assert!(rounding.contains("How many digits are kept") && !rounding.contains("$ref"), "{rounding}");
+    let none = clock();
+    assert_eq!(none.spec().parameters, json!({"type": "object", "properties": {}}));
+}
+
+// Item 59.
+#[tokio::test]
+async fn two_calls_in_one_message_are_answered_in_one_message_in_their_order() {
+    let spy = Spy::on(script(
+        r#"[{"Ann": {"say": "Both.", "calls": [{"tool": "exchange", "args": {"amount": 1}, "id": "first"},
+                                              {"tool": "clock", "id": "second"}]}}, {"Ann": "Thanks."}]"#,
+    ));
+    let (_, events) = run(&pair(&spy.model(), Executor::new().tool(clock()).tool(exchange())), "go").await;
+    let ids: Vec<Vec<String>> = outcomes(&events, "Bob")
+        .into_iter()
+        .map(|all| all.into_iter().map(|(id, ..)| id).collect())
+        .collect();
+    assert_eq!(ids, [["first", "second"]]);
+    let read = &spy.asked()[1].entries[2..];
+    let ids: Vec<_> = read
+        .iter()
+        .map(|entry| match entry {
+            Entry::Tool { id, tool, .. } => (&**id, &**tool),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [("first", "exchange"), ("second", "clock")]);
+}
+
+// Item 60, trap T13: the outcome says what is wrong, and the chat goes on.
+#[tokio::test]
+async fn whatever_is_wrong_with_a_call_is_its_outcome() {
+    for (call, told) in [
+        (json!({"tool": "clock_tower"}), "There is no tool `clock_tower`. There is `clock`, `exchange`."),
+        (
+            json!({"tool": "exchange", "args": "{amount: 1}"}),
+            "The arguments of `exchange` must be a JSON object; got: \"{amount: 1}\"",
+        ),
+        (json!({"tool": "exchange", "args": {"amount": 1, "to": "XYZ"}}), "There is no rate for XYZ."),
+        (
+            json!({"tool": "exchange", "args": {"amount": "much"}}),
+            "The arguments of `exchange` are wrong: invalid type: string \"much\", expected f64",
+        ),
+        (json!({"tool": "exchange"}), "The arguments of `exchange` are wrong: missing field `amount`"),
+    ] {
+        let steps = json!([{"Ann": {"calls": [call]}}, {"Ann": "I see."}, {"Ann": "Fine."}]);
+        let executor = Executor::new().tool(clock()).tool(exchange());
+        // The model may call what nobody offered it: then the caller itself is told at once.
+        let model = script(&steps.to_string());
+        let (status, events) = run(&pair(&model, executor), "go").await;
+        let text = printed(&events);
+        assert!(text.contains(told), "{told}\n{text}");
+        assert_eq!(closed(&status).0, "the limit of 3 turns", "{text}");
+    }
+}
+
+// Item 60: in a chat of two the executor answers calls of tools that it does not have, as nobody else can.
+#[tokio::test]
+async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
+    let chat = |others: usize, executor: Executor| {
+        let ann = Assistant::new("Ann", script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}]"#)).unwrap();
+        let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Pardon?");
+        let chat = Chat::named("room").with(ann.advertise(clock().spec().clone())).with(bob);
+        let other = |_| Function::new("Cem", |_| Ok(Act::Pass)).unwrap();
+        (0..others).map(other).fold(chat, polylogue::ChatBuilder::with).policy(once_each()).build().unwrap()
+    };
+    let text = async |chat: Chat| printed(&run(&chat, "go").await.1);
+    let unknown = "Bob says: clock #Ann-0-0 of Ann: There is no tool `clock`. There is `exchange`.";
+    let owns = || Executor::new().tool(exchange());
+    assert!(text(chat(0, owns())).await.contains(unknown));
+    assert!(text(chat(1, owns())).await.contains("Bob says: Pardon?"));
+    assert!(text(chat(1, owns().answers_all())).await.contains(unknown));
+}
+
+// Item 61.
+#[tokio::test]
+async fn arguments_with_line_breaks_inside_strings_are_read() {
+    let cell = Declared::new("python", "Runs a cell.", async |args: Value| Ok(args["cell"].clone()));
+    let steps = json!([{"Ann": {"calls": [{"tool": "python", "args": "{\"cell\":\n \"a = 1\n\tprint(a)\"}"}]}}, {"Ann": "ok"}]);
+    let spy = Spy::on(script(&steps.to_string()));
+    let (_, events) = run(&pair(&spy.model(), Executor::new().tool(cell)), "go").await;
+    assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("a = 1\n\tprint(a)")]);
+    // The history has them as they were read.
+    let call = spy.asked()[1].entries.iter().flat_map(Entry::parts).find_map(|part| match part {
+        Part::Call(call) => Some(call.args.clone()),
+        _ => None,
+    });
+    assert_eq!(call, Some(json!({"cell": "a = 1\n\tprint(a)"})));
+}
+
+// Item 62.
+#[tokio::test]
+async fn illegal_characters_in_a_tools_name_become_underscores() {
+    let tool = Declared::new("get_time", "Tells the time.", async |_: ()| Ok("noon"));
+    let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "get.time"}]}}, {"Ann": "ok"}]"#));
+    let (_, events) = run(&pair(&spy.model(), Executor::new().tool(tool)), "go").await;
+    assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("noon")]);
+    let names: Vec<_> = spy.asked()[1]
+        .entries
+        .iter()
+        .flat_map(Entry::parts)
+        .filter_map(|part| match part {
+            Part::Call(call) => Some(call.tool.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(names, ["get_time"]);
+}
+
+// Item 63.
+#[tokio::test]
+async fn what_is_no_text_is_returned_as_json() {
+    let value = Declared::new("value", "Returns a value.", async |_: ()| Ok(json!({"größe": [1, 2.5, "ö"]})));
+    let nothing = Declared::new("nothing", "Returns nothing.", async |_: ()| Ok(()));
+    let text = Declared::new("text", "Returns a text.", async |_: ()| Ok("größe"));
+    let spy = Spy::on(script(
+        r#"[{"Ann": {"calls": [{"tool": "value"}, {"tool": "nothing"}, {"tool": "text"}]}}, {"Ann": "ok"}]"#,
+    ));
+    run(&pair(&spy.model(), Executor::new().tool(value).tool(nothing).tool(text)), "go").await;
+    let asked = spy.asked();
+    let read: Vec<_> = asked[1].entries[2..].iter().map(|entry| &entry.parts()[0]).collect();
+    let json = Part::Data(json!({"größe": [1, 2.5, "ö"]}));
+    assert_eq!(read, [&json, &Part::text("(nothing)"), &Part::text("größe")]);
+    let Part::Data(value) = read[0] else { panic!("it is no text") };
+    assert_eq!(value.to_string(), r#"{"größe":[1,2.5,"ö"]}"#);
+}
+
+// Item 64.
+#[tokio::test]
+async fn who_only_advertises_a_tool_never_runs_it() {
+    let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "So you do not know."}]"#));
+    let ann = Assistant::new("Ann", spy.model()).unwrap().advertise(clock().spec().clone());
+    let bob = Function::new("Bob", |_| Ok(Act::say("What?"))).unwrap();
+    let chat =
+        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let (_, events) = run(&chat, "time?").await;
+    assert!(!events.iter().any(|event| matches!(event.body, Body::Called { .. })));
+    // Nobody ran it: the call is answered all the same.
+    let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
+    assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Failed, "This call was not made."));
+}
+
+// Item 64: a tool of the same name takes the place of the one before, whoever runs it.
+#[tokio::test]
+async fn the_tool_of_a_name_that_was_given_last_counts() {
+    let other = || Declared::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
+    let ann = Assistant::new("Ann", script("[]")).unwrap();
+    let told = |ann: &Assistant| ann.specs().iter().map(|spec| spec.description.clone()).collect::<Vec<_>>();
+    let advertises = ann.clone().advertise(clock().spec().clone()).advertise(other().spec().clone());
+    assert_eq!(told(&advertises), ["Tells the hour."]);
+    assert_eq!(told(&advertises.tool(clock())), ["Tells the time."]);
+    assert_eq!(told(&ann.tool(clock()).advertise(other().spec().clone())), ["Tells the hour."]);
+    let model = script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "ok"}]"#);
+    let (_, events) = run(&pair(&model, Executor::new().tool(clock()).tool(other())), "go").await;
+    assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("twelve")]);
+}
+
+// Own tools of the same reply are run at once; the call for others stands in the message, with what was said.
+#[tokio::test]
+async fn own_tools_and_those_of_others_are_called_together() {
+    let spy = Spy::on(script(
+        r#"[{"Ann": {"say": "Wait.", "calls": [{"tool": "clock", "id": "c"}, {"tool": "get_history", "id": "h"}]}}, {"Ann": "Noon."}]"#,
+    ));
+    let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
+    let ann = ann.advertise(clock().spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
+    let chat =
+        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let (_, events) = run(&chat, "time?").await;
+    assert!(printed(&events).contains("Ann says: Wait. | call clock {} #c\n"), "{}", printed(&events));
+    let asked = spy.asked();
+    let names: Vec<_> = asked[0].tools.iter().map(|spec| &*spec.name).collect();
+    assert_eq!(names, ["get_history", "clock"]);
+    let read: Vec<_> = asked[1].entries[2..]
+        .iter()
+        .map(|entry| match entry {
+            Entry::Tool { id, outcome, .. } => (&**id, outcome.plain().into_owned()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(read, [("c", "noon".to_owned()), ("h", "user: time?".to_owned())]);
+}
+
+// Aside there is nobody to run a tool of others, so it is not offered.
+#[tokio::test]
+async fn tools_of_others_are_not_offered_aside() {
+    let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
+    let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
+    let ann = ann.advertise(clock().spec().clone());
+    let policy = reflected(once_each(), name("Ann"), |_| "Sum up.".into());
+    let chat = Chat::named("alone").with(ann).policy(policy).build().unwrap();
+    assert_eq!(closed(&run(&chat, "hi").await.0).1, "They greeted.");
+    let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
+    assert_eq!(offered, [2, 1]);
+}
+
+// Item 65: each waits until the other has begun, and the first is done last.
+#[tokio::test]
+async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
+    let begun = Arc::new(Barrier::new(2));
+    let second_is_done = Arc::new(Barrier::new(2));
+    let (begins, waits) = (Arc::clone(&begun), Arc::clone(&second_is_done));
+    let first = Declared::new("first", "Is done last.", move |_: ()| {
+        let (begins, waits) = (Arc::clone(&begins), Arc::clone(&waits));
+        async move {
+            begins.wait().await;
+            waits.wait().await;
+            Ok("first")
+        }
+    });
+    let second = Declared::new("second", "Is done first.", move |_: ()| {
+        let (begun, done) = (Arc::clone(&begun), Arc::clone(&second_is_done));
+        async move {
+            begun.wait().await;
+            done.wait().await;
+            Ok("second")
+        }
+    });
+    let model = script(r#"[{"Ann": {"calls": [{"tool": "first"}, {"tool": "second"}]}}, {"Ann": "ok"}]"#);
+    let (_, events) = run(&pair(&model, Executor::new().tool(first).tool(second)), "go").await;
+    let texts: Vec<_> = outcomes(&events, "Bob").remove(0).into_iter().map(|(_, _, parts)| parts).collect();
+    assert_eq!(texts, [[Part::text("first")], [Part::text("second")]]);
+}
+
+// Two callers may use the same id: each gets the outcome of its own call. Private calls are for whoever sees them.
+#[tokio::test]
+async fn calls_of_several_agents_are_told_apart() {
+    let echo = Declared::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
+    let call =
+        |text: &str| Part::Call(Call { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) });
+    let ask =
+        move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::text(name(who), "") };
+    let private = polylogue::Audience::Only(vec![name("Cem")]);
+    let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
+    let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
+    let chat = Chat::named("room").with(silent("Ann")).with(silent("Cem")).with(silent("Dan")).with(bob);
+    let opening =
+        move |_: &str| vec![ask("Ann", "a"), ask("Cem", "c"), ask("Dan", "secret").to(private.clone())];
+    let (_, events) = run(&chat.opening(opening).policy(once_each()).build().unwrap(), "").await;
+    let text = printed(&events);
+    assert!(text.contains("Bob says: echo #c1 of Ann: a | echo #c1 of Cem: c\n"), "{text}");
+}
+
+// The outcome of a message is read as such by its caller, and in words by the others.
+#[tokio::test]
+async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
+    let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
+    let ann = Assistant::new("Ann", model).unwrap().advertise(clock().spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
+    let spy = Spy::on(script(r#"[{"Cem": "I see."}]"#));
+    let cem = Assistant::new("Cem", spy.model()).unwrap();
+    let chat = Chat::named("room").with(ann).with(bob).with(cem).policy(once_each()).build().unwrap();
+    run(&chat, "time?").await;
+    let texts: Vec<_> =
+        spy.asked()[0].entries.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect();
+    assert_eq!(texts, ["user: time?", "Ann: (calls `clock` with {})", "Bob: (`clock` returned: noon)"]);
+}
