@@ -1,0 +1,160 @@
+//! The checks of a graph.
+
+use polylogue_core::Name;
+
+use super::edge::{Link, When};
+use super::{Edge, Flow, FlowError, Graph, Join};
+
+/// The graph, if it can be run.
+pub(super) fn checked(flow: Flow) -> Result<Graph, FlowError> {
+    let nodes = named(&flow.nodes)?;
+    let mut links = linked(&flow.edges, &nodes)?;
+    let mut joins = vec![Join::All; nodes.len()];
+    for (node, join) in &flow.joins {
+        if let Some(slot) = joins.get_mut(number(node, &nodes)?) {
+            *slot = *join;
+        }
+    }
+    let starts = starts(&flow.starts, &nodes, &links)?;
+    if !nodes.is_empty() && (0..nodes.len()).all(|node| links.iter().any(|link| link.from == node)) {
+        return Err(FlowError::NoLeaf);
+    }
+    let told = |node: usize| nodes.get(node).map(ToString::to_string).unwrap_or_default();
+    for node in 0..nodes.len() {
+        check_conditions(node, &links).map_err(|error| error(told(node)))?;
+    }
+    let reached = mark_back(&starts, nodes.len(), &mut links);
+    if let Some(node) = reached.iter().position(|reached| !reached) {
+        return Err(FlowError::Unreachable(told(node)));
+    }
+    if let Some(endless) = endless(nodes.len(), &links) {
+        return Err(FlowError::EndlessLoop(endless.into_iter().map(told).collect()));
+    }
+    Ok(Graph { nodes, starts, links, joins })
+}
+
+fn named(nodes: &[String]) -> Result<Vec<Name>, FlowError> {
+    let mut names: Vec<Name> = Vec::new();
+    for node in nodes {
+        let name = Name::new(node)?;
+        if names.contains(&name) {
+            return Err(FlowError::SameNode(node.clone()));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn number(node: &str, nodes: &[Name]) -> Result<usize, FlowError> {
+    let found = nodes.iter().position(|name| name.as_str() == node);
+    found.ok_or_else(|| FlowError::UnknownNode(node.to_owned()))
+}
+
+fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>, FlowError> {
+    let mut links: Vec<Link> = Vec::new();
+    for Edge { from, to, when, at_most } in edges {
+        let (start, end) = (number(from, nodes)?, number(to, nodes)?);
+        if links.iter().any(|link| link.from == start && link.to == end) {
+            return Err(FlowError::SameEdge { from: from.clone(), to: to.clone() });
+        }
+        links.push(Link { from: start, to: end, when: when.clone(), at_most: *at_most, back: false });
+    }
+    Ok(links)
+}
+
+fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>, FlowError> {
+    let mut starts: Vec<usize> =
+        named.iter().map(|node| number(node, nodes)).collect::<Result<_, FlowError>>()?;
+    if starts.is_empty() {
+        starts = (0..nodes.len()).filter(|node| links.iter().all(|link| link.to != *node)).collect();
+    }
+    // Whoever is due at the same time is cued in the order of the nodes, once.
+    starts.sort_unstable();
+    starts.dedup();
+    if starts.is_empty() { Err(FlowError::NoStart) } else { Ok(starts) }
+}
+
+/// Whether the edges of a node belong together.
+fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> FlowError> {
+    let of = |is: fn(&Link) -> bool| links.iter().any(|link| link.from == node && is(link));
+    let always = of(Link::is_sure);
+    let holds = of(|link| !link.is_sure() && !matches!(link.when, When::Otherwise));
+    let otherwise = of(|link| matches!(link.when, When::Otherwise));
+    match (always, holds, otherwise) {
+        (true, true, _) | (true, _, true) => Err(FlowError::Mixed),
+        (_, false, true) => Err(FlowError::NoCondition),
+        _ => Ok(()),
+    }
+}
+
+/// Marks the edges that lead back to a node on the way to them, going along from the beginning; says who is reached.
+fn mark_back(starts: &[usize], nodes: usize, links: &mut [Link]) -> Vec<bool> {
+    let mut done = vec![false; nodes];
+    let mut reached = vec![false; nodes];
+    for start in starts {
+        if reached.get(*start).copied().unwrap_or(true) {
+            continue;
+        }
+        // The way to where we are: nodes, and the next edge of each to look at.
+        let mut way = vec![(*start, 0)];
+        mark(&mut reached, *start);
+        while let Some((node, next)) = way.last_mut() {
+            let here = *node;
+            let Some((index, to)) = following(links, here, *next) else {
+                mark(&mut done, here);
+                way.pop();
+                continue;
+            };
+            *next = index + 1;
+            if !reached.get(to).copied().unwrap_or(true) {
+                mark(&mut reached, to);
+                way.push((to, 0));
+            } else if !done.get(to).copied().unwrap_or(true)
+                && let Some(link) = links.get_mut(index)
+            {
+                link.back = true;
+            }
+        }
+    }
+    reached
+}
+
+fn mark(marks: &mut [bool], node: usize) {
+    if let Some(mark) = marks.get_mut(node) {
+        *mark = true;
+    }
+}
+
+/// The next edge of `node`, from the edge `first` on: its number, and where it leads.
+fn following(links: &[Link], node: usize, first: usize) -> Option<(usize, usize)> {
+    let rest = links.iter().enumerate().skip(first);
+    rest.filter(|(_, link)| link.from == node).map(|(index, link)| (index, link.to)).next()
+}
+
+/// A loop of edges that lead on every time, if there is any: what is left when nodes without such edges are taken away
+/// until there are no more.
+fn endless(nodes: usize, links: &[Link]) -> Option<Vec<usize>> {
+    let mut left: Vec<usize> = (0..nodes).collect();
+    let onward = |node: usize, left: &[usize]| {
+        links
+            .iter()
+            .find(|link| link.from == node && link.is_sure() && left.contains(&link.to))
+            .map(|link| link.to)
+    };
+    loop {
+        let kept: Vec<usize> = left.iter().copied().filter(|node| onward(*node, &left).is_some()).collect();
+        if kept.len() == left.len() {
+            break;
+        }
+        left = kept;
+    }
+    let mut way = vec![*left.first()?];
+    while let Some(next) = onward(*way.last()?, &left) {
+        if let Some(at) = way.iter().position(|node| *node == next) {
+            way.push(next);
+            return Some(way.split_off(at));
+        }
+        way.push(next);
+    }
+    None
+}

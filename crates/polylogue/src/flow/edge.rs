@@ -1,0 +1,98 @@
+//! Edges of a graph.
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::Transcript;
+
+/// An edge of a [`Flow`](super::Flow): from one member to another, always or under a condition.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) when: When,
+    pub(super) at_most: Option<u64>,
+}
+
+/// When an edge leads on.
+#[derive(Clone, Default)]
+pub(super) enum When {
+    #[default]
+    Always,
+    Holds(Condition),
+    Otherwise,
+}
+
+type Condition = Arc<dyn Fn(&str, &Transcript) -> bool + Send + Sync>;
+
+impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
+    fn from((from, to): (F, T)) -> Self {
+        Self { from: from.into(), to: to.into(), when: When::Always, at_most: None }
+    }
+}
+
+impl Edge {
+    /// Leads on only when what was said in the turn before holds `text`, in upper or lower case.
+    #[must_use]
+    pub fn says(self, text: &str) -> Self {
+        let text = text.to_lowercase();
+        self.holds(move |said, _| said.to_lowercase().contains(&text))
+    }
+
+    /// Leads on only when `holds` is true of what was said in the turn before; of an empty text if nothing was said.
+    #[must_use]
+    pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.holds(move |said, _| holds(said))
+    }
+
+    /// Leads on only when `holds`, a pure function, is true of the chat as it was after the turn before: for instance
+    /// [`state::is`](crate::state::is). What was spent in chats within the chat is not known to it.
+    #[must_use]
+    pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
+        self.holds(move |_, chat| holds(chat))
+    }
+
+    /// Leads on only when no other edge of the same member does.
+    #[must_use]
+    pub fn otherwise(self) -> Self {
+        Self { when: When::Otherwise, ..self }
+    }
+
+    /// Leads on at most so many times, whatever its condition.
+    #[must_use]
+    pub fn at_most(self, times: u64) -> Self {
+        Self { at_most: Some(times), ..self }
+    }
+
+    fn holds(self, condition: impl Fn(&str, &Transcript) -> bool + Send + Sync + 'static) -> Self {
+        Self { when: When::Holds(Arc::new(condition)), ..self }
+    }
+}
+
+/// An edge between nodes by number.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) when: When,
+    pub(super) at_most: Option<u64>,
+    /// Whether it leads back to where the way came from.
+    pub(super) back: bool,
+}
+
+impl Link {
+    /// Whether it leads on every time.
+    pub(super) const fn is_sure(&self) -> bool {
+        matches!(self.when, When::Always) && self.at_most.is_none()
+    }
+}
+
+impl fmt::Debug for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Always => "Always",
+            Self::Holds(_) => "Holds",
+            Self::Otherwise => "Otherwise",
+        })
+    }
+}

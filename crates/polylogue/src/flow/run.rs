@@ -1,0 +1,169 @@
+//! Going along a graph with a log.
+
+use polylogue_core::{Choice, Chooser, Cue, Name, Reason, Step, Transcript};
+
+use super::edge::{Link, When};
+use super::{Graph, Join};
+use crate::retrace::{Kind, Retrace};
+
+/// The next step: the first of the ways along the graph that the log does not have.
+pub(super) fn next(graph: &Graph, chat: &Transcript) -> Step {
+    if let Some((_, reason)) = chat.over() {
+        return Step::close(reason.clone(), chat);
+    }
+    let mut past = Retrace::of(chat);
+    let mut place = Place::new(graph, chat);
+    let mut due: Vec<Due> = graph.starts.iter().map(|node| Due { node: *node, of: None }).collect();
+    while !due.is_empty() {
+        let mut ended = Vec::new();
+        for Due { node, .. } in &due {
+            let taken = graph.name(*node).and_then(|who| past.take(Kind::Room, who));
+            ended.extend(taken.map(|beat| (*node, beat.text().into_owned(), beat.end)));
+        }
+        if ended.len() < due.len() {
+            return cue(graph, chat, &due, &ended);
+        }
+        // Conditions see all that was said at the same time.
+        place.catch_up(ended.iter().map(|(.., end)| *end).max().unwrap_or_default());
+        for (node, said, _) in &ended {
+            place.leave(*node, said);
+        }
+        due = place.due();
+    }
+    Step::close(place.reason(), chat)
+}
+
+/// A node whose turn it is.
+struct Due {
+    node: usize,
+    /// Who else could have been chosen, where there was a choice.
+    of: Option<Vec<Name>>,
+}
+
+/// Cues those whose turns are not there yet.
+fn cue(graph: &Graph, chat: &Transcript, due: &[Due], ended: &[(usize, String, usize)]) -> Step {
+    let mut cues = Vec::new();
+    for Due { node, of } in due {
+        let Some(who) = graph.name(*node).filter(|_| ended.iter().all(|(done, ..)| done != node)) else {
+            continue;
+        };
+        if let Some((who, why)) = chat.left().iter().find(|(gone, _)| gone == who) {
+            return Step::close(Reason::Left { who: who.clone(), why: why.clone() }, chat);
+        }
+        let cue = Cue::to_all(who.clone());
+        cues.push(match of {
+            Some(of) => cue.chosen(Choice { of: of.clone(), by: Chooser::Rule, reply: None }),
+            None => cue,
+        });
+    }
+    match <[Cue; 1]>::try_from(cues) {
+        Ok([cue]) => Step::Cue(cue),
+        Err(cues) => Step::Together(cues),
+    }
+}
+
+/// Where a run is in its graph.
+struct Place<'g> {
+    graph: &'g Graph,
+    chat: &'g Transcript,
+    /// The chat as it was, and how many of its events that are.
+    past: Transcript,
+    seen: usize,
+    /// For each edge, how often it led on, and whether that is still to be heard by where it leads.
+    led: Vec<(u64, bool)>,
+    /// After whom the way ended although it could have gone on.
+    stuck: Option<usize>,
+}
+
+impl<'g> Place<'g> {
+    fn new(graph: &'g Graph, chat: &'g Transcript) -> Self {
+        let past = Transcript::new(chat.at().clone());
+        Self { graph, chat, past, seen: 0, led: vec![(0, false); graph.links.len()], stuck: None }
+    }
+
+    /// Takes in the chat's events up to and with the event at `end`.
+    fn catch_up(&mut self, end: usize) {
+        for event in self.chat.events().get(self.seen..=end).unwrap_or_default() {
+            // What a transcript has taken in, another takes in.
+            let _ = self.past.apply(event.clone());
+        }
+        self.seen = self.seen.max(end + 1);
+    }
+
+    /// `node` had its turn: its edges lead on.
+    fn leave(&mut self, node: usize, said: &str) {
+        let (graph, past) = (self.graph, &self.past);
+        let open = |index: usize, link: &Link| {
+            let led = self.led.get(index).map_or(0, |(led, _)| *led);
+            link.at_most.is_none_or(|most| led < most)
+        };
+        let holds = |when: &When| match when {
+            When::Always => true,
+            When::Holds(condition) => condition(said, past),
+            When::Otherwise => false,
+        };
+        let on = |is: &dyn Fn(&When) -> bool| -> Vec<usize> {
+            graph
+                .from(node)
+                .filter(|(index, link)| open(*index, link) && is(&link.when))
+                .map(|(i, _)| i)
+                .collect()
+        };
+        let mut leads = on(&holds);
+        if leads.is_empty() {
+            leads = on(&|when| matches!(when, When::Otherwise));
+        }
+        if leads.is_empty() && graph.from(node).next().is_some() {
+            self.stuck = Some(node);
+        }
+        for index in leads {
+            if let Some((led, unheard)) = self.led.get_mut(index) {
+                *led += 1;
+                *unheard = true;
+            }
+        }
+    }
+
+    /// Who is due now, in the order of the nodes. What led to them is heard.
+    fn due(&mut self) -> Vec<Due> {
+        let nodes = 0..self.graph.nodes.len();
+        let due: Vec<Due> = nodes.filter(|node| self.is_due(*node)).map(|node| self.called(node)).collect();
+        for (link, (_, unheard)) in self.graph.links.iter().zip(&mut self.led) {
+            *unheard &= due.iter().all(|due| due.node != link.to);
+        }
+        due
+    }
+
+    fn is_due(&self, node: usize) -> bool {
+        let to = || self.graph.links.iter().zip(&self.led).filter(|(link, _)| link.to == node);
+        let heard = |(link, (_, unheard)): (&Link, &(u64, bool))| *unheard && link.back;
+        let mut forward = to().filter(|(link, _)| !link.back).map(|(_, (_, unheard))| *unheard).peekable();
+        to().any(heard)
+            || match self.graph.joins.get(node) {
+                Some(Join::Any) => forward.any(|unheard| unheard),
+                _ => forward.peek().is_some() && forward.all(|unheard| unheard),
+            }
+    }
+
+    /// The node, and between whom was chosen, if a condition led to it.
+    fn called(&self, node: usize) -> Due {
+        let led =
+            self.graph.links.iter().zip(&self.led).find(|(link, (_, unheard))| {
+                link.to == node && *unheard && !matches!(link.when, When::Always)
+            });
+        let others = |from: usize| {
+            self.graph.from(from).filter_map(|(_, link)| self.graph.name(link.to).cloned()).collect()
+        };
+        Due { node, of: led.map(|(link, _)| others(link.from)) }
+    }
+
+    /// Why nobody is due.
+    fn reason(&self) -> Reason {
+        let waiting = self.graph.links.iter().zip(&self.led).find(|(_, (_, unheard))| *unheard);
+        let after = self.stuck.or(waiting.map(|(link, _)| link.from)).and_then(|node| self.graph.name(node));
+        match after {
+            None => Reason::Finished,
+            Some(who) => Reason::NoSpeaker { after: Some(who.clone()) },
+        }
+    }
+}
