@@ -50,7 +50,7 @@
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
 //! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
-//! | a summary | [`reflected`], [`summed_up`]; the last message otherwise |
+//! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; the last message otherwise |
 //! | chats one after the other | [`sequence`], [`Carry`]: what came of each is carried over to the next |
 //! | chats that need others | [`Prerequisites`]: what can run at the same time does |
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |

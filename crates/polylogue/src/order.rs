@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Cue, Name, Policy, Reason, Source, Step, Transcript};
+use polylogue_core::{Agent, ChatBuilder, Cue, Name, Policy, Reason, Source, Step, Transcript};
 
 use crate::stop::Stop;
 
@@ -97,6 +97,26 @@ pub fn reflected(
         },
         step => step,
     }
+}
+
+/// `chat` with `policy`, and `agent` beside the room, who sums up when it is over, asked with the words of `prompt`: as
+/// [`reflected`], for somebody who is no member. Takes one model call more.
+///
+/// ```
+/// # fn example(chat: polylogue::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
+/// use polylogue::order::{TAKEAWAY, reflecting};
+/// use polylogue::{Assistant, in_turn, stop::max_turns, until};
+/// reflecting(chat, Assistant::new("Summary", model)?, TAKEAWAY, until(max_turns(4), in_turn())).build()
+/// # }
+/// ```
+pub fn reflecting(
+    chat: ChatBuilder,
+    agent: impl Agent,
+    prompt: impl Into<Arc<str>>,
+    policy: impl Policy,
+) -> ChatBuilder {
+    let (who, prompt) = (agent.name().clone(), prompt.into());
+    chat.aside(agent).policy(reflected(policy, who, move |_| Arc::clone(&prompt)))
 }
 
 /// The next step of `policy`, or the end, if a participant ended the chat.

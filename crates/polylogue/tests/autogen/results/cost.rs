@@ -1,0 +1,160 @@
+//! What a run costs, and for what: items 46 and 47.
+
+use std::sync::Arc;
+
+use polylogue::order::{TAKEAWAY, reflecting};
+use polylogue::report::{Figures, Purpose};
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, Assistant, Chat, Deltas, Event, Group, Message, Model, ModelError, Money, Name, Reply, Report,
+    Request, Selector, Usage, in_turn, once_each, sequence, until,
+};
+use polylogue_models::Cache;
+
+use crate::stage::{log, name, run, script};
+
+/// A model at a cent for every call of known size.
+struct Priced(AnyModel);
+
+impl Model for Priced {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        self.0.complete(request, deltas).await
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        usage.total().map(|_| Money::dollars(0.01))
+    }
+}
+
+/// A priced model in which every agent named says its own name each time, for 7 tokens read and 3 written.
+fn model(who: &[&str]) -> AnyModel {
+    let step =
+        |who: &&str| format!(r#"{{"{who}": {{"say": "{who}", "usage": {{"input": 7, "output": 3}}}}}}"#);
+    let steps: Vec<String> = (0..9).flat_map(|_| who.iter().map(step)).collect();
+    AnyModel::new(Priced(script(&format!("[{}]", steps.join(", ")))))
+}
+
+fn assistant(who: &str, model: &AnyModel) -> Assistant {
+    Assistant::new(who, model.clone()).unwrap()
+}
+
+fn figures(calls: u64) -> Figures {
+    Figures {
+        calls,
+        tokens: 10 * calls,
+        cost: Money { picodollars: calls * Money::dollars(0.01).picodollars },
+    }
+}
+
+#[tokio::test]
+async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
+    // item 46, trap T28
+    let cache = Cache::memory();
+    let chat = || {
+        let [ann, bob] =
+            ["Ann", "Bob"].map(|who| assistant(who, &AnyModel::new(cache.around(model(&[who])))));
+        let policy = until(max_turns(2), in_turn());
+        Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+    };
+    let first = Report::of(&run(&chat(), "go").await.1);
+    assert_eq!(Figures::excluding_cached(&first.spent), figures(2));
+    assert_eq!(Figures::including_cached(&first.spent), figures(2));
+    let second = Report::of(&run(&chat(), "go").await.1);
+    assert_eq!(Figures::excluding_cached(&second.spent), figures(0));
+    assert_eq!(Figures::including_cached(&second.spent), figures(2));
+    assert_eq!(second.messages, first.messages);
+    // Per model, too.
+    let spent = second.spent_on(|row| &*row.model == "script:test");
+    assert_eq!(Figures::including_cached(&spent), figures(2));
+    assert_eq!(second.spent_on(|row| &*row.model == "other:model"), polylogue::Spent::default());
+}
+
+#[tokio::test]
+async fn without_a_cache_every_call_is_made() {
+    // trap T28: there is none unless one is made
+    let chat = || {
+        let chat = Chat::named("solo").with(assistant("Ann", &model(&["Ann"])));
+        chat.policy(once_each()).build().unwrap()
+    };
+    for _ in 0..2 {
+        let report = Report::of(&run(&chat(), "go").await.1);
+        assert_eq!(Figures::excluding_cached(&report.spent), figures(1));
+    }
+}
+
+/// A group with a selector, and a chat of its own within it, which are summed up.
+fn group() -> Chat {
+    let model = model(&["Ann", "Inner", "Picker", "Summary", "Inners_summary"]);
+    let inner = Chat::named("Bob").with(assistant("Inner", &model));
+    let inner =
+        reflecting(inner, assistant("Inners_summary", &model), TAKEAWAY, once_each()).build().unwrap();
+    let picker = Selector::new("Picker", picks()).unwrap();
+    let group = Chat::named("group").with(assistant("Ann", &model)).with(inner).aside(picker);
+    let policy = until(max_turns(2), Group::picked_by(name("Picker")));
+    reflecting(group, assistant("Summary", &model), TAKEAWAY, policy).build().unwrap()
+}
+
+/// Picks Ann and Bob by turns.
+fn picks() -> AnyModel {
+    let step = |who| format!(r#"{{"Picker": {{"say": "{who}", "usage": {{"input": 7, "output": 3}}}}}}"#);
+    let steps: Vec<String> = ["Ann", "Bob", "Ann", "Bob"].iter().map(step).collect();
+    AnyModel::new(Priced(script(&format!("[{}]", steps.join(", ")))))
+}
+
+/// The rows of a report: where, who, for what, and how many calls.
+fn rows(report: &Report) -> Vec<String> {
+    let told = |row: &polylogue::report::Row| {
+        format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.spent.calls)
+    };
+    report.rows.iter().map(told).collect()
+}
+
+#[tokio::test]
+async fn every_call_of_a_run_is_attributed_and_no_other() {
+    // item 47, trap T7
+    let chat = group();
+    let mut log = log().await;
+    chat.run(&mut log, "go").await.unwrap();
+    let once = [
+        "         Ann Speaking 1",
+        "         Picker Aside 2",
+        "         Summary Aside 1",
+        "/Bob.1   Inner Nested 1",
+        "/Bob.1   Inners_summary Aside 1",
+    ];
+    let first = Report::of(&log.events().await);
+    assert_eq!(rows(&first), once);
+    assert_eq!(Figures::excluding_cached(&first.spent), figures(6));
+    assert_eq!(first.spent_on(|row| row.purpose == Purpose::Aside).calls, 4);
+    assert_eq!(first.spent, log.spent().await);
+
+    chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    let events = log.events().await;
+    let second = Report::of(&events);
+    assert_eq!(rows(&second).iter().map(|row| row.replace("Bob.2", "Bob.1")).collect::<Vec<_>>(), once);
+    let all = Report::of_all(&events);
+    assert_eq!((second.spent.calls, all.spent.calls), (6, 12));
+    assert_eq!(all.spent, log.spent().await);
+}
+
+#[tokio::test]
+async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
+    // trap T7
+    let model = model(&["Ann", "Deep"]);
+    let deep = Chat::named("deep").with(assistant("Deep", &model)).policy(sequence()).build().unwrap();
+    let judge = Chat::named("judge").with(deep).policy(sequence()).build().unwrap();
+    let chat = Chat::named("solo").with(assistant("Ann", &model));
+    let chat = reflecting(chat, judge, TAKEAWAY, once_each()).build().unwrap();
+    let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
+    let report = Report::of(&events);
+    assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Aside 1"]);
+    assert_eq!(&*report.summary, "Deep");
+}
+
+#[test]
+fn a_report_of_nothing_is_empty() {
+    let report = Report::of(&[]);
+    assert_eq!((report.reason, report.messages.len(), report.rows.len()), (None, 0, 0));
+}

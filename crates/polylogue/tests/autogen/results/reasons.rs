@@ -1,0 +1,234 @@
+//! Why runs end, and what is left of those that fail: items 38 to 41, and 17 and 35 as far as reports go.
+
+use std::sync::Arc;
+
+use polylogue::circles::Circles;
+use polylogue::group::Transitions;
+use polylogue::reply::Stack;
+use polylogue::stop::{matches, max_messages, max_time_ms, max_tokens, max_turns, says, when};
+use polylogue::{
+    Act, Agent, AnyAgent, Assistant, Call, Chat, Event, Fault, Function, Group, Human, Limits, Media,
+    Message, Money, Oversight, Part, Policy, Report, Status, Stop, Timestamp, Transcript, all_at_once,
+    in_turn, once_each, until,
+};
+use serde_json::json;
+
+use crate::stage::{closed, log, name, run, script};
+
+/// An agent that says `text` again and again.
+fn parrot(who: &str, text: &'static str) -> impl Agent {
+    Function::new(who, move |_| Ok(Act::say(text))).unwrap()
+}
+
+/// Ann, who says `text`, and Bob, who says "well", in turn until `stop`.
+fn pair(text: &'static str, stop: impl Into<Stop>) -> Chat {
+    let chat = Chat::named("pair").with(parrot("Ann", text)).with(parrot("Bob", "well"));
+    chat.policy(until(stop, in_turn())).build().unwrap()
+}
+
+async fn why(chat: &Chat, task: &str) -> String {
+    closed(&run(chat, task).await.0).0
+}
+
+#[tokio::test]
+async fn a_termination_message_is_the_word_alone_unless_it_is_said_otherwise() {
+    // item 38
+    let whole = || says("TERMINATE").whole() | max_turns(2);
+    assert_eq!(why(&pair("TERMINATE", whole()), "go").await, "Ann said `TERMINATE`");
+    assert_eq!(why(&pair(" TERMINATE\n", whole()), "go").await, "Ann said `TERMINATE`");
+    assert_eq!(why(&pair("ok TERMINATE", whole()), "go").await, "the limit of 2 turns");
+    assert_eq!(
+        why(&pair("ok TERMINATE", says("TERMINATE") | max_turns(2)), "go").await,
+        "Ann said `TERMINATE`"
+    );
+    // Not because of the task (trap T41), nor of somebody else's words.
+    assert_eq!(
+        why(&pair("well", says("TERMINATE") | max_turns(2)), "TERMINATE").await,
+        "the limit of 2 turns"
+    );
+    let bob = says("TERMINATE").by(name("Bob"));
+    assert_eq!(why(&pair("TERMINATE", bob | max_turns(2)), "go").await, "the limit of 2 turns");
+}
+
+#[tokio::test]
+async fn conditions_on_text_do_not_fail_on_messages_without_text() {
+    // item 39, trap T1
+    let media = Media { kind: "image/png".into(), url: "data:image/png;base64,AA==".into() };
+    let call = Call { id: "c".into(), tool: "TERMINATE".into(), args: json!({"x": "TERMINATE"}) };
+    for part in [
+        Part::Media(media),
+        Part::Data(json!("TERMINATE")),
+        Part::Call(call),
+        Part::Thought("TERMINATE".into()),
+    ] {
+        let mute = Function::new("Ann", move |_| Ok(Act::Say(vec![part.clone()]))).unwrap();
+        let stop = says("TERMINATE")
+            | matches("TERMINATE", Vec::new()).unwrap()
+            | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
+            | max_turns(1);
+        let chat = Chat::named("c").with(mute).policy(until(stop, in_turn())).build().unwrap();
+        assert_eq!(why(&chat, "go").await, "the limit of 1 turn");
+    }
+}
+
+fn solo(agent: impl Agent, policy: impl Policy) -> Chat {
+    Chat::named("solo").with(agent).policy(policy).build().unwrap()
+}
+
+fn metered() -> Assistant {
+    let step = r#"{"Ann": {"say": "well", "usage": {"input": 60, "output": 40}}}"#;
+    Assistant::new("Ann", script(&format!("[{step}, {step}, {step}]"))).unwrap()
+}
+
+fn graph() -> Group {
+    Group::round_robin().transitions(Transitions::allowed([(name("Ann"), vec![name("Bob")])]))
+}
+
+/// Every way to end that needs no person, with the reason it gives.
+fn endings() -> Vec<(Chat, Limits, &'static str)> {
+    let none = Limits::default();
+    let say = |text| parrot("Ann", text);
+    let leaves = || Function::new("Ann", |_| Ok(Act::Leave("I am tired".into()))).unwrap();
+    let both = says("well").by(name("Ann")) & max_turns(2);
+    let group = Chat::named("group").with(say("x")).with(parrot("Bob", "y")).policy(graph()).build().unwrap();
+    let never = Oversight::never().max_auto_replies(1);
+    let layered = Stack::new("Ann").unwrap().then(never).then(AnyAgent::new(say("x")));
+    let nested = (0..2).fold(solo(say("x"), once_each()), |chat, depth| {
+        Chat::named(&format!("c{depth}")).with(chat).policy(once_each()).build().unwrap()
+    });
+    vec![
+        (solo(say("x"), once_each()), none, "everybody had their turn"),
+        (solo(say("x"), all_at_once()), none, "everybody had their turn"),
+        (pair("DONE", says("DONE")), none, "Ann said `DONE`"),
+        (pair("DONE 7", matches(r"\d", Vec::new()).unwrap()), none, r"Ann's message matched `\d`"),
+        (pair("x", when("enough", |chat| chat.turns() > 2)), none, "the condition `enough` held"),
+        (pair("x", max_turns(3)), none, "the limit of 3 turns"),
+        (pair("x", max_messages(3)), none, "the limit of 3 messages"),
+        (pair("well", both), none, "Ann said `well`, and the limit of 2 turns"),
+        (pair("x", Circles::default()), none, "going in circles: nearly the same messages again and again"),
+        (solo(metered(), until(max_tokens(150), in_turn())), none, "the limit of 150 tokens (200 used)"),
+        (solo(metered(), in_turn()), Limits { calls: 2, ..none }, "the limit of 2 model calls"),
+        (
+            solo(metered(), in_turn()),
+            Limits { tokens: Some(100), ..none },
+            "the limit of 100 tokens (100 used)",
+        ),
+        (
+            solo(metered(), in_turn()),
+            Limits { cost: Some(Money::default()), ..none },
+            "the budget of $0.0000 ($0.0000 spent)",
+        ),
+        (solo(say("x"), in_turn()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
+        (solo(say("x"), in_turn()), none, "the limit of 100 turns"),
+        (nested, Limits { depth: 1, ..none }, "the limit of 1 chats within chats"),
+        (solo(leaves(), in_turn()), none, "nobody is left; Ann left last: I am tired"),
+        (group, none, "nobody may speak after Bob"),
+        (solo(layered, in_turn()), none, "Ann's limit of 1 reply that nobody had a part in"),
+        (solo(Stack::new("Ann").unwrap(), in_turn()), none, "Ann has no reply"),
+    ]
+}
+
+#[tokio::test]
+async fn every_way_to_end_gives_a_reason_that_a_program_can_read() {
+    // item 40, trap T17
+    for (chat, limits, expected) in endings() {
+        let mut log = log().await.limits(limits);
+        let status = chat.run(&mut log, "go").await.unwrap();
+        let Status::Closed { reason, .. } = &status else { panic!("{expected}: {status:?}") };
+        assert_eq!(reason.to_string(), expected);
+        assert_eq!(Report::of(&log.events().await).reason.as_ref(), Some(reason));
+        let read = serde_json::from_str(&serde_json::to_string(reason).unwrap()).unwrap();
+        assert_eq!(*reason, read, "a program reads the same");
+    }
+}
+
+#[tokio::test]
+async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
+    // item 40, trap T17
+    let seconds = std::sync::atomic::AtomicU64::new(0);
+    let tick = move || Timestamp(seconds.fetch_add(1000, std::sync::atomic::Ordering::SeqCst));
+    let status = pair("x", max_time_ms(5_000)).run(&mut log().await.clock(tick), "go").await.unwrap();
+    assert_eq!(closed(&status).0, "the limit of 5 s");
+
+    let human = Stack::new("Me").unwrap().then(Oversight::always());
+    let chat = Chat::named("pair").with(human).with(parrot("Bob", "well")).policy(in_turn()).build().unwrap();
+    let (status, _) = answered(&chat, &["exit"]).await;
+    assert_eq!(closed(&status).0, "Me left: said `exit`");
+
+    let mut log = log().await;
+    log.halt().after_step();
+    let chat = pair("x", max_turns(3));
+    chat.run(&mut log, "go").await.unwrap();
+    log.close("the owner").await.unwrap();
+    assert_eq!(closed(&chat.resume(&mut log).await.unwrap()).0, "stopped by the owner");
+}
+
+/// Runs `chat` and gives the answers, one for each question.
+async fn answered(chat: &Chat, answers: &[&'static str]) -> (Status, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    let mut status = chat.run(&mut log, "go").await.unwrap();
+    for answer in answers {
+        let Status::Waiting(questions) = &status else { break };
+        let (at, question) = &questions[0];
+        let (at, who) = (at.clone(), question.who.clone());
+        log.answer(&at, &who, *answer).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap();
+    }
+    (status, log.events().await)
+}
+
+#[tokio::test]
+async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
+    // items 17 and 40, trap T36
+    let failing = r#"[{"Ann": "one"}, {"Bob": {"error": {"status": 503, "message": "overloaded"}}}]"#;
+    let agents = ["Ann", "Bob"].map(|who| Assistant::new(who, script(failing)).unwrap());
+    let [ann, bob] = agents;
+    let chat = Chat::named("pair").with(ann).with(bob).policy(in_turn()).build().unwrap();
+    let house = Chat::named("house").with(chat).policy(once_each()).build().unwrap();
+    let mut log = log().await;
+    let error = house.run(&mut log, "go").await.unwrap_err();
+    assert_eq!(error.fault(), Fault::Provider);
+    let report = Report::of(&log.events().await);
+    assert_eq!((report.reason.clone(), &*report.summary), (None, ""));
+    let [failed] = &report.failures[..] else { panic!("{:?}", report.failures) };
+    assert_eq!((failed.at.as_str(), failed.who.as_str()), ("/pair.1", "Bob"));
+    assert_eq!((failed.error.fault, &*failed.error.message), (Fault::Provider, "script:test: overloaded"));
+    assert_eq!((report.messages.len(), report.spent.calls), (1, 1));
+}
+
+#[tokio::test]
+async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
+    // item 41, trap T2
+    let idle = |who| Stack::new(who).unwrap();
+    let chat = Chat::named("pair").with(idle("Ann")).with(idle("Bob")).policy(in_turn());
+    let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
+    let (status, events) = run(&chat, "hi").await;
+    assert_eq!(closed(&status), ("Bob has no reply".into(), "hi".into()));
+    assert_eq!(Transcript::of(&polylogue::Path::root(), &events).unwrap().turns(), 1);
+}
+
+#[tokio::test]
+async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_question() {
+    // item 35, trap T8
+    let me = Human::new("Me").unwrap().question("Well?");
+    let inner = Chat::named("inner").with(Human::new("You").unwrap().question("And you?"));
+    let inner = inner.policy(once_each()).build().unwrap();
+    let chat =
+        Chat::named("talk").with(me).with(inner).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
+    let told = |report: &Report| -> Vec<String> {
+        let tell =
+            |a: &polylogue::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
+        report.answers.iter().map(tell).collect()
+    };
+    let report = Report::of(&events);
+    assert_eq!(told(&report), [" Me `Well?` `fine`", "/inner.1 You `And you?` ``", " Me `Well?` `bye`"]);
+    assert!(report.questions.is_empty());
+
+    let (status, events) = answered(&chat, &["fine"]).await;
+    assert!(matches!(status, Status::Waiting(_)));
+    let report = Report::of(&events);
+    assert_eq!((report.reason.is_none(), report.answers.len()), (true, 1));
+    let (at, question) = &report.questions[0];
+    assert_eq!((at.as_str(), question.who.as_str(), &*question.text), ("/inner.1", "You", "And you?"));
+}

@@ -1,0 +1,108 @@
+//! What comes of a chat: items 42 to 45.
+
+use polylogue::order::{TAKEAWAY, last_said, reflecting};
+use polylogue::stop::{max_turns, says};
+use polylogue::{
+    Act, Assistant, Chat, Entry, Error, Function, Lens, Message, PromptRole, Report, in_turn, summed_up,
+    until, without,
+};
+
+use crate::stage::{Spy, closed, log, name, run, script};
+
+/// Ann opens, and Bob replies with `text`.
+async fn summary_of(text: &'static str) -> (String, String) {
+    let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
+    let bob = Function::new("Bob", move |_| Ok(Act::say(text))).unwrap();
+    let chat = Chat::named("pair").with(ann).with(bob).opening(|task| vec![Message::text(name("Ann"), task)]);
+    let policy = until(says("TERMINATE") | max_turns(1), in_turn());
+    let chat = chat.policy(summed_up(policy, without("TERMINATE"))).build().unwrap();
+    let (status, events) = run(&chat, "go").await;
+    (closed(&status).1, Report::of(&events).messages.last().unwrap().plain().into_owned())
+}
+
+#[tokio::test]
+async fn the_summary_is_the_last_message_without_the_word_that_ended_it() {
+    // item 42
+    assert_eq!(summary_of("Done. TERMINATE").await, ("Done.".into(), "Done. TERMINATE".into()));
+    assert_eq!(summary_of("TERMINATE Done TERMINATE.").await.0, "Done .");
+    assert_eq!(summary_of("TERMINATE").await.0, "");
+    assert_eq!(summary_of("Done.").await.0, "Done.");
+}
+
+#[tokio::test]
+async fn what_a_chat_begins_with_need_not_be_what_came_of_it() {
+    let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
+    let chat = Chat::named("solo").with(ann).policy(summed_up(until(max_turns(1), in_turn()), last_said));
+    assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
+}
+
+/// Ann and Bob say a word each; who sums up is asked as `lens` says. Every request, and the summary.
+async fn reflection(lens: Lens) -> (Vec<crate::stage::Asked>, String) {
+    let spy = Spy::on(script(r#"[{"Ann": "two"}, {"Bob": "one"}, {"Bobs_summary": "They counted."}]"#));
+    let [ann, bob] = ["Ann", "Bob"].map(|who| Assistant::new(who, spy.model()).unwrap().system("Count."));
+    // On Bob's model: who it is on is said, and not searched for.
+    let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().lens(lens);
+    let chat = Chat::named("pair").with(ann).with(bob).opening(|task| vec![Message::text(name("Ann"), task)]);
+    let chat = reflecting(chat, summary, TAKEAWAY, until(max_turns(2), in_turn())).build().unwrap();
+    let (status, _) = run(&chat, "three").await;
+    (spy.asked(), closed(&status).1)
+}
+
+#[tokio::test]
+async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
+    // item 43, trap T21: as somebody's words, which every model accepts at the end
+    let history = ["Ann: three", "Bob: one", "Ann: two"].map(Entry::user);
+    let (asked, summary) = reflection(Lens::default()).await;
+    assert_eq!((asked.len(), summary.as_str()), (3, "They counted."));
+    assert_eq!((asked[2].who.as_str(), asked[2].system.as_deref()), ("Bobs_summary", None));
+    assert_eq!(asked[2].entries, [&history[..], &[Entry::user(TAKEAWAY)]].concat());
+
+    // In the role that AutoGen has by default, if it is wanted.
+    let (asked, _) = reflection(Lens { prompts: PromptRole::System, ..Lens::default() }).await;
+    let prompt = Entry::System { parts: vec![polylogue::Part::text(TAKEAWAY)] };
+    assert_eq!(asked[2].entries, [&history[..], &[prompt]].concat());
+}
+
+#[test]
+fn a_reflection_by_nobody_is_refused_before_the_first_message() {
+    // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
+    let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
+    let twice = reflecting(Chat::named("solo").with(bob()), bob(), TAKEAWAY, in_turn()).build();
+    assert!(matches!(twice, Err(Error::Config(why)) if why == "two agents of `solo` are named `Bob`"));
+}
+
+#[tokio::test]
+async fn an_own_summary_is_made_of_the_whole_chat() {
+    // item 45: it reads sender, recipient and messages; its arguments are what it captures
+    let chat = |args: Option<&'static str>| {
+        let [ann, bob] = ["Ann", "Bob"].map(|who| Function::new(who, |_| Ok(Act::say("well"))).unwrap());
+        let policy = summed_up(until(max_turns(2), in_turn()), move |chat| match args {
+            Some(args) => format!("{args}: {} messages of {} members", chat.room_len(), chat.members().len()),
+            None => String::new(),
+        });
+        Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+    };
+    assert_eq!(closed(&run(&chat(Some("in short")), "go").await.0).1, "in short: 3 messages of 2 members");
+    assert_eq!(closed(&run(&chat(None), "go").await.0).1, "");
+}
+
+#[tokio::test]
+async fn an_earlier_result_is_not_changed_by_a_later_run() {
+    // item 14, trap T6
+    let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
+    let bob = Assistant::new("Bob", model).unwrap();
+    let chat = Chat::named("solo").with(bob).policy(until(max_turns(1), in_turn())).build().unwrap();
+    let mut log = log().await;
+    chat.run(&mut log, "go").await.unwrap();
+    let first = Report::of(&log.events().await);
+    let before = first.clone();
+    chat.go_on(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    assert_eq!(first, before);
+    let texts = |report: &Report| -> Vec<String> {
+        report.messages.iter().map(|message| message.plain().into_owned()).collect()
+    };
+    let events = log.events().await;
+    assert_eq!(texts(&first), ["go", "one"]);
+    assert_eq!(texts(&Report::of(&events)), ["more", "two"]);
+    assert_eq!(texts(&Report::of_all(&events)), ["go", "one", "more", "two"]);
+}
