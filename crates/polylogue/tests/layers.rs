@@ -1,0 +1,186 @@
+//! Invariants 6 and 7 for agents made of layers: a log cut anywhere and run again becomes the same log.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use polylogue::executor::Declared;
+use polylogue::hook::{Hooked, before_send, texts};
+use polylogue::reply::{Kind, Trigger, of, when};
+use polylogue::stop::{max_turns, says};
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, Assistant, Chat, Executor, Function, Human, Name, Oversight, Policy,
+    Stack, Tool, all_at_once, in_turn, once_each, reflected, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::print::transcript;
+use serde_json::Value;
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
+    Assistant::new(who, calls.through(script.model("test"))).unwrap()
+}
+
+fn chat(members: (impl Agent, impl Agent), policy: impl Policy) -> Chat {
+    Chat::named("pair").with(members.0).with(members.1).policy(policy).build().unwrap()
+}
+
+/// Cuts the conversation everywhere, with one answer to each question in turn; returns the log as text.
+async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> String {
+    let cut = Cut {
+        task: "begin",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, question, nth| {
+            let answer = answers.get(usize::try_from(nth).unwrap());
+            (*answer.unwrap_or_else(|| panic!("nobody was to be asked: {question:?}"))).to_owned()
+        },
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let text = transcript(&events);
+    let asked = text.matches(" is answered: ").count();
+    assert_eq!(asked, answers.len(), "everybody who was to be asked was asked\n{text}");
+    text
+}
+
+#[tokio::test]
+async fn oversight_in_every_mode() {
+    let script = script(
+        r#"[{"Ann": "a1"}, {"Ann": "TERMINATE"}, {"Ann": "a3"}, {"Ann": "a4"}, {"Ann": "TERMINATE"}, {"Ann": "a6"},
+            {"Bob": "b1"}, {"Bob": "b2"}, {"Bob": "b3"}, {"Bob": "b4"}]"#,
+    );
+    let pair = |oversight: Oversight| {
+        let script = &script;
+        move |calls: &Calls| {
+            let bob =
+                Stack::new("Bob").unwrap().then(oversight.clone()).then(assistant("Bob", calls, script));
+            chat((assistant("Ann", calls, script), bob), until(max_turns(12), in_turn()))
+        }
+    };
+    let text = check(pair(Oversight::always()), &["", "go on", "", " mine ", ""]).await;
+    assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
+    let text = check(pair(Oversight::always()), &["Exit"]).await;
+    assert!(text.contains("closed (Bob left: said `exit`)"), "{text}");
+    let limited = Oversight::terminate().max_auto_replies(1);
+    let text = check(pair(limited.clone()), &["go on", "", "EXIT"]).await;
+    assert!(text.contains("closed (Bob left: said `exit`)"), "{text}");
+    let text = check(pair(limited), &["go on", "", ""]).await;
+    assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
+    let text = check(pair(Oversight::never()), &[]).await;
+    assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
+    let text = check(pair(Oversight::never().max_auto_replies(2).ends_on(says("nothing"))), &[]).await;
+    assert!(text.contains("closed (Bob's limit of 2 replies"), "{text}");
+}
+
+fn echo() -> impl Tool {
+    Declared::new("echo", "Says it again.", async |args: Value| Ok(args)).repeatable()
+}
+
+#[tokio::test]
+async fn a_caller_an_executor_and_a_person_who_interrupts() {
+    let script = script(
+        r#"[{"Ann": {"say": "Both", "calls": [{"tool": "echo", "args": {"a": 1}}, {"tool": "own"}, {"tool": "gone"}]}},
+            {"Ann": {"calls": [{"tool": "echo", "args": "{\"a\": \"x\ny\"}"}, {"tool": "echo", "args": "no"}]}},
+            {"Ann": {"calls": [{"tool": "echo"}]}}, {"Ann": "done"}, {"Ann": "They echoed."}]"#,
+    );
+    let own = || Declared::new("own", "Is the caller's own.", async |(): ()| Ok("mine")).repeatable();
+    let text = check(
+        |calls| {
+            let ann = assistant("Ann", calls, &script).tool(own()).advertise(echo().spec().clone());
+            let bob = Stack::new("Bob").unwrap().then(Oversight::always()).then(Executor::new().tool(echo()));
+            let policy = reflected(until(says("done").whole(), in_turn()), name("Ann"), |_| "Sum up.".into());
+            chat((ann, bob), policy)
+        },
+        &["", "", "no more of that"],
+    )
+    .await;
+    assert!(text.contains("echo #Ann-0-0 of Ann: {\"a\":1}\n"), "{text}");
+    assert!(text.contains("echo #Ann-2-0 of Ann: USER INTERRUPTED | no more of that\n"), "{text}");
+    assert!(text.ends_with("closed (Ann said `done`): They echoed.\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_person_who_clears_the_history() {
+    let script = script(r#"[{"Ann": "a1"}, {"Ann": "a2"}, {"Ann": "a3"}, {"Bob": "b1"}]"#);
+    let text = check(
+        |calls| {
+            let oversight = Oversight::always().clear_command();
+            let bob = Stack::new("Bob").unwrap().then(oversight).then(assistant("Bob", calls, &script));
+            chat((assistant("Ann", calls, &script), bob), until(max_turns(6), in_turn()))
+        },
+        &["clear history", "clear history 1 Ann.", "again", "clear history 2", "", "exit"],
+    )
+    .await;
+    assert!(text.contains("Bob clears the history of Ann, keeping 1"), "{text}");
+    assert!(text.contains("Bob says: b1"), "{text}");
+}
+
+#[tokio::test]
+async fn layers_of_all_kinds_with_people_on_two_levels() {
+    let script = script(r#"[{"Ann": "help me"}, {"Ann": "thanks"}, {"Bob": "at last"}, {"Clerk": "c1"}]"#);
+    let text = check(
+        |calls| {
+            let office = Chat::named("office")
+                .with(assistant("Clerk", calls, &script))
+                .with(Human::new("Expert").unwrap())
+                .policy(once_each())
+                .build()
+                .unwrap();
+            let helps =
+                Trigger::kind(Kind::Text) & Trigger::heard(|line| line.message.plain().contains("help"));
+            let bob = Stack::new("Bob")
+                .unwrap()
+                .then(Oversight::always())
+                .then(when(helps, office))
+                .then(of(|turn| Ok((turn.transcript().turns() > 9).then_some(Act::Pass))))
+                .then(assistant("Bob", calls, &script));
+            chat((assistant("Ann", calls, &script), bob), until(max_turns(4), in_turn()))
+        },
+        &["", "the expert's word", ""],
+    )
+    .await;
+    assert!(text.contains("Bob says: the expert's word") && text.contains("Bob says: at last"), "{text}");
+}
+
+#[tokio::test]
+async fn people_asked_at_the_same_time() {
+    let text = check(
+        |_| {
+            let person = |who| Stack::new(who).unwrap().then(Oversight::always()).otherwise("auto");
+            chat((person("Ann"), person("Bob")), all_at_once())
+        },
+        &["mine", ""],
+    )
+    .await;
+    assert!(text.contains("Ann says: mine") && text.contains("Bob says: auto"), "{text}");
+}
+
+#[tokio::test]
+async fn hooks_on_what_is_read_replied_and_sent() {
+    let script = script(r#"[{"Ann": "one"}, {"Ann": "two"}]"#);
+    let text = check(
+        |calls| {
+            let model = Hooked::new(calls.through(script.model("test")))
+                .on_heard(texts(|text| text.to_uppercase()))
+                .on_reply(|reply| polylogue::Reply {
+                    parts: texts(|text| format!("<{text}>"))(reply.parts),
+                    ..reply
+                });
+            let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
+            let ann = before_send(ann, |parts, turn| {
+                texts(|text| format!("{text} {}", turn.transcript().turns()))(parts)
+            });
+            let bob = Function::new("Bob", |_| Ok(Act::say("more"))).unwrap();
+            chat((ann, bob), until(max_turns(3), in_turn()))
+        },
+        &[],
+    )
+    .await;
+    assert!(text.contains("Ann says: <one> 0\n") && text.contains("Ann says: <two> 2\n"), "{text}");
+}
