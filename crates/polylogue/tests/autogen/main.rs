@@ -1,5 +1,12 @@
 //! What AutoGen 0.2 does and ought to do, item by item of a conformance list of 100, through the public API. Where Polylogue
 //! differs on purpose, `docs/compatibility.md` says why.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
 
 mod groups;
 mod nested;
