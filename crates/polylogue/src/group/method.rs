@@ -87,7 +87,7 @@ pub(super) fn next_in_order<'o>(chat: &Transcript, of: &'o [Name]) -> Option<&'o
 
 fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> Step {
     let text = message.plain();
-    let reply = Some(&*text);
+    let reply = Some(&*text).filter(|reply| !reply.is_empty());
     match Answer::read(message, &of, chat.members()) {
         Answer::Picked(name) if of.contains(&name) => cue(name, of, Chooser::Agent(who.clone()), reply),
         Answer::Picked(name) => {

@@ -33,7 +33,7 @@ impl Owners {
         if !owners.is_empty() {
             return Some(Step::Together(owners.into_iter().map(|owner| cue(owner, None)).collect()));
         }
-        let unknown = self.unknown(chat);
+        let unknown = self.unknown(chat, !had_turns.is_empty());
         if had_turns.is_empty() && unknown.is_none() {
             return None;
         }
@@ -41,10 +41,12 @@ impl Owners {
         here(&asker).then(|| Step::Cue(cue(asker, unknown.as_deref())))
     }
 
-    /// What whoever asked is told of a call that nobody runs; none if it was told so in its last turn.
-    fn unknown(&self, chat: &Transcript) -> Option<String> {
-        let (_, call) = chat.pending().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
-        if last_cues(chat).next().is_some_and(|cues| cues.iter().any(|cue| cue.prompt.is_some())) {
+    /// What whoever asked is told of a call that nobody runs: at once, and not if it was told so in the turn before.
+    fn unknown(&self, chat: &Transcript, ran_others: bool) -> Option<String> {
+        let (who, call) = chat.pending().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
+        let was_told = |cues: &[Cue]| cues.iter().any(|cue| cue.prompt.is_some());
+        let at_once = ran_others || chat.last_speaker() == Some(who);
+        if !at_once || last_cues(chat).next().is_some_and(was_told) {
             return None;
         }
         let tools: Vec<String> = self.0.iter().map(|(tool, owner)| format!("`{tool}` ({owner})")).collect();

@@ -1,1 +1,67 @@
 //! Group chats: items 74 to 96.
+
+mod rules;
+mod selection;
+mod tools;
+mod whole;
+
+use std::sync::Arc;
+
+use polylogue::{
+    Act, AnyModel, Assistant, Body, Chat, ChatBuilder, Choice, Entry, Event, Function, Line, Message, Path,
+    Policy, Result, Transcript, Turn, plain,
+};
+
+use crate::stage::{name, run, script};
+
+/// An agent that speaks by `model`.
+fn assistant(who: &str, model: &AnyModel) -> Assistant {
+    Assistant::new(who, model.clone()).unwrap()
+}
+
+/// Says its name and how many messages there were.
+fn speaker(who: &str) -> Function<impl Fn(&Turn<'_>) -> Result<Act> + use<>> {
+    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().room_len()))))
+        .unwrap()
+}
+
+/// Ann, Bob and Cid, who speak by themselves.
+fn room(policy: impl Policy) -> ChatBuilder {
+    Chat::named("room").with(speaker("Ann")).with(speaker("Bob")).with(speaker("Cid")).policy(policy)
+}
+
+/// `chat`, which Ann begins.
+fn begun_by_ann(chat: ChatBuilder) -> Chat {
+    chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap()
+}
+
+fn folded(events: &[Arc<Event>]) -> Transcript {
+    Transcript::of(&Path::root(), events).unwrap()
+}
+
+/// Who spoke in the room, in order, the opening included.
+fn speakers(events: &[Arc<Event>]) -> String {
+    let who = |line: &Line| line.message.from.to_string();
+    folded(events).room().map(who).collect::<Vec<_>>().join(" ")
+}
+
+/// How the speakers were chosen: what the log has of choices, one a turn in the room.
+fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
+    let cues = events.iter().filter_map(|event| match &event.body {
+        Body::Cued { cues } => Some(cues),
+        _ => None,
+    });
+    let in_room = cues.flatten().filter(|cue| !cue.to.is_aside());
+    in_room.map(|cue| *cue.choice.clone().expect("a group tells how it chose")).collect()
+}
+
+/// The conversation as a model was sent it, one entry a line.
+fn sent(entries: &[Entry]) -> Vec<String> {
+    let told = |entry: &Entry| match entry {
+        Entry::System { parts } => format!("system: {}", plain(parts)),
+        Entry::User { parts } => format!("user: {}", plain(parts)),
+        Entry::Assistant { parts } => format!("assistant: {}", plain(parts)),
+        Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.plain()),
+    };
+    entries.iter().map(told).collect()
+}

@@ -1,0 +1,258 @@
+//! What holds of a group as a whole: items 74, 75, 86 to 88, and 91 to 96.
+
+use polylogue::group::introduce;
+use polylogue::oversight::Oversight;
+use polylogue::reply::Stack;
+use polylogue::stop::{max_messages, max_turns, says};
+use polylogue::{
+    AnyStore, Brief, Error, Group, Human, Log, LogId, Media, Message, Meta, Part, Reason, Sees, Selector,
+    Status, in_turn, joining, once_each, until,
+};
+use polylogue_store::Memory;
+
+use super::*;
+use crate::people::talk;
+use crate::stage::{Spy, closed, log};
+
+/// A group of agents that speak by one script, with what is sent to them.
+fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
+    let add = |chat: ChatBuilder, who: &&str| chat.with(Assistant::new(who, spy.model()).unwrap());
+    names.iter().fold(Chat::named("room"), add).policy(policy)
+}
+
+// Items 74 and 75. Each member reads the same words; the opening counts as a message.
+#[tokio::test]
+async fn everybody_speaks_in_order_and_reads_the_same_with_names() {
+    let spy =
+        Spy::on(script(r#"[{"Bob": "b1"}, {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"Cid": "c2"}]"#));
+    let policy = until(max_messages(6), Group::round_robin());
+    let (status, events) = run(&begun_by_ann(scripted(&spy, &["Ann", "Bob", "Cid"], policy)), "hi").await;
+    assert_eq!(speakers(&events), "Ann Bob Cid Ann Bob Cid");
+    assert_eq!(closed(&status), ("the limit of 6 messages".into(), "c2".into()));
+    assert_eq!(
+        sent(&spy.asked()[4].entries),
+        ["user: Ann: hi", "user: Bob: b1", "assistant: c1", "user: Ann: a2", "user: Bob: b2"]
+    );
+    // A model is never sent its own words first.
+    let begin = sent(&spy.asked()[2].entries);
+    assert_eq!(begin[1..], ["assistant: hi", "user: Bob: b1", "user: Cid: c1"]);
+}
+
+// Item 86. In AutoGen's asynchronous runs the others never saw it (T19).
+#[tokio::test]
+async fn a_message_that_ends_it_ends_it_before_anybody_is_chosen() {
+    let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
+    let policy = until(says("TERMINATE"), Group::picked_by(name("sel")));
+    let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
+    let chat = Chat::named("room").with(speaker("Ann")).with(bob).with(speaker("Cid")).policy(policy);
+    let chat = begun_by_ann(chat.aside(Selector::new("sel", selector.model()).unwrap()));
+    let (status, events) = run(&chat, "hi").await;
+    assert_eq!(closed(&status).0, "Bob said `TERMINATE`");
+    assert_eq!(selector.asked().len(), 1);
+    for who in ["Ann", "Cid"] {
+        let view = polylogue::View::of(&folded(&events), &name(who), polylogue::Lens::default());
+        assert_eq!(sent(view.entries()).last().unwrap(), "user: Bob: done TERMINATE");
+    }
+}
+
+// Item 87.
+#[tokio::test]
+async fn a_persons_exit_and_a_members_limit_end_the_run() {
+    let bob = |oversight| Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
+    let room = |oversight| {
+        let chat = Chat::named("room").with(speaker("Ann")).with(bob(oversight)).with(speaker("Cid"));
+        chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap()
+    };
+    let (status, events) = talk(&room(Oversight::always()), "hi", &["well", "exit"]).await;
+    assert!(
+        matches!(&status, Status::Closed { reason: Reason::Left { who, .. }, .. } if *who == "Bob"),
+        "{status:?}"
+    );
+    assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
+    let (status, events) = run(&room(Oversight::never().max_auto_replies(1)), "hi").await;
+    let limit = Reason::AutoReplies { who: name("Bob"), limit: 1 };
+    assert!(matches!(&status, Status::Closed { reason, .. } if *reason == limit), "{status:?}");
+    assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
+}
+
+// Item 88, trap T23: introductions come first and once, also when the conversation goes on.
+#[tokio::test]
+async fn members_are_introduced_once_and_before_all_else() {
+    let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
+    let member = |who: &str, about: &str| Assistant::new(who, spy.model()).unwrap().description(about);
+    let chat = Chat::named("room")
+        .with(member("Ann", "adds\nnumbers"))
+        .with(member("Bob", ""))
+        .introduction_of(introduce)
+        .policy(until(max_turns(2), Group::round_robin()))
+        .build()
+        .unwrap();
+    let mut log = log().await;
+    chat.run(&mut log, "hi").await.unwrap();
+    chat.go_on(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    let introduction = "user: Who is in this conversation:\nAnn: adds numbers\nBob";
+    for asked in spy.asked() {
+        let entries = sent(&asked.entries);
+        assert_eq!(entries[0], introduction);
+        assert_eq!(entries.iter().filter(|entry| *entry == introduction).count(), 1);
+    }
+    let transcript = folded(&log.events().await);
+    assert_eq!(transcript.last_of(&name("Ann")).unwrap().message.plain(), "a2");
+    assert!(!transcript.room().any(|line| line.message.plain().contains("Who is in")));
+}
+
+/// The group of the document, as a participant of another chat: adds one and doubles.
+fn numbers(spy: &Spy) -> ChatBuilder {
+    scripted(spy, &["Adder", "Doubler"], until(max_turns(2), Group::round_robin())).brief(Brief::Last)
+}
+
+const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"Doubler": "18"}]"#;
+
+// Item 91.
+#[tokio::test]
+async fn a_group_twice_in_a_sequence_begins_anew_with_what_came_of_the_first() {
+    let spy = Spy::on(script(TWO_RUNS));
+    let outer =
+        Chat::named("twice").with(numbers(&spy).build().unwrap()).policy(until(max_turns(2), in_turn()));
+    let (status, _) = run(&outer.build().unwrap(), "3").await;
+    assert_eq!(closed(&status).1, "18");
+    assert_eq!(sent(&spy.asked()[2].entries), ["user: 8"]);
+}
+
+// Item 91.
+#[tokio::test]
+async fn a_group_twice_in_a_sequence_goes_on_if_asked() {
+    let spy = Spy::on(script(TWO_RUNS));
+    let group = numbers(&spy).goes_on_from(name("room")).build().unwrap();
+    let outer = Chat::named("twice").with(group).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let (status, _) = run(&outer, "3").await;
+    assert_eq!(closed(&status).1, "18");
+    assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);
+}
+
+// Item 92, trap T20: an outsider begins, and the summary is the last message of the run all the same.
+#[tokio::test]
+async fn the_summary_is_the_last_message_whoever_began() {
+    let chat = room(until(max_turns(2), Group::round_robin()));
+    let (status, _) = run(&chat.build().unwrap(), "from outside").await;
+    assert_eq!(closed(&status).1, "Bob 2");
+    let (status, _) =
+        run(&begun_by_ann(room(until(max_turns(2), Group::round_robin()))), "from within").await;
+    assert_eq!(closed(&status).1, "Cid 2");
+}
+
+// Item 93, trap T22.
+#[tokio::test]
+async fn a_group_in_a_group_contributes_its_summary_and_the_outer_goes_on() {
+    let inner = room(until(max_turns(2), Group::round_robin())).build().unwrap();
+    let outer =
+        Chat::named("house").with(speaker("Dan")).with(inner).with(speaker("Eve")).policy(once_each());
+    let (_, events) = run(&outer.build().unwrap(), "hi").await;
+    let transcript = folded(&events);
+    let said: Vec<_> = transcript.room().map(|line| line.message.plain().into_owned()).collect();
+    assert_eq!(said, ["hi", "Dan 1", "Bob 2", "Eve 3"]);
+}
+
+// Item 94, trap T24.
+#[tokio::test]
+async fn pictures_survive() {
+    let picture = || Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
+    let spy = Spy::on(script(r#"[{"Bob": "I see"}, {"Cid": "me too"}]"#));
+    let ann = Function::new("Ann", move |_| Ok(Act::Say(vec![Part::text("look"), picture()]))).unwrap();
+    let chat = Chat::named("room")
+        .with(ann)
+        .with(Assistant::new("Bob", spy.model()).unwrap())
+        .with(Assistant::new("Cid", spy.model()).unwrap())
+        .policy(once_each())
+        .build()
+        .unwrap();
+    run(&chat, "hi").await;
+    for asked in spy.asked() {
+        assert!(asked.entries.iter().any(|entry| entry.parts().contains(&picture())), "{asked:?}");
+    }
+}
+
+// Item 95, trap T25: the next request is that of a run that nobody interrupted, with tools and members who joined.
+#[tokio::test]
+async fn a_group_goes_on_in_another_process_as_if_nothing_had_happened() {
+    const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
+        {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
+    let build = |spy: &Spy, turns| {
+        let member = |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::GetHistory::default());
+        let group = joining(name("Cid"), max_turns(2), Sees::All, Group::picked_by(name("sel")));
+        Chat::named("room")
+            .with(member("Ann"))
+            .with(member("Bob"))
+            .later(member("Cid"))
+            .aside(Selector::new("sel", spy.model()).unwrap())
+            .introduction_of(introduce)
+            .policy(until(max_turns(turns), group))
+            .build()
+            .unwrap()
+    };
+    let whole = Spy::on(script(SCRIPT));
+    run(&build(&whole, 5), "hi").await;
+    let whole = whole.asked();
+    for turns in 1..5 {
+        let store = AnyStore::new(Memory::new());
+        let (id, first, second) =
+            (LogId::new("saved").unwrap(), Spy::on(script(SCRIPT)), Spy::on(script(SCRIPT)));
+        let mut log = Log::create(store.clone(), id.clone(), &Meta::default()).await.unwrap();
+        build(&first, turns).run(&mut log, "hi").await.unwrap();
+        log.release().await.unwrap();
+        let mut log = Log::open(store, id).await.unwrap();
+        log.reopen().await.unwrap();
+        build(&second, 5).resume(&mut log).await.unwrap();
+        let asked: Vec<_> = first.asked().into_iter().chain(second.asked()).collect();
+        assert_eq!(asked.len(), whole.len());
+        for (one, other) in asked.iter().zip(&whole) {
+            assert_eq!((&one.who, &one.system, &one.entries), (&other.who, &other.system, &other.entries));
+        }
+    }
+}
+
+// Item 96, trap T35.
+#[test]
+fn names_are_given_once() {
+    let twice = Chat::named("room").with(speaker("Ann")).with(speaker("Ann")).policy(Group::round_robin());
+    let Err(Error::Config(why)) = twice.build() else { panic!("two agents have one name") };
+    assert_eq!(why, "two agents of `room` are named `Ann`");
+    let selector = Selector::new("Ann", script("[]")).unwrap();
+    let twice = Chat::named("room").with(speaker("Ann")).aside(selector).policy(Group::round_robin());
+    assert!(twice.build().is_err());
+}
+
+// Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and leaving).
+#[tokio::test]
+async fn members_join_and_see_what_they_are_to_see() {
+    let seen_by_cid = async |sees| {
+        let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1 Cid!"}, {"Cid": "c1"}]"#));
+        let member = |who| Assistant::new(who, spy.model()).unwrap();
+        let chat = Chat::named("room").with(member("Ann")).with(member("Bob")).later(member("Cid"));
+        let group = joining(name("Cid"), says("Cid!"), sees, Group::round_robin());
+        let (_, events) = run(&chat.policy(until(max_turns(3), group)).build().unwrap(), "hi").await;
+        assert_eq!(speakers(&events), "user Ann Bob Cid");
+        sent(&spy.asked()[2].entries)
+    };
+    assert_eq!(seen_by_cid(Sees::All).await, ["user: user: hi", "user: Ann: a1", "user: Bob: b1 Cid!"]);
+    assert_eq!(seen_by_cid(Sees::New).await, ["user: Begin."]);
+}
+
+// A group of whom one is left has nobody to talk to; one of whom two are left goes on.
+#[tokio::test]
+async fn a_group_goes_on_until_one_is_left() {
+    let human = |who: &str| Human::new(who).unwrap();
+    let chat = Chat::named("room").with(speaker("Ann")).with(human("Bob")).with(human("Cid"));
+    let chat = chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap();
+    let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
+    assert_eq!(speakers(&events), "user Ann Cid Ann");
+    assert_eq!(closed(&status).0, "Cid left: said `exit`");
+}
+
+// Somebody who joins and was never added is a mistake of the set-up.
+#[tokio::test]
+async fn a_stranger_cannot_join() {
+    let group = joining(name("Zoe"), max_turns(1), Sees::All, Group::round_robin());
+    let error = room(group).build().unwrap().run(&mut log().await, "hi").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `room` admits `Zoe`, who is not waiting to join");
+}

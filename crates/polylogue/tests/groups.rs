@@ -1,0 +1,170 @@
+//! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use polylogue::executor::{Declared, Executor};
+use polylogue::group::{Chair, Method, Pick, Repeat, Transitions, introduce};
+use polylogue::oversight::Oversight;
+use polylogue::reply::Stack;
+use polylogue::stop::{max_messages, max_turns, says};
+use polylogue::{
+    Act, AnyStore, Assistant, Chat, ChatBuilder, Function, Group, Human, Log, LogId, Meta, Name, Reason,
+    Sees, Selector, Status, Tool, ToolError, Transcript, joining, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Number {
+    of: i64,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Cuts the log everywhere; `answers` are those of the people, in order.
+async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&str]) -> String {
+    let answer = |nth: u64| answers[usize::try_from(nth).unwrap()].to_owned();
+    let cut = Cut {
+        task: "go",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, nth| answer(nth),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    polylogue_test::print::transcript(&events)
+}
+
+/// Says its name and how much was said.
+fn speaker(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Result<Act> + use<>> {
+    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().room_len()))))
+        .unwrap()
+}
+
+/// A room of Ann, Bob and Cid, who are functions.
+fn room() -> ChatBuilder {
+    Chat::named("room").with(speaker("Ann")).with(speaker("Bob")).with(speaker("Cid"))
+}
+
+#[tokio::test]
+async fn round_robin_random_and_transitions() {
+    let one_after = |a: &str, b: &str| (name(a), vec![name(b)]);
+    let graph = || Transitions::allowed([one_after("Ann", "Cid"), one_after("Cid", "Ann")]);
+    let round = |_: &Calls| room().policy(until(max_messages(6), Group::round_robin())).build().unwrap();
+    let chance = |_: &Calls| {
+        room().policy(until(max_turns(8), Group::random(Some(7)).repeat(Repeat::No))).build().unwrap()
+    };
+    let ring = move |_: &Calls| {
+        room().policy(until(max_turns(4), Group::round_robin().transitions(graph()))).build().unwrap()
+    };
+    check(round, &[]).await;
+    check(chance, &[]).await;
+    check(ring, &[]).await;
+}
+
+#[tokio::test]
+async fn a_person_who_chooses_and_answers_garbage() {
+    let chat = |_: &Calls| {
+        let policy = until(max_turns(4), Group::picked_by(name("chair")));
+        room().aside(Chair::new("chair").unwrap()).policy(policy).build().unwrap()
+    };
+    let log = check(chat, &["2", "9", "nobody", "", "Zoe", "ann please"]).await;
+    assert!(log.contains("chose nobody"), "{log}");
+}
+
+#[tokio::test]
+async fn a_model_that_chooses_after_corrections_or_not_at_all() {
+    let script = script(
+        r#"[{"sel": "Bob"}, {"sel": "Ann and Bob"}, {"sel": "nobody"}, {"sel": "Cid"}, {"sel": "?"}, {"sel": ""},
+            {"sel": "Ann or Cid"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
+        let policy = until(max_turns(3), Group::picked_by(name("sel")));
+        room().aside(selector).introduction_of(introduce).policy(policy).build().unwrap()
+    };
+    let log = check(chat, &[]).await;
+    assert!(log.contains("chose nobody in 3 replies"), "{log}");
+}
+
+#[tokio::test]
+async fn tools_that_two_others_run() {
+    let script = script(
+        r#"[{"Ann": {"say": "Both.", "calls": [{"tool": "double", "args": {"of": 2}}, {"tool": "square", "args": {"of": 3}}]}},
+            {"Ann": {"calls": [{"tool": "cube", "args": {"of": 1}}]}}, {"Ann": "DONE"}]"#,
+    );
+    let tool = |which: &str, by: fn(i64) -> i64| {
+        let compute = move |args: Number| std::future::ready(Ok::<_, ToolError>(by(args.of)));
+        Declared::new(which, "Computes.", compute).repeatable()
+    };
+    let runner = move |who: &str, which: &str, by| {
+        Stack::new(who).unwrap().then(Oversight::always()).then(Executor::new().tool(tool(which, by)))
+    };
+    let chat = move |calls: &Calls| {
+        let ann = Assistant::new("Ann", calls.through(script.model("test"))).unwrap();
+        let offered = ["double", "square", "cube"].map(|which| tool(which, |n| n).spec().clone());
+        let ann = offered.into_iter().fold(ann, Assistant::advertise);
+        let group = Group::round_robin().runs(&name("Two"), ["double"]).runs(&name("Three"), ["square"]);
+        Chat::named("room")
+            .with(ann)
+            .with(speaker("Bob"))
+            .aside(runner("Two", "double", |n| n * 2))
+            .aside(runner("Three", "square", |n| n * n))
+            .policy(until(says("DONE"), group))
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["", ""]).await;
+    assert!(log.contains("Two says: double #Ann-0-0 of Ann: 4"), "{log}");
+    assert!(log.contains("Three says: square #Ann-0-1 of Ann: 9"), "{log}");
+    assert!(log.contains("Nobody here runs the tool `cube`"), "{log}");
+}
+
+#[tokio::test]
+async fn people_who_join_and_leave() {
+    let policy = || {
+        let rule = |chat: &Transcript, of: &[Name]| match chat.last_speaker() {
+            Some(who) if *who == "Ann" => {
+                of.iter().find(|name| **name == "Me").cloned().map_or(Pick::End, Pick::Name)
+            }
+            _ => Method::RoundRobin.into(),
+        };
+        let group = joining(name("Me"), says("Bob 1"), Sees::All, Group::by(rule));
+        until(max_turns(9), joining(name("You"), max_turns(3), Sees::New, group))
+    };
+    let chat = move |_: &Calls| {
+        Chat::named("room")
+            .with(speaker("Bob"))
+            .with(speaker("Ann"))
+            .later(Human::new("Me").unwrap())
+            .later(Human::new("You").unwrap())
+            .policy(policy())
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["hello", "hi", "exit", "exit"]).await;
+    assert!(log.contains("Me joins") && log.contains("You joins") && log.contains("You leaves"), "{log}");
+}
+
+#[test]
+fn five_thousand_messages_need_no_stack() {
+    let long = || {
+        let policy = until(max_messages(5_000), Group::round_robin());
+        let chat = Chat::named("pair").with(speaker("Ann")).with(speaker("Bob")).policy(policy).cap(5_000);
+        let chat = chat.build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let store = AnyStore::new(Memory::default());
+            let mut log = Log::create(store, LogId::new("long").unwrap(), &Meta::default()).await.unwrap();
+            chat.run(&mut log, "go").await.unwrap()
+        })
+    };
+    let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();
+    let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
+    assert_eq!(reason, Reason::Messages { limit: 5_000 });
+}
