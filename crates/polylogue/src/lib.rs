@@ -48,6 +48,11 @@
 //! | to change what is read or said | [`hook`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
+//! | a graph | [`Flow`]: at the same time, joins, conditions, loops |
+//! | to hand over | [`Transfer`], a tool, and [`handoffs`] |
+//! | a debate and a vote | [`Debate`] |
+//! | a plan, and somebody who keeps to it | [`Ledger`] |
+//! | values that all share | [`state`] |
 //! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; the last message otherwise |
@@ -88,11 +93,15 @@ mod retrace;
 pub use assistant::Assistant;
 pub use carry::{Briefed, Carry};
 pub use circles::Circles;
+pub use debate::Debate;
 pub use executor::Executor;
+pub use flow::Flow;
 pub use function::Function;
 pub use group::{Chair, Group, Selector};
+pub use handoff::{Transfer, handoffs};
 pub use human::Human;
 pub use joining::joining;
+pub use ledger::Ledger;
 pub use memory::GetHistory;
 pub use nested::{Nested, Outer};
 pub use order::{all_at_once, in_turn, once_each, reflected, sequence, summed_up, until, without};

@@ -21,6 +21,8 @@ pub(crate) struct Beat<'a> {
     pub(crate) kind: Kind,
     pub(crate) who: &'a Name,
     pub(crate) message: Option<&'a Message>,
+    /// Whether the turn ended with its agent leaving.
+    pub(crate) left: bool,
     /// Where the event that ended it stands in [`Transcript::events`].
     pub(crate) end: usize,
 }
@@ -57,7 +59,8 @@ impl<'a> Retrace<'a> {
                     continue;
                 }
                 Body::Posted(message) => {
-                    beats.push(Beat { kind: Kind::Posted, who: &message.from, message: Some(message), end });
+                    let (kind, who) = (Kind::Posted, &message.from);
+                    beats.push(Beat { kind, who, message: Some(message), left: false, end });
                     continue;
                 }
                 Body::Said(message) => (&message.from, Some(message)),
@@ -65,7 +68,8 @@ impl<'a> Retrace<'a> {
                 _ => continue,
             };
             let kind = if asides.contains(&who) { Kind::Aside } else { Kind::Room };
-            beats.push(Beat { kind, who, message, end });
+            let left = matches!(event.body, Body::Left { .. });
+            beats.push(Beat { kind, who, message, left, end });
         }
         Self { beats, at: 0 }
     }

@@ -1,1 +1,219 @@
-//!
+//! Work by a plan.
+
+use expect_test::expect;
+use polylogue::ledger::{Ledger, Progress, Words};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Params, Reason, Status};
+use polylogue_models::Script;
+use serde_json::{Value, json};
+
+use crate::stage::{Cast, events_with, log, name, play, print};
+
+/// A ledger: done or not, getting on or not, who is next.
+fn ledger(done: bool, moving: bool, next: &str, instruction: &str) -> String {
+    let answer = |answer: Value| json!({"reason": "so", "answer": answer});
+    json!({
+        "is_request_satisfied": answer(json!(done)), "is_in_loop": answer(json!(false)),
+        "is_progress_being_made": answer(json!(moving)), "next_speaker": answer(json!(next)),
+        "instruction_or_question": answer(json!(instruction)),
+    })
+    .to_string()
+}
+
+/// Texts that make short logs.
+fn words() -> Words {
+    Words {
+        facts: "Facts?".into(),
+        plan: "Plan for {names}?".into(),
+        briefing: "{facts} / {plan}".into(),
+        progress: "Ledger of {names}?".into(),
+        unreadable: "Again: {flaw}".into(),
+        facts_again: "Facts, after {facts}?".into(),
+        plan_again: "Plan, after {plan}?".into(),
+        answer: "Answer?".into(),
+    }
+}
+
+fn short() -> Ledger {
+    Ledger::led_by("Planner").unwrap().words(words())
+}
+
+fn lab(cast: &Cast<'_>, ledger: Ledger) -> Chat {
+    cast.room(&["Coder", "Surfer"]).aside(cast.assistant("Planner")).policy(ledger).build().unwrap()
+}
+
+async fn run(steps: &[(&str, String)], ledger: Ledger) -> String {
+    let steps: Vec<Value> = steps.iter().map(|(who, text)| json!({*who: text})).collect();
+    play(&Value::Array(steps).to_string(), |cast| lab(cast, ledger.clone())).await
+}
+
+fn planner(texts: &[&str]) -> Vec<(&'static str, String)> {
+    texts.iter().map(|text| ("Planner", (*text).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn facts_a_plan_instructions_and_a_final_answer() {
+    let mut steps = planner(&["F", "P"]);
+    steps.push(("Planner", ledger(false, true, "Surfer", "Look it up")));
+    steps.push(("Surfer", "It is 7".into()));
+    steps.push(("Planner", ledger(true, true, "Coder", "-")));
+    steps.push(("Planner", "The answer is 7".into()));
+    let said = run(&steps, short()).await;
+    let said = said.replace(&ledger(false, true, "Surfer", "Look it up"), "LEDGER");
+    expect![[r#"
+        opened [Coder, Surfer] "task" | user: task
+        cue Planner aside "Facts?"
+        Planner says aside: F
+        cue Planner aside "Plan for Coder, Surfer?"
+        Planner says aside: P
+        posted Planner: F / P
+        cue Planner aside "Ledger of Coder, Surfer?"
+        Planner says aside: LEDGER
+        posted Planner: Look it up
+        cue Surfer (of [Coder, Surfer] by Planner, who replied: LEDGER)
+        Surfer says: It is 7
+        cue Planner aside "Ledger of Coder, Surfer?"
+        Planner says aside: {"instruction_or_question":{"answer":"-","reason":"so"},"is_in_loop":{"answer":false,"reason":"so"},"is_progress_being_made":{"answer":true,"reason":"so"},"is_request_satisfied":{"answer":true,"reason":"so"},"next_speaker":{"answer":"Coder","reason":"so"}}
+        cue Planner aside "Answer?"
+        Planner says aside: The answer is 7
+        closed (everybody had their turn): The answer is 7"#]]
+    .assert_eq(&said);
+}
+
+#[tokio::test]
+async fn what_does_not_get_on_is_planned_anew_and_then_given_up() {
+    let stalled = || ("Planner", ledger(false, false, "Coder", "Try"));
+    let tried = || ("Coder", "hm".to_owned());
+    let mut steps = planner(&["F1", "P1"]);
+    steps.extend([stalled(), tried(), stalled()]);
+    steps.extend(planner(&["F2", "P2"]));
+    // One turn that gets on makes up for one that does not.
+    let moving = || ("Planner", ledger(false, true, "Coder", "Try"));
+    steps.extend([stalled(), tried(), moving(), tried(), stalled(), tried(), stalled()]);
+    steps.extend(planner(&["I do not know"]));
+    let said = run(&steps, short().max_stalls(2).max_plans(2)).await;
+    assert!(said.contains("cue Planner aside \"Facts, after F1?\""), "{said}");
+    assert!(
+        said.contains(
+            "cue Planner aside \"Plan, after P1?\"\nPlanner says aside: P2\nposted Planner: F2 / P2"
+        )
+    );
+    assert_eq!(said.matches("\nCoder says: hm").count(), 4);
+    assert!(said.ends_with("closed (no progress with 2 plans): I do not know"), "{said}");
+}
+
+#[tokio::test]
+async fn going_in_circles_is_no_progress() {
+    let mut circle: Value = serde_json::from_str(&ledger(false, true, "Coder", "Try")).unwrap();
+    circle["is_in_loop"]["answer"] = json!(true);
+    let mut steps = planner(&["F", "P"]);
+    steps.push(("Planner", circle.to_string()));
+    steps.extend(planner(&["enough"]));
+    let said = run(&steps, short().max_stalls(1).max_plans(1)).await;
+    assert!(said.ends_with("closed (no progress with 1 plan): enough"), "{said}");
+}
+
+#[tokio::test]
+async fn a_ledger_that_cannot_be_read_is_asked_for_again_but_not_for_ever() {
+    let good = ledger(false, true, "Coder", "Go");
+    let mut steps = planner(&["F", "P", "Coder should go on"]);
+    steps.push(("Planner", good.replace("Coder", "Nobody")));
+    steps.push(("Planner", format!("Sorry:\n```json\n{good}\n```")));
+    steps.push(("Coder", "done".into()));
+    // Twice unreadable to the end: no progress.
+    steps.extend(planner(&["?", "??", "???", "?", "??", "???", ""]));
+    let said = run(&steps, short().max_retries(2).max_stalls(2).max_plans(1)).await;
+    assert!(said.contains(r#"cue Planner aside "Again: there is no JSON object in it""#), "{said}");
+    assert!(
+        said.contains(r#""Again: `next_speaker` must be one of: Coder, Surfer; got "Nobody"""#),
+        "{said}"
+    );
+    assert!(said.ends_with("Planner passes\nclosed (no progress with 1 plan): done"), "{said}");
+}
+
+#[tokio::test]
+async fn there_is_a_limit_to_the_turns_and_a_final_answer_all_the_same() {
+    let go = || ("Planner", ledger(false, true, "Coder", "Go"));
+    let mut steps = planner(&["F", "P"]);
+    steps.extend([go(), ("Coder", "1".into()), go(), ("Coder", "2".into()), go()]);
+    steps.extend(planner(&["as far as we got"]));
+    let said = run(&steps, short().max_turns(2)).await;
+    assert!(said.ends_with("closed (the limit of 2 turns): as far as we got"), "{said}");
+}
+
+#[tokio::test]
+async fn a_keeper_with_a_schema_and_a_planner_who_is_a_member() {
+    let team = [name("Coder")];
+    let script = json!([
+        {"Planner": "F"}, {"Planner": "P"}, {"Clerk": ledger(true, true, "Coder", "-")}, {"Planner": "Done"},
+    ]);
+    let said = play(&script.to_string(), |cast| {
+        let params = Params { schema: Some(Progress::schema(&team)), ..Params::default() };
+        let room = cast.room(&["Planner", "Coder"]).aside(cast.assistant("Clerk").params(params));
+        room.policy(short().kept_by(name("Clerk"))).build().unwrap()
+    })
+    .await;
+    assert!(said.contains(r#"cue Clerk aside "Ledger of Coder?""#), "the planner is not chosen: {said}");
+    assert!(said.ends_with("closed (everybody had their turn): Done"), "{said}");
+}
+
+#[tokio::test]
+async fn whoever_leaves_is_not_chosen_again_and_without_anybody_it_is_over() {
+    let choose = |who: &str| ("Planner", ledger(false, true, who, "Go"));
+    let mut steps = planner(&["F", "P"]);
+    steps.extend([choose("Me"), choose("Me"), choose("Coder")]);
+    let script: Vec<Value> = steps.iter().map(|(who, text)| json!({*who: text})).collect();
+    let script = Value::Array(script).to_string();
+    let events = events_with(&script, &|_| "exit", |cast| {
+        let coder = Function::new("Coder", |_| Ok(Act::Leave("tired".into()))).unwrap();
+        let room = Chat::named("room").with(coder).with(Human::new("Me").unwrap());
+        room.aside(cast.assistant("Planner")).policy(short()).build().unwrap()
+    })
+    .await;
+    let said = print(&events);
+    assert!(said.contains(r#""Again: `next_speaker` must be one of: Coder; got "Me"""#), "{said}");
+    assert!(said.ends_with("closed (nobody is left; Coder left last: tired): Go"), "{said}");
+}
+
+#[tokio::test]
+async fn without_its_planner_or_when_somebody_ends_it_it_is_over() {
+    let said = play("[]", |cast| {
+        let planner = Function::new("Planner", |_| Ok(Act::Leave("bored".into()))).unwrap();
+        cast.room(&["Coder"]).aside(planner).policy(short()).build().unwrap()
+    })
+    .await;
+    assert!(said.ends_with("closed (Planner left: bored): task"), "{said}");
+    let said = play("[]", |cast| {
+        let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "Planner".into() }));
+        let planner = Function::new("Planner", stop).unwrap();
+        cast.room(&["Coder"]).aside(planner).policy(short()).build().unwrap()
+    })
+    .await;
+    assert!(said.ends_with("closed (stopped by Planner): task"), "{said}");
+}
+
+#[tokio::test]
+async fn the_planner_is_told_the_task_the_team_and_what_was_known() {
+    let script = json!([
+        {"Planner": {"say": "F", "expect": {"last": "task"}}},
+        {"Planner": {"say": "P", "expect": {"last": "Coder: Writes programs.\nSurfer"}}},
+        {"Planner": {"say": ledger(true, true, "Coder", "-"), "expect": {"last": "one of: Coder, Surfer."}}},
+        {"Planner": {"say": "7", "expect": {"last": "Give the final answer"}}},
+        {"Planner": {"say": "F", "expect": {"last": "Here is a task:\n\nand more"}}},
+        {"Planner": "P"}, {"Planner": ledger(true, true, "Coder", "-")}, {"Planner": "8"},
+    ]);
+    let script: Script = serde_json::from_value(script).unwrap();
+    let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
+    let coder = assistant("Coder").description("Writes programs.");
+    let ledger = Ledger::led_by("Planner").unwrap().knowing(&coder).knowing(&assistant("Surfer"));
+    let room = Chat::named("lab").with(coder).with(assistant("Surfer")).aside(assistant("Planner"));
+    let room = room.policy(ledger).build().unwrap();
+    let mut log = log().await;
+    room.run(&mut log, "task").await.unwrap();
+    let status = room.go_on(&mut log, Message::text(Name::user(), "and more")).await.unwrap();
+    assert!(matches!(status, Status::Closed { summary, .. } if &*summary == "8"));
+}
+
+#[test]
+fn a_planner_has_a_legal_name() {
+    assert!(Ledger::led_by("no name").is_err());
+}
