@@ -44,10 +44,10 @@ pub struct Declared<F, A> {
 
 impl<F, A: JsonSchema> Declared<F, A> {
     /// The tool `name`, which runs `function`. `description` is what a model is told of it.
-    pub fn new<Fut>(name: &str, description: &str, function: F) -> Self
+    pub fn new<Fut, R>(name: &str, description: &str, function: F) -> Self
     where
         F: Fn(A) -> Fut,
-        Fut: Future,
+        Fut: Future<Output = Result<R, ToolError>>,
     {
         Self { spec: ToolSpec::new(name, description, schema::<A>()), function, args: PhantomData }
     }
