@@ -12,7 +12,8 @@ pub use self::ledger::{Figures, Purpose, Row};
 
 /// What came of a run: why it ended, its summary, what was said, what people answered, what it cost and for what.
 ///
-/// It is read from the events alone, is never changed by what happens later, and is as good for a run that failed or
+/// It is of the outermost chat, or of one of the chats within it ([`chats`](Self::chats)), and then of nothing outside of
+/// that. It is read from the events alone, is never changed by what happens later, and is as good for a run that failed or
 /// waits as for one that ended: what went wrong, and whose turn it was, is in it.
 ///
 /// # What a conversation cost, and for what
@@ -29,13 +30,15 @@ pub use self::ledger::{Figures, Purpose, Row};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Why the outermost chat ended; `None` when it has not.
+    /// The chat it is of.
+    pub at: Path,
+    /// Why the chat ended; `None` when it has not.
     pub reason: Option<Reason>,
     /// What came of it; empty when it has not ended.
     pub summary: Arc<str>,
-    /// The messages of the outermost room in order, those of its opening included, and those said aside not.
+    /// The messages of its room in order, those of its opening included, and those said aside not.
     pub messages: Vec<Message>,
-    /// What people answered, in order, in chats within the outermost too.
+    /// What people answered, in order, in chats within this one too.
     pub answers: Vec<Answer>,
     /// What people are asked and have not answered yet, with the chats they are asked in.
     pub questions: Vec<(Path, Question)>,
@@ -76,21 +79,31 @@ impl Report {
     /// those of a log, in order.
     #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Self {
-        let more = |event: &Arc<Event>| {
-            event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_) })
-        };
-        let (earlier, last) = events.split_at(events.iter().rposition(more).unwrap_or(0));
-        let mut reader = Reader::default();
-        // Turns that are open when the run begins are turns of the run.
+        let (earlier, run) = last_run(events);
+        let mut reader = Reader::new(Path::root());
+        // Turns that a limit left open are finished in this run.
         earlier.iter().for_each(|event| reader.ledger.follow(event));
-        last.iter().for_each(|event| reader.read(event));
+        run.iter().for_each(|event| reader.read(event));
         reader.report()
     }
 
     /// The report of all runs of a conversation together.
     #[must_use]
     pub fn of_all(events: &[Arc<Event>]) -> Self {
-        let mut reader = Reader::default();
+        Self::read(Path::root(), events)
+    }
+
+    /// The reports of the chats that took part in the outermost one in its last run, in the order in which they began: what
+    /// came of each chat of a sequence.
+    #[must_use]
+    pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
+        let (_, run) = last_run(events);
+        let opened = |event: &&Arc<Event>| matches!(event.body, Body::Opened(_)) && event.at.depth() == 1;
+        run.iter().filter(opened).map(|event| Self::read(event.at.clone(), run)).collect()
+    }
+
+    fn read(at: Path, events: &[Arc<Event>]) -> Self {
+        let mut reader = Reader::new(at);
         events.iter().for_each(|event| reader.read(event));
         reader.report()
     }
@@ -108,9 +121,16 @@ impl Report {
     }
 }
 
+/// The events before a conversation went on about something more, and those from there on.
+fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
+    let more =
+        |event: &Arc<Event>| event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_) });
+    events.split_at(events.iter().rposition(more).unwrap_or(0))
+}
+
 /// Reads events, one after the other.
-#[derive(Default)]
 struct Reader {
+    at: Path,
     closed: Option<(Reason, Arc<str>)>,
     messages: Vec<Message>,
     answers: Vec<Answer>,
@@ -120,21 +140,30 @@ struct Reader {
 }
 
 impl Reader {
+    fn new(at: Path) -> Self {
+        let ledger = Ledger::of(at.clone());
+        let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { at, closed: None, messages, answers, questions, failures, ledger }
+    }
+
     fn read(&mut self, event: &Event) {
-        self.ledger.read(event);
         let Event { at, body, .. } = event;
+        if *at != self.at && !at.is_within(&self.at) {
+            return;
+        }
+        self.ledger.read(event);
         match body {
             Body::Asked(question) => self.questions.push((at.clone(), question.clone())),
             Body::Answered { to, text } => self.answered(at, to, text),
             Body::Failed { who, error } => {
                 self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
             }
-            _ if at.is_root() => self.read_outermost(body),
+            _ if *at == self.at => self.read_room(body),
             _ => {}
         }
     }
 
-    fn read_outermost(&mut self, body: &Body) {
+    fn read_room(&mut self, body: &Body) {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
             Body::Said(message) if message.to.is_aside() => {}
@@ -160,6 +189,7 @@ impl Reader {
         let (reason, summary) = self.closed.map_or((None, "".into()), |(why, what)| (Some(why), what));
         let rows = self.ledger.into_rows();
         Report {
+            at: self.at,
             reason,
             summary,
             messages: self.messages,

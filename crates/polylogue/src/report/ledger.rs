@@ -25,11 +25,11 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A turn in the outermost room.
+    /// A turn in the room of the chat that the report is of.
     Speaking,
     /// A turn aside, such as choosing a speaker or summing up, in any chat, and all that was within that turn.
     Aside,
-    /// A turn in a chat within the outermost one.
+    /// A turn in a chat within that one.
     Nested,
 }
 
@@ -83,14 +83,19 @@ pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Spent {
 type Key = (Path, Name, Arc<str>, Purpose);
 
 /// Adds up as events are read.
-#[derive(Default)]
 pub(super) struct Ledger {
+    at: Path,
     rows: BTreeMap<Key, Spent>,
     /// The turns aside that are open.
     asides: BTreeSet<(Path, Name)>,
 }
 
 impl Ledger {
+    /// An empty ledger of the chat `at`.
+    pub(super) const fn of(at: Path) -> Self {
+        Self { at, rows: BTreeMap::new(), asides: BTreeSet::new() }
+    }
+
     pub(super) fn read(&mut self, event: &Event) {
         self.follow(event);
         if let Body::Sampled(sample) = &event.body {
@@ -129,7 +134,7 @@ impl Ledger {
             let (room, speaker) = aside;
             (room == at && speaker == who) || runs(room, speaker, at)
         };
-        match (self.asides.iter().any(within), at.is_root()) {
+        match (self.asides.iter().any(within), *at == self.at) {
             (true, _) => Purpose::Aside,
             (false, true) => Purpose::Speaking,
             (false, false) => Purpose::Nested,

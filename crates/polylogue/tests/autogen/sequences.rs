@@ -8,7 +8,7 @@ use std::time::Duration;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyAgent, AnyModel, Assistant, Body, Brief, Carry, Chat, Entry, Event, Function, Media,
-    Message, Name, Part, Policy, Prerequisites, Result, Turn, in_turn, sequence, until,
+    Message, Name, Part, Policy, Prerequisites, Report, Result, Turn, in_turn, sequence, until,
 };
 
 use crate::stage::{Asked, Spy, closed, log, name, run, script};
@@ -84,9 +84,14 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
     ]);
     let (_, events) = run(&work, "").await;
     assert_eq!(openings(&events), ["Ann: A", "Bob: B\nContext: \none"]);
-    let report = polylogue::Report::of(&events);
-    let results: Vec<String> = report.messages.iter().map(|m| format!("{}: {}", m.from, m.plain())).collect();
-    assert_eq!(results, ["first: one", "second: two"]);
+    let results: Vec<String> = Report::chats(&events)
+        .iter()
+        .map(|chat| {
+            let (messages, calls) = (chat.messages.len(), chat.spent.calls);
+            format!("{}: {}, {messages} messages, {calls} call", chat.at, chat.summary)
+        })
+        .collect();
+    assert_eq!(results, ["/first.1: one, 2 messages, 1 call", "/second.1: two, 2 messages, 1 call"]);
 }
 
 #[test]
@@ -220,8 +225,7 @@ async fn the_arithmetic_of_the_document() {
         pair("divide", (&number, &divider), 3, &numbers),
     ]);
     let (_, events) = run(&work, "").await;
-    let results: Vec<String> =
-        polylogue::Report::of(&events).messages.iter().map(|m| m.plain().into_owned()).collect();
+    let results: Vec<String> = Report::chats(&events).iter().map(|chat| chat.summary.to_string()).collect();
     assert_eq!(results, ["16", "64", "14\n62", "4\n16\n3\n15"]);
     assert_eq!(openings(&events)[3], "Number_Agent: These are my numbers\nContext: \n16\n64\n14\n62");
 }

@@ -151,6 +151,10 @@ async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
     let report = Report::of(&events);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Aside 1"]);
     assert_eq!(&*report.summary, "Deep");
+    // Seen from within, it is nested.
+    let [judge] = &Report::chats(&events)[..] else { panic!("one chat took part") };
+    assert_eq!(rows(judge), ["/judge.1/deep.1 Deep Nested 1"]);
+    assert_eq!((judge.at.as_str(), &*judge.summary, judge.messages.len()), ("/judge.1", "Deep", 2));
 }
 
 #[test]
