@@ -37,7 +37,11 @@ impl Chair {
     fn read(answer: &str, of: &[Name], members: &[Name]) -> Said {
         let answer = answer.trim();
         let is = |word: &str| answer.eq_ignore_ascii_case(word);
-        let nth = answer.parse::<usize>().ok().and_then(|number| of.get(number.checked_sub(1)?));
+        let nth = answer
+            .trim_end_matches(['.', ')'])
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| of.get(number.checked_sub(1)?));
         if let Some(name) = nth {
             return Said::Answer(Answer::Picked(name.clone()));
         }

@@ -185,7 +185,7 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 async fn a_person_chooses_by_number_or_name_and_is_told_what_to_type() {
     let policy = until(max_turns(5), Group::picked_by(name("chair")));
     let chat = room(policy).aside(Chair::new("chair").unwrap()).build().unwrap();
-    let answers = ["3", "bob", "", "seven", "99", "0", "Q"];
+    let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
     let (_, events) = talk(&chat, "hi", &answers).await;
     assert_eq!(speakers(&events), "user Cid Bob Cid Ann Bob");
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
@@ -300,4 +300,28 @@ async fn the_role_of_the_prompt_changes_only_the_role_of_the_prompt() {
     let (user, system) = (sent(&user[0].entries), sent(&system[0].entries));
     assert_eq!(user[..user.len() - 1], system[..system.len() - 1]);
     assert_eq!(user[1].strip_prefix("user: ").unwrap(), system[1].strip_prefix("system: ").unwrap());
+}
+
+// Trap T36: a selector's model that fails loses nothing, and the run can be resumed.
+#[tokio::test]
+async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
+    let replies = r#"[{"sel": "Bob"}, {"sel": {"error": {"message": "the line broke"}}}, {"sel": "Cid"}]"#;
+    let selector = Selector::new("sel", script(replies)).unwrap();
+    let chat = begun_by_ann(room(until(max_turns(2), Group::picked_by(name("sel")))).aside(selector));
+    let mut log = log().await;
+    let error = chat.run(&mut log, "hi").await.unwrap_err();
+    assert!(error.to_string().contains("the line broke"), "{error}");
+    let failed = log.events().await;
+    assert!(matches!(&failed.last().unwrap().body, Body::Failed { who, .. } if *who == "sel"));
+    assert_eq!(speakers(&failed), "Ann Bob");
+    chat.resume(&mut log).await.unwrap();
+    assert_eq!(speakers(&log.events().await), "Ann Bob Cid");
+}
+
+// Whoever is to choose and takes no part is a mistake of the set-up.
+#[tokio::test]
+async fn staff_that_is_not_there_is_an_error() {
+    let chat = room(Group::picked_by(name("sel"))).build().unwrap();
+    let error = chat.run(&mut log().await, "hi").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `room` gives a turn to `sel`, who is no participant");
 }

@@ -220,6 +220,10 @@ fn names_are_given_once() {
     let selector = Selector::new("Ann", script("[]")).unwrap();
     let twice = Chat::named("room").with(speaker("Ann")).aside(selector).policy(Group::round_robin());
     assert!(twice.build().is_err());
+    let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
+        panic!("a group of nobody")
+    };
+    assert_eq!(why, "`room` has no members");
 }
 
 // Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and leaving).
