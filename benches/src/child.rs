@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::job::{By, Cost, Job, What};
 use crate::meter::Meter;
 use crate::server::{Server, Way};
-use crate::{Result, bare, chats};
+use crate::{Result, bare, chats, groups};
 
 /// The argument that makes this program measure and print a [`Cost`].
 pub(crate) const MEASURE: &str = "measure";
@@ -29,6 +29,7 @@ async fn do_it(job: &Job) -> Result<Cost> {
         What::Pieces { by, chats, watched } => chats::pieces(url, by, chats, watched).await,
         What::Crowd { by, chats, calls } => chats::crowd(url, by, chats, calls).await,
         What::Messages { count } => chats::messages(count).await,
+        What::Groups { groups, rounds, picked } => groups::crowd(groups, rounds, picked).await,
     }
 }
 

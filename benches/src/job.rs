@@ -27,6 +27,9 @@ pub(crate) enum What {
     Crowd { by: By, chats: u64, calls: u64 },
     /// One chat of so many messages, without an endpoint: its model is a function.
     Messages { count: u64 },
+    /// So many groups of four at the same time, each of so many rounds, without an endpoint; `picked` if a model chooses
+    /// each speaker.
+    Groups { groups: u64, rounds: u64, picked: bool },
 }
 
 /// Who does it.

@@ -23,6 +23,7 @@ pub(crate) fn all() -> Result<()> {
     calls(&server)?;
     pieces(&server)?;
     crowd(&server)?;
+    groups(&server)?;
     start::report(&server)?;
     linear()?;
     start::size()
@@ -127,6 +128,24 @@ fn crowd(server: &Server) -> Result<()> {
     let rows: Vec<_> = names.into_iter().zip(least(server, &jobs)?).map(row).collect();
     let title = "1,000 chats at the same time, of 10 calls each that take 20 ms; 256 in flight at most";
     table::print(title, &["", "peak MiB", "CPU us per call", "seconds"], &rows);
+    Ok(())
+}
+
+fn groups(server: &Server) -> Result<()> {
+    let (groups, rounds) = (1_000_u32, 50_u32);
+    let group = |picked| (Way::Whole, What::Groups { groups: groups.into(), rounds: rounds.into(), picked });
+    let jobs = [(Way::Whole, What::Nothing), group(false), group(true)];
+    let names = ["a process that does nothing", "round robin", "a model chooses each speaker"];
+    let row = |(name, cost): (&str, Cost)| {
+        let peak = cost.peak_kib.map_or("unknown".to_owned(), |kib| format!("{}", kib / 1024));
+        let per_turn = cost.cpu_us / f64::from(groups * rounds);
+        let seconds = |us: f64| format!("{:.2}", us / 1e6);
+        vec![name.to_owned(), peak, format!("{per_turn:.1}"), seconds(cost.cpu_us), seconds(cost.wall_us)]
+    };
+    let rows: Vec<_> = names.into_iter().zip(least(server, &jobs)?).map(row).collect();
+    let title =
+        "1,000 groups of four at the same time, of 50 rounds each, without an endpoint; logs in memory";
+    table::print(title, &["", "peak MiB", "CPU us per turn", "CPU seconds", "seconds"], &rows);
     Ok(())
 }
 

@@ -1,0 +1,82 @@
+//! Many groups at the same time, whose models are functions: what Polylogue itself costs.
+
+use futures_util::future::try_join_all;
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Deltas, Group, Log, LogId, Meta, Model, ModelError, Name, Reason,
+    Reply, Request, Selector, Status, until,
+};
+use polylogue_store::Memory;
+
+use crate::Result;
+use crate::bare::{SYSTEM, TASK};
+use crate::job::Cost;
+use crate::meter::Meter;
+use crate::server::WORDS;
+
+const MEMBERS: [&str; 4] = ["Ann", "Bob", "Cid", "Dan"];
+
+/// So many groups at the same time, each of so many rounds; `picked` if a model chooses each speaker.
+pub(crate) async fn crowd(groups: u64, rounds: u64, picked: bool) -> Result<Cost> {
+    let store = AnyStore::new(Memory::new());
+    let chat = group(rounds, picked)?;
+    let meter = Meter::start();
+    try_join_all((0..groups).map(|id| run(&store, &chat, id, rounds))).await?;
+    Ok(meter.stop())
+}
+
+fn group(rounds: u64, picked: bool) -> Result<Chat> {
+    let model = AnyModel::new(Parrot);
+    let rule = if picked { Group::picked_by(Name::new("selector")?) } else { Group::round_robin() };
+    let mut chat = Chat::named("group");
+    for name in MEMBERS {
+        chat = chat.with(Assistant::new(name, model.clone())?.system(SYSTEM).description("talks"));
+    }
+    if picked {
+        chat = chat.aside(Selector::new("selector", AnyModel::new(Picker))?);
+    }
+    Ok(chat.policy(until(max_turns(rounds), rule)).build()?)
+}
+
+async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> {
+    let id = LogId::new(&format!("group-{id}"))?;
+    let mut log = Log::create(store.clone(), id, &Meta::default()).await?;
+    match chat.run(&mut log, TASK).await? {
+        Status::Closed { reason: Reason::Turns { limit }, .. } if limit == rounds => Ok(()),
+        other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
+    }
+}
+
+/// Says always the same, after all others had a chance to do something.
+struct Parrot;
+
+impl Model for Parrot {
+    fn name(&self) -> &str {
+        "bench:parrot"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> std::result::Result<Reply, ModelError> {
+        tokio::task::yield_now().await;
+        Ok(Reply::text(WORDS))
+    }
+}
+
+/// Names the members one after the other.
+struct Picker;
+
+impl Model for Picker {
+    fn name(&self) -> &str {
+        "bench:picker"
+    }
+
+    async fn complete(
+        &self,
+        request: &Request<'_>,
+        _: &mut dyn Deltas,
+    ) -> std::result::Result<Reply, ModelError> {
+        tokio::task::yield_now().await;
+        let nth = usize::try_from(request.origin.nth).unwrap_or_default();
+        let name = MEMBERS.get(nth % MEMBERS.len()).copied().unwrap_or_default();
+        Ok(Reply::text(name))
+    }
+}
