@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use polylogue::reply::{Stack, Trigger, when};
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyAgent, Assistant, Briefed, Carry, Chat, Entry, Error, Event, Executor, Function, Limits,
-    Message, Name, Nested, Outcome, Outer, Path, Reason, Report, Result, Status, Tool, ToolCx, ToolError,
-    ToolSpec, Transcript, Turn, in_turn, once_each, sequence, until,
+    Act, Agent, AnyAgent, Assistant, Briefed, Carry, Chat, ChatBuilder, Entry, Error, Event, Executor,
+    Function, Group, Limits, Message, Name, Nested, Outcome, Outer, Path, Reason, Report, Result, Selector,
+    Status, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, in_turn, once_each, sequence, until,
 };
 use serde_json::{Value, json};
 
@@ -21,9 +21,13 @@ fn solo(chat: &str, who: &str, text: &'static str) -> Chat {
 
 /// A chat of one agent that says what it heard.
 fn echo(chat: &str) -> Chat {
+    echo_of(chat).build().unwrap()
+}
+
+fn echo_of(chat: &str) -> ChatBuilder {
     let say =
         |turn: &Turn<'_>| Ok(Act::say(turn.heard().map_or_else(String::new, |l| l.message.plain().into())));
-    Chat::named(chat).with(Function::new("Echo", say).unwrap()).policy(once_each()).build().unwrap()
+    Chat::named(chat).with(Function::new("Echo", say).unwrap()).policy(once_each())
 }
 
 fn from(who: &str) -> Trigger {
@@ -248,4 +252,48 @@ async fn what_inner_chats_cost_is_in_the_report_of_the_outer() {
     let row = &report.rows[0];
     assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
     assert_eq!(row.purpose, polylogue::report::Purpose::Nested);
+}
+
+/// An agent that does arithmetic on the last number that it reads.
+fn operator(who: &str, operation: fn(i64) -> i64) -> impl Agent {
+    let act = move |turn: &Turn<'_>| {
+        let last = turn.transcript().last().map(|line| line.message.plain().into_owned()).unwrap_or_default();
+        let number = last.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok());
+        Ok(Act::say(operation(number.unwrap_or(0)).to_string()))
+    };
+    Function::new(who, act).unwrap()
+}
+
+#[tokio::test]
+async fn the_arithmetic_agent_of_the_document() {
+    // item 97: a group chat, a check and a poem, packaged into one agent
+    let picks = r#"[{"picker": "Multiplier"}, {"picker": "Multiplier"}, {"picker": "Adder"}]"#;
+    let group = Chat::named("group")
+        .with(operator("Adder", |number| number + 1))
+        .with(operator("Multiplier", |number| number * 2))
+        .aside(Selector::new("picker", script(picks)).unwrap())
+        .policy(until(max_turns(3), Group::picked_by(name("picker"))));
+    let poet = Assistant::new("Poet", script(r#"[{"Poet": "From three\nto thirteen"}]"#)).unwrap();
+    let check = |around: &Transcript, _: &Name| {
+        let summary = Carry::task().items(around, &name("check")).join("");
+        if summary == "13" { "It is right.".to_owned() } else { format!("{summary} is wrong.") }
+    };
+    let work = Chat::named("work")
+        .with(Carry::task().begins(group).build().unwrap())
+        .with(Carry::own(check).begins(echo_of("check")).build().unwrap())
+        .with(
+            Carry::message("Write a poem about it.")
+                .begins(Chat::named("poem").with(poet).policy(once_each()))
+                .build()
+                .unwrap(),
+        )
+        .policy(sequence())
+        .build()
+        .unwrap();
+    let arithmetic = Stack::new("Arithmetic").unwrap().then(Nested::new(work));
+    let alone = Chat::named("alone").with(arithmetic).policy(once_each()).build().unwrap();
+    let (status, events) = run(&alone, "Turn number 3 into 13.").await;
+    assert_eq!(closed(&status).1, "From three\nto thirteen");
+    let poem = r#"/poem.1 opened [Poet] "Write a poem about it.\nContext: \n13\nIt is right.""#;
+    assert!(printed(&events).contains(poem), "{}", printed(&events));
 }

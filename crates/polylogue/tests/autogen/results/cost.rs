@@ -6,8 +6,8 @@ use polylogue::order::{TAKEAWAY, reflecting};
 use polylogue::report::{Figures, Purpose};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, Assistant, Chat, Deltas, Event, Group, Message, Model, ModelError, Money, Name, Reply, Report,
-    Request, Selector, Usage, in_turn, once_each, sequence, until,
+    AnyModel, Assistant, Chat, Deltas, Event, Group, Limits, Message, Model, ModelError, Money, Name, Reply,
+    Report, Request, Selector, Usage, in_turn, once_each, sequence, until,
 };
 use polylogue_models::Cache;
 
@@ -155,6 +155,21 @@ async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
     let [judge] = &Report::chats(&events)[..] else { panic!("one chat took part") };
     assert_eq!(rows(judge), ["/judge.1/deep.1 Deep Nested 1"]);
     assert_eq!((judge.at.as_str(), &*judge.summary, judge.messages.len()), ("/judge.1", "Deep", 2));
+}
+
+#[tokio::test]
+async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
+    // trap T7
+    let model = model(&["Ann", "Summary"]);
+    let chat = Chat::named("solo").with(assistant("Ann", &model));
+    let chat = reflecting(chat, assistant("Summary", &model), TAKEAWAY, once_each()).build().unwrap();
+    let mut log = log().await.limits(Limits { calls: 1, ..Limits::default() });
+    chat.run(&mut log, "go").await.unwrap();
+    assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);
+    let mut log = log.limits(Limits::default());
+    chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    let report = Report::of(&log.events().await);
+    assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Aside 2"]);
 }
 
 #[test]
