@@ -26,9 +26,12 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::Outcome(answer) if answer.to == *me => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
-            let rest = outcome.parts.iter().filter(|part| !matches!(part, Part::Text(_) | Part::Outcome(_)));
-            let words = Part::text(format!("(`{tool}` returned: {})", outcome.plain()));
-            std::iter::once(words).chain(rest.cloned()).collect()
+            let (words, rest): (Vec<Part>, Vec<Part>) =
+                outcome.parts.into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
+            let words: Vec<String> = words.iter().map(in_words).collect();
+            let words = Part::text(format!("(`{tool}` returned: {})", words.join("\n\n")));
+            let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));
+            std::iter::once(words).chain(rest).collect()
         }
         part => vec![part],
     };
@@ -37,5 +40,14 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
         parts.into_iter().flat_map(tell).collect()
     } else {
         parts
+    }
+}
+
+/// A text as it is, a value as JSON.
+fn in_words(part: &Part) -> String {
+    match part {
+        Part::Text(text) => text.as_ref().to_owned(),
+        Part::Data(value) => value.to_string(),
+        _ => String::new(),
     }
 }
