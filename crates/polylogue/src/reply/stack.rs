@@ -10,6 +10,9 @@ use super::{AnyReply, Reply};
 ///
 /// When none does, the stack says its default reply; without one it has nothing to say, and ends the chat with
 /// [`Reason::NoReply`]: two agents with nothing to say do not go on saying it. Asked aside it just stays silent.
+///
+/// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the room as the stack does, and what it says is the
+/// stack's. A stack as a layer of another passes on when it has nothing to say.
 #[derive(Debug, Clone)]
 pub struct Stack {
     name: Name,
@@ -86,15 +89,26 @@ impl Agent for Stack {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        for layer in &self.layers {
-            if let Some(act) = layer.reply(turn).await? {
-                return Ok(act);
-            }
-        }
-        Ok(match &self.otherwise {
-            Some(text) => Act::say(Arc::clone(text)),
+        Ok(match self.reply(turn).await? {
+            Some(act) => act,
             None if turn.cue().to.is_aside() => Act::Pass,
             None => Act::Stop(Reason::NoReply { who: turn.me().clone() }),
         })
+    }
+}
+
+/// The layer of the stack's name.
+impl Reply for Stack {
+    fn label(&self) -> &str {
+        self.name.as_str()
+    }
+
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        for layer in &self.layers {
+            if let Some(act) = layer.reply(turn).await? {
+                return Ok(Some(act));
+            }
+        }
+        Ok(self.otherwise.clone().map(Act::say))
     }
 }

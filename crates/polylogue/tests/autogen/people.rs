@@ -7,8 +7,8 @@ use polylogue::oversight::Oversight;
 use polylogue::reply::{Stack, of};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Assistant, Body, Chat, Entry, Event, Executor, Function, Message, Name, OutcomeStatus, Part, Reason,
-    Status, Tool, in_turn, reflected, until,
+    Act, Assistant, Body, Chat, Cue, Entry, Event, Executor, Function, Message, Name, OutcomeStatus, Part,
+    Reason, Status, Step, Tool, Transcript, in_turn, reflected, until,
 };
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
@@ -411,4 +411,18 @@ async fn automatic_replies_are_counted_anew_when_the_chat_goes_on() {
     log.reopen().await.unwrap();
     assert!(closed(&chat.resume(&mut log).await.unwrap()).0.starts_with("Bob's limit of 2"));
     assert_eq!(replies(&log.events().await).len(), 4);
+}
+
+// What the policy tells the agent, the person is told first.
+#[tokio::test]
+async fn a_prompt_of_the_policy_is_told_to_the_person() {
+    let bob = Stack::new("Bob").unwrap().then(Oversight::always());
+    let policy = |chat: &Transcript| match chat.turns() {
+        0 => Step::Cue(Cue { prompt: Some("Name a city.".into()), ..Cue::to_all(name("Bob")) }),
+        _ => Step::close(Reason::Finished, chat),
+    };
+    let chat = Chat::named("alone").with(bob).policy(policy).build().unwrap();
+    let (status, events) = talk(&chat, "hi", &["Oslo"]).await;
+    assert!(questions(&events)[0].starts_with("Name a city. You speak as `Bob` to `user`."));
+    assert_eq!(closed(&status).1, "Oslo");
 }

@@ -7,7 +7,7 @@ use polylogue::reply::{Kind, Reply, Stack, Trigger, named, of, when};
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, AnyModel, Assistant, Audience, Chat, Entry, Error, Executor, Fault, Function, Human, Media, Message,
-    Name, Part, Reason, Status, Tool, in_turn, once_each, until,
+    Name, Part, Piece, Reason, Signal, Status, Tool, in_turn, once_each, until,
 };
 use serde_json::json;
 
@@ -290,4 +290,53 @@ async fn agents_are_layers() {
     }
     let labels = whole("x").without("model").unwrap_err().to_string();
     assert_eq!(labels, "`Bob` has no layer `model`; its layers are `person`, `Quiet`, `office`");
+}
+
+// A stack is a layer, too, and passes on when it has nothing to say.
+#[tokio::test]
+async fn a_stack_is_a_layer_of_another() {
+    let inner = stack().then(passes_on());
+    assert_eq!(reply(stack().then(inner.clone()).then(says("after"))).await, "after");
+    assert_eq!(reply(stack().then(inner.otherwise("inner")).then(says("after"))).await, "inner");
+}
+
+// A layer that fails leaves the turn open and the log whole; running the chat again tries it again.
+#[tokio::test]
+async fn a_layer_that_fails_is_told_in_the_log_and_tried_again() {
+    let broken = |is_broken: bool| {
+        let fails = of(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
+        let bob = stack().then(fails).otherwise("at last");
+        Chat::named("alone").with(bob).policy(once_each()).build().unwrap()
+    };
+    let mut log = log().await;
+    assert_eq!(broken(true).run(&mut log, "hi").await.unwrap_err().to_string(), "no luck");
+    assert!(printed(&log.events().await).ends_with("Bob fails (config): no luck\n"));
+    assert_eq!(closed(&broken(false).resume(&mut log).await.unwrap()).1, "at last");
+}
+
+// Who watches sees what a hook made of the reply, and nothing of what it was before.
+#[tokio::test]
+async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
+    let model = script(
+        r#"[{"Bob": {"think": "hm", "say": "the key is 123", "calls": [{"tool": "get_history"}]}}, {"Bob": "456"}]"#,
+    );
+    let masked = Hooked::new(model).on_reply(|mut reply| {
+        reply.parts = texts(|text| text.replace(char::is_numeric, "*"))(reply.parts);
+        reply
+    });
+    let bob = Assistant::new("Bob", AnyModel::new(masked)).unwrap().tool(polylogue::GetHistory::default());
+    let chat = Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+    let mut log = log().await;
+    let mut watch = log.watch().await;
+    chat.run(&mut log, "hi").await.unwrap();
+    drop(log);
+    let mut pieces = Vec::new();
+    while let Some(signal) = watch.next().await {
+        if let Signal::Delta { piece, .. } = signal {
+            pieces.push(piece);
+        }
+    }
+    let call = Piece::Call { index: 0, tool: Some("get_history".into()), args: "{}".into() };
+    let text = |text: &str| Piece::Text(text.into());
+    assert_eq!(pieces, [Piece::Thought("hm".into()), text("the key is ***"), call, text("***")]);
 }

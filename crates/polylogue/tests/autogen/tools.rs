@@ -340,14 +340,20 @@ async fn calls_of_several_agents_are_told_apart() {
 // The outcome of a message is read as such by its caller, and in words by the others.
 #[tokio::test]
 async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
-    let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
-    let ann = Assistant::new("Ann", model).unwrap().advertise(clock().spec().clone());
-    let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
+    let model = script(
+        r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}, {"tool": "exchange", "args": {"amount": 2}, "id": "c2"}]}}]"#,
+    );
+    let executor = Executor::new().tool(clock()).tool(exchange());
+    let ann = executor.specs().cloned().fold(Assistant::new("Ann", model).unwrap(), Assistant::advertise);
+    let bob = Stack::new("Bob").unwrap().then(executor);
     let spy = Spy::on(script(r#"[{"Cem": "I see."}]"#));
     let cem = Assistant::new("Cem", spy.model()).unwrap();
     let chat = Chat::named("room").with(ann).with(bob).with(cem).policy(once_each()).build().unwrap();
     run(&chat, "time?").await;
-    let texts: Vec<_> =
-        spy.asked()[0].entries.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect();
-    assert_eq!(texts, ["user: time?", "Ann: (calls `clock` with {})", "Bob: (`clock` returned: noon)"]);
+    let asked = spy.asked();
+    let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue::plain(entry.parts())).collect();
+    let called = "Ann: (calls `clock` with {})\n\n(calls `exchange` with {\"amount\":2})";
+    let value = json!({"amount": 4.0, "note": null, "digits": 2});
+    let returned = format!("Bob: (`clock` returned: noon)\n\n(`exchange` returned: {value})");
+    assert_eq!(texts, ["user: time?", called, &*returned]);
 }
