@@ -46,6 +46,13 @@ pub enum Body {
         /// What it is told.
         text: Arc<str>,
     },
+    /// What an agent remembers of its turn, in place of all that happens in it, what it then says included.
+    Remembered {
+        /// The agent.
+        who: Name,
+        /// What it remembers, in order.
+        words: Vec<Words>,
+    },
     /// A tool call began.
     Called {
         /// The agent that calls.
@@ -131,6 +138,16 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Message>,
     },
+}
+
+/// Words that an agent remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Words {
+    /// It was told them.
+    Heard(Arc<str>),
+    /// They are its own.
+    Spoken(Arc<str>),
 }
 
 /// What those who join later see of what was said without them.

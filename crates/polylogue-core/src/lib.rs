@@ -51,7 +51,7 @@ mod view;
 pub use agent::{Act, Agent, AnyAgent};
 pub use chat::{Brief, Chat, ChatBuilder, Start, Status};
 pub use error::{Error, Failure, Fault, Result};
-pub use event::{Body, Cue, Digest, Event, Finish, Opening, Path, Question, Sample, Sees, Timestamp};
+pub use event::{Body, Cue, Digest, Event, Finish, Opening, Path, Question, Sample, Sees, Timestamp, Words};
 pub use halt::Halt;
 pub use limits::Limits;
 pub use live::{Piece, Signal, Watch};

@@ -14,7 +14,7 @@ use crate::transcript::OpenTurn;
 use crate::{
     Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name,
     Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Start, Status, Tool, ToolCx,
-    ToolSpec, Transcript, View,
+    ToolSpec, Transcript, View, Words,
 };
 
 /// One turn of one agent.
@@ -211,6 +211,23 @@ impl<'a> Turn<'a> {
             return Ok(());
         }
         self.record([Body::Cleared { who: self.me().clone(), of, keep }]).await
+    }
+
+    /// Sets what the agent itself remembers of this turn, in place of all that happens in it: the prompts and drafts that led
+    /// to what it says are then out of its sight in later turns, and so is what it says, unless it is among `words`.
+    /// Others see what is said, as ever.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn remember(&mut self, words: Vec<Words>) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Remembered { .. }) {
+                return Err(self.diverged(&event, "remembers its turn"));
+            }
+            self.give_back(event);
+            return Ok(());
+        }
+        self.record([Body::Remembered { who: self.me().clone(), words }]).await
     }
 
     /// Makes tool calls, all at the same time, and returns their outcomes in the order of the calls. Whatever a tool

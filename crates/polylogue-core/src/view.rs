@@ -11,7 +11,7 @@ use self::words::{BEGIN, GO_ON, NOTED, spoken, told};
 use crate::digest::Chain;
 use crate::{
     Body, Call, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part, Sees,
-    ToolSpec, Transcript, Wire,
+    ToolSpec, Transcript, Wire, Words,
 };
 
 pub use self::lens::{Lens, PromptRole, ShowNames, Window};
@@ -43,6 +43,10 @@ pub struct View {
     missed: Option<Vec<Vec<Part>>>,
     /// Where the view goes back to when the turn aside is over.
     aside: Option<Mark>,
+    /// Where its turn began, the prompt included.
+    begun: Option<Mark>,
+    /// What it is going to remember of its turn.
+    memory: Option<Vec<Words>>,
     chain: Chain,
     wire: Wire,
     /// How many events of the transcript were taken in.
@@ -76,6 +80,8 @@ impl View {
             in_turn: false,
             missed: None,
             aside: None,
+            begun: None,
+            memory: None,
             chain: Chain::default(),
             wire: Wire::default(),
             cursor: 0,
@@ -157,8 +163,11 @@ impl View {
                 self.missed = Some(Vec::new());
             }
             Body::Joined { who, sees } if *who == self.me => self.joined(*sees),
-            Body::Cleared { of, keep, .. } if of.as_ref().is_none_or(|of| *of == self.me) => {
-                self.clear(*keep)
+            Body::Remembered { who, words } if of_turn(who) => self.memory = Some(words.clone()),
+            Body::Cleared { who, of, keep } if of.as_ref().is_none_or(|of| *of == self.me) => {
+                if *who != self.me || of_turn(who) {
+                    self.clear(*keep);
+                }
             }
             Body::Reopened { message: Some(message) } => self.said(message),
             _ => {}
@@ -199,17 +208,20 @@ impl View {
         self.release();
         self.in_turn = true;
         if self.lens.forgets_asides && cue.to.is_aside() {
-            self.aside = Some(Mark { entries: self.entries.len(), chain: self.chain });
+            self.aside = Some(self.mark());
         }
-        if let Some(prompt) = &cue.prompt {
-            return self.push_prompt(prompt);
-        }
-        match self.entries.last() {
-            None => self.push_text(BEGIN),
+        match (&cue.prompt, self.entries.last()) {
+            (Some(prompt), _) => self.push_prompt(prompt),
+            (None, None) => self.push_text(BEGIN),
             // The outcomes of its calls are what it goes on from.
-            Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. }) => {}
-            Some(Entry::Assistant { .. }) => self.push_text(GO_ON),
+            (None, Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. })) => {}
+            (None, Some(Entry::Assistant { .. })) => self.push_text(GO_ON),
         }
+        self.begun = Some(self.mark());
+    }
+
+    const fn mark(&self) -> Mark {
+        Mark { entries: self.entries.len(), chain: self.chain }
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
@@ -297,6 +309,10 @@ impl View {
         let first_call = said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(said.len());
         let calls = said.split_off(first_call);
         self.in_turn = false;
+        if let Some((memory, mark)) = self.memory.take().zip(self.begun) {
+            self.recall(memory, mark);
+            return self.listen();
+        }
         let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
         if calls.is_empty() {
             self.pending.clear();
@@ -311,6 +327,21 @@ impl View {
             self.go_back(mark);
         }
         self.listen();
+    }
+
+    /// Puts what the agent remembers of its turn in place of all of it.
+    fn recall(&mut self, memory: Vec<Words>, begun: Mark) {
+        self.pending.clear();
+        if let Some(mark) = self.aside.take() {
+            return self.go_back(mark);
+        }
+        self.go_back(begun);
+        for words in memory {
+            match words {
+                Words::Heard(text) => self.push_text(&text),
+                Words::Spoken(text) => self.push_own(vec![Part::Text(text)]),
+            }
+        }
     }
 
     fn awaits(&self, id: &str) -> bool {

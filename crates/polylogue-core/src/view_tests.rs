@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Audience, CallOutcome, Cue, Finish, Opening, Origin, Path, Request, Sample, Sees, Timestamp, Usage,
+    Audience, CallOutcome, Cue, Finish, Opening, Origin, Path, Request, Sample, Sees, Timestamp, Usage, Words,
 };
 
 const NAMES: [&str; 3] = ["A", "B", "C"];
@@ -174,6 +174,11 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     for call in calls.iter().take(reply.answered).rev() {
         bodies.push(Body::Returned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
     }
+    if let Some(2) = reply.clears {
+        let words =
+            vec![Words::Spoken("I did".into()), Words::Heard("you did".into()), Words::Spoken(" ".into())];
+        bodies.push(Body::Remembered { who: who.clone(), words });
+    }
     if let Some(keep) = reply.clears {
         bodies.push(Body::Cleared { who: who.clone(), of: None, keep });
     }
@@ -229,7 +234,7 @@ proptest! {
     fn without_a_window_a_view_only_grows_at_its_end(
         opening in opening(), members in 1..=3usize, moves in moves(),
     ) {
-        let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. });
+        let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. } | Body::Remembered { .. });
         let events: Vec<Event> = events(&opening, members, &moves).into_iter().filter(is_kept).collect();
         for me in 0..3 {
             let mut view = View::new(name(me), Lens::default());

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use polylogue_core::{
     Audience, Body, Call, Choice, Chooser, Cue, Event, Failure, Finish, Media, Message, Name, OutcomeStatus,
-    Part, Sample, Sees,
+    Part, Sample, Sees, Words,
 };
 
 /// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
@@ -94,6 +94,13 @@ fn body(body: &Body) -> String {
         Body::Stopped { who, reason } => format!("{who} ends the chat: {reason}"),
         Body::Joined { who, sees: Sees::All } => format!("{who} joins, and sees everything"),
         Body::Joined { who, sees: Sees::New } => format!("{who} joins, and sees what is new"),
+        Body::Remembered { who, words } => {
+            let words = words.iter().map(|words| match words {
+                Words::Heard(text) => format!("heard {}", line(text)),
+                Words::Spoken(text) => format!("said {}", line(text)),
+            });
+            format!("{who} remembers: {}", words.collect::<Vec<_>>().join(" | "))
+        }
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("everybody", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")

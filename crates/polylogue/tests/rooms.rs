@@ -8,7 +8,7 @@ use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, Agent, Assistant, Call, CallOutcome, Chat, Cue, Error, Event, Function, Human, Lens, Log, LogId,
     Message, Meta, Name, Outcome, Part, Policy, Reason, Result, Sees, Step, Tool, ToolCx, ToolError,
-    ToolSpec, Transcript, Turn, View, in_turn, once_each, reflected, until,
+    ToolSpec, Transcript, Turn, View, Words, in_turn, once_each, reflected, until,
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
 use polylogue_models::Script;
@@ -507,4 +507,64 @@ async fn who_forgets_asides_is_asked_each_time_as_if_for_the_first_time() {
     let texts: Vec<String> =
         view.entries().iter().map(|e| polylogue::plain(e.parts()).into_owned()).collect();
     assert_eq!(texts, ["user: go", "A: one", "Who is next?"]);
+}
+
+/// Makes up its mind in several steps, and remembers only what came of it.
+struct Forgetful(Assistant);
+
+impl Agent for Forgetful {
+    fn name(&self) -> &Name {
+        self.0.name()
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        turn.prompt("Write the arguments as JSON.").await?;
+        self.0.act(turn).await?;
+        let words = vec![Words::Spoken("I can use the tool.".into()), Words::Heard("It returned 3.".into())];
+        turn.remember(words).await?;
+        Ok(Act::say("It returned 3."))
+    }
+}
+
+#[tokio::test]
+async fn an_agent_remembers_of_its_turn_what_it_chose_to_and_the_others_hear_what_it_says() {
+    let script = script(r#"[{"A": "{}"}, {"B": "b1"}, {"A": {"say": "{}", "expect": {"last": "JSON"}}}]"#);
+    let chat = |calls: &Calls| {
+        Chat::named("room")
+            .with(Forgetful(assistant("A", calls, &script)))
+            .with(assistant("B", calls, &script))
+            .policy(until(max_turns(3), in_turn()))
+            .build()
+            .unwrap()
+    };
+    let events = check(
+        chat,
+        &[],
+        expect![[r#"
+            0 opened [A, B] "go" | user: go
+            1 cue A
+            2 A is told: Write the arguments as JSON.
+            3 A samples script:test (stop, $0.0000): {}
+            4 A remembers: said I can use the tool. | heard It returned 3.
+            5 A says: It returned 3.
+            6 cue B
+            7 B samples script:test (stop, $0.0000): b1
+            8 B says: b1
+            9 cue A
+            10 A is told: Write the arguments as JSON.
+            11 A samples script:test (stop, $0.0000): {}
+            12 A remembers: said I can use the tool. | heard It returned 3.
+            13 A says: It returned 3.
+            14 closed (the limit of 3 turns): It returned 3.
+        "#]],
+    )
+    .await;
+    expect![[r#"
+        {"role":"user","parts":[{"text":"go"}]}
+        {"role":"assistant","parts":[{"text":"I can use the tool."}]}
+        {"role":"user","parts":[{"text":"It returned 3."}]}
+        {"role":"user","parts":[{"text":"b1"}]}
+        {"role":"assistant","parts":[{"text":"I can use the tool."}]}
+        {"role":"user","parts":[{"text":"It returned 3."}]}"#]]
+    .assert_eq(&view(&events, "A"));
+    assert!(view(&events, "B").contains("It returned 3."));
 }

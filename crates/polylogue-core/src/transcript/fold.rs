@@ -177,6 +177,7 @@ impl Transcript {
             | Body::Called { who, .. }
             | Body::Returned { who, .. }
             | Body::Cleared { who, .. }
+            | Body::Remembered { who, .. }
             | Body::Asked(Question { who, .. })
             | Body::Answered { to: who, .. }
             | Body::Failed { who, .. } => who,

@@ -82,7 +82,7 @@ impl View {
         let chain_of =
             |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.chain = chain_of(&self.entries);
-        if let Some(mark) = &mut self.aside {
+        for mark in [&mut self.aside, &mut self.begun].into_iter().flatten() {
             mark.entries =
                 (self.pinned + kept_head + mark.entries.saturating_sub(cut)).min(self.entries.len());
             mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
