@@ -2,14 +2,16 @@
 //! run again becomes the same log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue::order::TAKEAWAY;
 use polylogue::reply::{Stack, Trigger, when};
 use polylogue::stop::max_turns;
 use polylogue::{
-    Agent, AnyAgent, AnyStore, Assistant, Body, Briefed, Carry, Chat, Event, GetHistory, Human, Name, Nested,
-    Outer, Prerequisites, in_turn, once_each, reflected, sequence, until, without,
+    Agent, AnyAgent, AnyStore, Assistant, Body, Briefed, Carry, Chat, Event, GetHistory, Human, Log, LogId,
+    Meta, Name, Nested, Outer, Prerequisites, Status, Store, Timestamp, in_turn, once_each, reflected,
+    sequence, until, without,
 };
 use polylogue::{Message, summed_up};
 use polylogue_models::Script;
@@ -119,6 +121,59 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
     };
     let log = check(chat, &["soon"]).await;
     assert_eq!(said(&log, "/report.1"), ["Me: Report\nContext: \nfacts\nprices\nsoon", "Dora: report"]);
+}
+
+/// The log of `chat` that begins with `prefix`.
+async fn from(prefix: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
+    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("cut").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !prefix.is_empty() {
+        store.append(&claim, prefix).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let status = if prefix.is_empty() { chat.run(&mut log, "go").await } else { chat.resume(&mut log).await };
+    assert!(matches!(status.unwrap(), Status::Closed { .. }));
+    log.events().await
+}
+
+/// What happened in each chat, apart from the others.
+fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
+    let mut chats: BTreeMap<String, Vec<Body>> = BTreeMap::new();
+    for event in events {
+        chats.entry(event.at.to_string()).or_default().push(event.body.clone());
+    }
+    chats
+}
+
+/// Chats that run at the same time are in the log as it happened, and after a cut it may happen at another pace.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_in_chats_at_the_same_time_does_not_depend_on_who_is_faster() {
+    let script = script(
+        r#"[{"Bob": {"say": "b1", "delay_ms": 30}}, {"Ann": {"say": "a1", "delay_ms": 10}},
+            {"Bob": {"say": "b2", "delay_ms": 10}}, {"Cid": {"say": "c1", "delay_ms": 20}},
+            {"Dan": {"say": "d1", "delay_ms": 20}}, {"Cid": {"say": "c2", "delay_ms": 20}}, {"Eve": "e1"}]"#,
+    );
+    let order = Prerequisites::new([("one", vec![]), ("two", vec![]), ("end", vec!["two", "one"])]).unwrap();
+    let calls = Calls::default();
+    let [ann, bob, cid, dan, eve] =
+        ["Ann", "Bob", "Cid", "Dan", "Eve"].map(|who| assistant(who, &calls, &script));
+    let chat = Chat::named("work")
+        .with(room("one", &[&ann, &bob], 3, &Carry::task()))
+        .with(room("two", &[&dan, &cid], 3, &Carry::task()))
+        .with(room("end", &[&ann, &eve], 1, &Carry::task().along(&order)))
+        .policy(order)
+        .build()
+        .unwrap();
+    let whole = from(&[], &chat).await;
+    assert_eq!(said(&whole, "/end.1")[0], "Ann: go\nContext: \nb2\nc2");
+    for cut in 1..whole.len() {
+        let before = calls.made();
+        let again = from(&whole[..cut], &chat).await;
+        assert_eq!(apart(&whole), apart(&again), "cut before event {cut}");
+        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+        assert_eq!(calls.made() - before, left as u64, "no call is made twice");
+    }
 }
 
 #[tokio::test]
