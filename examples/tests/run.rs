@@ -75,6 +75,162 @@ mod tests {
     }
 
     #[test]
+    fn oversight() {
+        check(
+            env!("CARGO_BIN_EXE_oversight"),
+            &expect![[r#"
+            user: The area of a circle, in Python
+            Coder: def area(r): return 3 * r * r
+            Boss: 3 is not pi
+            Coder: def area(r): return math.pi * r * r
+            DONE
+            Boss: And the import?
+            Coder: import math, then. DONE
+            -- Coder said `DONE`: import math, then. DONE
+        "#]],
+        );
+    }
+
+    #[test]
+    fn sequential() {
+        check(
+            env!("CARGO_BIN_EXE_sequential"),
+            &expect![[r#"
+            adding: 16
+            doubling: 64
+            -- everybody had their turn: 64
+        "#]],
+        );
+    }
+
+    #[test]
+    fn group() {
+        check(
+            env!("CARGO_BIN_EXE_group"),
+            &expect![[r#"
+            user: A function that halves whole numbers
+            Coder: def half(n): return n / 2
+            Tester: half(3) is 1.5, and should be whole
+            Coder: def half(n): return n // 2
+            Tester: APPROVED
+            -- Tester said `APPROVED`: APPROVED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn nested() {
+        check(
+            env!("CARGO_BIN_EXE_nested"),
+            &expect![[r#"
+            user: A sentence about the sea
+            Writer: The sea is blue.
+            Critics: Add a comparison.
+            Writer: The sea is blue like old glass.
+            Critics: Leave it so.
+            -- the limit of 4 turns: Leave it so.
+        "#]],
+        );
+    }
+
+    #[test]
+    fn handoff() {
+        check(
+            env!("CARGO_BIN_EXE_handoff"),
+            &expect![[r#"
+            user: I paid an invoice twice
+            Front: Invoice 7 was paid twice.
+            Billing: I see both payments. Shall I send one back?
+            Customer: Yes, please
+            Billing: It is on its way.
+            -- Customer left: said `exit`: It is on its way.
+        "#]],
+        );
+    }
+
+    #[test]
+    fn state() {
+        check(
+            env!("CARGO_BIN_EXE_state"),
+            &expect![[r#"
+            user: A used bicycle
+            Buyer: I offer 80
+            Seller: Your offer is too low
+            Buyer: Well, 95
+            Seller: Sold
+            -- the condition `sold is true` held: Sold
+        "#]],
+        );
+    }
+
+    #[test]
+    fn debate() {
+        check(
+            env!("CARGO_BIN_EXE_debate"),
+            &expect![[r#"
+            user: What should the town build?
+            Ann: A bench is cheap
+            Bob: Trees last
+            Cem: Children need to play
+            Ann: Trees give shade, too
+            Bob: They do
+            Cem: And one can climb them
+            -- everybody had their turn: apple trees
+        "#]],
+        );
+    }
+
+    #[test]
+    fn ledger() {
+        check(
+            env!("CARGO_BIN_EXE_ledger"),
+            &expect![[r#"
+            user: How long is the way to the sea?
+            Planner: The task:
+
+            How long is the way to the sea?
+
+            The team:
+            Surfer: Looks things up.
+            Clerk: Works things out.
+
+            What is known:
+
+            To look up: the distance
+
+            The plan:
+
+            Surfer looks it up, Clerk works out the time
+            Planner: How far is it to the sea?
+            Surfer: 300 km
+            Planner: How long are 300 km at 100 km/h?
+            Clerk: 3 hours
+            -- everybody had their turn: It takes 3 hours.
+        "#]],
+        );
+    }
+
+    #[test]
+    fn flow() {
+        check(
+            env!("CARGO_BIN_EXE_flow"),
+            &expect![[r#"
+            user: A sentence about rain
+            Writer: Rain fell.
+            Grammar: Correct.
+            Style: Dull.
+            Editor: Once again.
+            Writer: Rain drummed.
+            Grammar: Correct.
+            Style: Better.
+            Editor: Print it.
+            Printer: Printed.
+            -- everybody had their turn: Printed.
+        "#]],
+        );
+    }
+
+    #[test]
     fn a_real_model_without_a_key_says_what_to_do() {
         let (mut program, _folder) = program(env!("CARGO_BIN_EXE_real_model"));
         let Output { status, stdout, stderr } = program.output().unwrap();

@@ -1,0 +1,21 @@
+//! Three agents argue at the same time, vote in secret, and argue once more when the vote is tied.
+
+use polylogue::debate::Tie;
+use polylogue::{Assistant, Chat, Debate};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Ann": "A bench is cheap"}, {"Bob": "Trees last"}, {"Cem": "Children need to play"},
+            {"Ann": "a bench"}, {"Bob": "2"}, {"Cem": "I vote for the playground"}, {"Cem": "a playground"},
+            {"Ann": "Trees give shade, too"}, {"Bob": "They do"}, {"Cem": "And one can climb them"},
+            {"Ann": "apple trees"}, {"Bob": "apple trees"}, {"Cem": "3"}]"#,
+    )?;
+    let mut council = Chat::named("council");
+    for who in ["Ann", "Bob", "Cem"] {
+        council = council.with(Assistant::new(who, model.clone())?);
+    }
+    let debate = Debate::between(["a bench", "apple trees", "a playground"])?.tie(Tie::Again(1));
+    play(&council.policy(debate).build()?, "What should the town build?", &[]).await
+}

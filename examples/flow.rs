@@ -1,0 +1,28 @@
+//! A graph: two critics at the same time, an editor who waits for both, and a way back.
+
+use polylogue::flow::Edge;
+use polylogue::{Assistant, Chat, Flow};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Writer": "Rain fell."}, {"Grammar": "Correct."}, {"Style": "Dull."}, {"Editor": "Once again."},
+            {"Writer": "Rain drummed."}, {"Grammar": "Correct."}, {"Style": "Better."}, {"Editor": "Print it."},
+            {"Printer": "Printed."}]"#,
+    )?;
+    let graph = Flow::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
+        .starts_with("Writer")
+        .edge(("Writer", "Grammar"))
+        .edge(("Writer", "Style"))
+        .edge(("Grammar", "Editor"))
+        .edge(("Style", "Editor"))
+        .edge(Edge::from(("Editor", "Writer")).says("again").at_most(3))
+        .edge(Edge::from(("Editor", "Printer")).otherwise())
+        .build()?;
+    let member = |desk: polylogue::ChatBuilder, who: &polylogue::Name| {
+        Result::Ok(desk.with(Assistant::new(who.as_str(), model.clone())?))
+    };
+    let desk = graph.nodes().iter().try_fold(Chat::named("desk"), member)?;
+    play(&desk.policy(graph).build()?, "A sentence about rain", &[]).await
+}

@@ -1,0 +1,22 @@
+//! A group in which a model chooses who speaks next.
+
+use polylogue::stop::{max_messages, says};
+use polylogue::{Assistant, Chat, Group, Name, Selector, until};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"selector": "Coder"}, {"Coder": "def half(n): return n / 2"}, {"selector": "I choose Tester."},
+            {"Tester": "half(3) is 1.5, and should be whole"}, {"selector": "Coder"},
+            {"Coder": "def half(n): return n // 2"}, {"selector": "Tester"}, {"Tester": "APPROVED"}]"#,
+    )?;
+    let chat = Chat::named("team")
+        .with(Assistant::new("Coder", model.clone())?.description("writes code"))
+        .with(Assistant::new("Tester", model.clone())?.description("tests code"))
+        .with(Assistant::new("Writer", model.clone())?.description("writes manuals"))
+        .aside(Selector::new("selector", model)?)
+        .policy(until(says("APPROVED") | max_messages(12), Group::picked_by(Name::new("selector")?)))
+        .build()?;
+    play(&chat, "A function that halves whole numbers", &[]).await
+}

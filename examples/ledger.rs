@@ -1,0 +1,26 @@
+//! A planner writes down facts and a plan, says before each turn who does what, and gives the answer.
+
+use polylogue::{Assistant, Chat, Ledger};
+use polylogue_examples::{Result, play, scripted};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let stands = |done: bool, next: &str, instruction: &str| {
+        json!({"is_request_satisfied": done, "is_in_loop": false, "is_progress_being_made": true,
+            "next_speaker": next, "instruction_or_question": instruction})
+        .to_string()
+    };
+    let script = json!([
+        {"Planner": "To look up: the distance"}, {"Planner": "Surfer looks it up, Clerk works out the time"},
+        {"Planner": stands(false, "Surfer", "How far is it to the sea?")}, {"Surfer": "300 km"},
+        {"Planner": stands(false, "Clerk", "How long are 300 km at 100 km/h?")}, {"Clerk": "3 hours"},
+        {"Planner": stands(true, "Clerk", "Nothing more")}, {"Planner": "It takes 3 hours."},
+    ]);
+    let model = scripted(&script.to_string())?;
+    let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
+    let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
+    let ledger = Ledger::led_by("Planner")?.knowing(&surfer).knowing(&clerk);
+    let chat = Chat::named("trip").with(surfer).with(clerk).aside(Assistant::new("Planner", model)?);
+    play(&chat.policy(ledger).build()?, "How long is the way to the sea?", &[]).await
+}

@@ -1,0 +1,22 @@
+//! Two agents, and a person who is asked when one of them thinks that the work is done.
+
+use polylogue::stop::says;
+use polylogue::{Assistant, Chat, Oversight, Stack, in_turn};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Coder": "def area(r): return 3 * r * r"}, {"Boss": "3 is not pi"},
+            {"Coder": "def area(r): return math.pi * r * r\nDONE"}, {"Coder": "import math, then. DONE"}]"#,
+    )?;
+    let boss = Stack::new("Boss")?
+        .then(Oversight::terminate().ends_on(says("DONE")).max_auto_replies(5))
+        .then(Assistant::new("Boss", model.clone())?.system("You review the code."));
+    let chat = Chat::named("pair")
+        .with(Assistant::new("Coder", model)?.system("Say DONE when you are."))
+        .with(boss)
+        .policy(in_turn())
+        .build()?;
+    play(&chat, "The area of a circle, in Python", &["And the import?", ""]).await
+}

@@ -1,0 +1,46 @@
+//! What the smallest programs share: a model that speaks by a script, and a conversation that is printed.
+#![expect(clippy::print_stdout, reason = "it prints for programs")]
+
+use polylogue::{AnyModel, AnyStore, Chat, Log, LogId, Meta, Status};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+/// What the programs return.
+pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// A model that speaks by a script, in JSON. `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
+///
+/// # Errors
+/// When it is no script.
+pub fn scripted(script: &str) -> Result<AnyModel> {
+    let script: Script = serde_json::from_str(script)?;
+    Ok(AnyModel::new(script.model("example")))
+}
+
+/// Runs `chat` in memory, with `answers` for people, and prints what is said in the room and why it ended.
+///
+/// # Errors
+/// When the conversation cannot go on.
+pub async fn play(chat: &Chat, task: &str, answers: &[&str]) -> Result {
+    let store = AnyStore::new(Memory::default());
+    let mut log = Log::create(store, LogId::new("example")?, &Meta::default()).await?;
+    let mut status = chat.run(&mut log, task).await?;
+    let mut answers = answers.iter();
+    while let Status::Waiting(questions) = &status {
+        for (at, question) in questions {
+            let answer = answers.next().ok_or_else(|| format!("nobody answers `{}`", question.text))?;
+            log.answer(at, &question.who, *answer).await?;
+        }
+        status = chat.resume(&mut log).await?;
+    }
+    for line in log.transcript().await?.room() {
+        let text = line.message.plain();
+        if !text.is_empty() {
+            println!("{}: {text}", line.message.from);
+        }
+    }
+    if let Status::Closed { reason, summary } = status {
+        println!("-- {reason}: {summary}");
+    }
+    Ok(())
+}

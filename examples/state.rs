@@ -1,0 +1,24 @@
+//! Values that a team shares: one sets them, another reads them, and one of them ends the chat.
+
+use polylogue::state::{self, GetState, SetState};
+use polylogue::stop::max_turns;
+use polylogue::{Assistant, Chat, Message, Name, in_turn, until};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 80}}]}}, {"Buyer": "I offer 80"},
+            {"Seller": {"calls": [{"tool": "get_state"}]}}, {"Seller": "Your offer is too low"},
+            {"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 95}}]}}, {"Buyer": "Well, 95"},
+            {"Seller": {"calls": [{"tool": "set_state", "args": {"key": "sold", "value": true}}]}}, {"Seller": "Sold"}]"#,
+    )?;
+    let seller = Assistant::new("Seller", model.clone())?.tool(GetState::new());
+    let chat = Chat::named("market")
+        .with(Assistant::new("Buyer", model)?.tool(SetState::new().only(["offer"])))
+        .with(seller.tool(SetState::new().only(["sold"])))
+        .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])
+        .policy(until(state::reaches("sold", true) | max_turns(10), in_turn()))
+        .build()?;
+    play(&chat, "A used bicycle", &[]).await
+}
