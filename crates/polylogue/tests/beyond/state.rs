@@ -1,11 +1,12 @@
 //! A state that a team shares.
 
+use polylogue::group::{Group, Pick};
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;
 use polylogue::{Act, Chat, Function, Message, Name, Part, Path, Transcript, all_at_once, in_turn, until};
 use serde_json::{Map, Value, json};
 
-use crate::stage::{events, play, print};
+use crate::stage::{events, name, play, print};
 
 fn with_state(values: Value) -> impl Fn(&str) -> Vec<Message> + Send + Sync + 'static {
     move |task| {
@@ -113,4 +114,24 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
     })
     .await;
     assert_eq!(Value::Object(state::of(&Transcript::of(&Path::root(), &events).unwrap())), json!({"a": 1}));
+}
+
+#[tokio::test]
+async fn a_group_chooses_by_it() {
+    let script = r#"[{"A": {"calls": [{"tool": "set_state", "args": {"key": "urgent", "value": true}}]}}, {"A": "fire"},
+        {"C": "on my way"}]"#;
+    let (b, c) = (name("B"), name("C"));
+    let said = play(script, |cast| {
+        let (b, c, urgent) = (b.clone(), c.clone(), state::is("urgent", true));
+        let rule = move |chat: &Transcript, _: &[Name]| match chat.turns() {
+            0 => Pick::from(name("A")),
+            _ if urgent(chat) => c.clone().into(),
+            _ => b.clone().into(),
+        };
+        let room = Chat::named("room").with(cast.assistant("A").tool(SetState::new()));
+        let room = room.with(cast.assistant("B")).with(cast.assistant("C"));
+        room.policy(until(max_turns(2), Group::by(rule))).build().unwrap()
+    })
+    .await;
+    assert!(said.contains("C says: on my way\nclosed"), "{said}");
 }
