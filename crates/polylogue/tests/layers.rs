@@ -1,13 +1,16 @@
 //! Invariants 6 and 7 for agents made of layers: a log cut anywhere and run again becomes the same log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use polylogue::executor::Declared;
 use polylogue::hook::{Hooked, before_send, texts};
 use polylogue::reply::{Kind, Trigger, of, when};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Chat, Executor, Function, Human, Name, Oversight, Policy,
-    Stack, Tool, all_at_once, in_turn, once_each, reflected, until,
+    Act, Agent, AnyModel, AnyStore, Assistant, Body, Chat, Executor, Function, Human, Log, LogId, Meta, Name,
+    Oversight, Policy, Stack, Store, Tool, all_at_once, in_turn, once_each, reflected, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -183,4 +186,42 @@ async fn hooks_on_what_is_read_replied_and_sent() {
     )
     .await;
     assert!(text.contains("Ann says: <one> 0\n") && text.contains("Ann says: <two> 2\n"), "{text}");
+}
+
+/// Resumes `chat` in a fresh log of the first `events` events of `log`.
+async fn resumed(chat: &Chat, log: &Log, events: usize) -> String {
+    let store = AnyStore::new(Memory::default());
+    let id = LogId::new("again").unwrap();
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    store.append(&claim, &log.events().await[..events]).await.unwrap();
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap();
+    chat.resume(&mut log).await.unwrap();
+    transcript(&log.events().await)
+}
+
+// A tool that was running when the process died, and may not be called again, is not: its caller is told.
+#[tokio::test]
+async fn a_call_that_an_executor_was_making_is_not_made_again() {
+    let ran = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&ran);
+    let pay = Declared::new("pay", "Pays.", move |(): ()| {
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        async move { Ok(before) }
+    });
+    let script = script(r#"[{"Ann": {"calls": [{"tool": "pay"}]}}]"#);
+    let ann = assistant("Ann", &Calls::default(), &script).advertise(pay.spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(pay));
+    let chat = chat((ann, bob), once_each());
+    let store = AnyStore::new(Memory::default());
+    let mut log = Log::create(store, LogId::new("first").unwrap(), &Meta::default()).await.unwrap();
+    chat.run(&mut log, "begin").await.unwrap();
+    let events = log.events().await;
+    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+    let text = resumed(&chat, &log, called + 1).await;
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+    assert!(text.contains("Bob gets #Ann-0-0 unknown: The outcome of this call is unknown"), "{text}");
+    assert!(text.contains("Bob says: pay #Ann-0-0 of Ann: The outcome of this call is unknown"), "{text}");
+    assert!(resumed(&chat, &log, called).await.contains("Bob says: pay #Ann-0-0 of Ann: 1\n"));
 }

@@ -18,6 +18,9 @@ use serde_json::Value;
 /// [`serde_json::Value`] any. What the function returns is the outcome: a text as it is, nothing as no text, and anything
 /// else as JSON.
 ///
+/// A function that holds something of its own is a closure with an `async` block:
+/// `move |args: Args| { let shared = shared.clone(); async move { .. } }`.
+///
 /// ```
 /// use polylogue::executor::Declared;
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]

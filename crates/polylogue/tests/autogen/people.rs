@@ -97,27 +97,26 @@ const LIMIT: &str = "Bob's limit of 1 reply that nobody had a part in";
 // Items 27 to 32: the whole table of modes, conditions and answers.
 #[tokio::test]
 async fn every_cell_of_the_table_of_modes() {
-    let always: fn() -> Oversight = Oversight::always;
-    let (terminate, never): (fn() -> Oversight, fn() -> Oversight) = (Oversight::terminate, Oversight::never);
+    let (always, terminate, never) = (Oversight::always(), Oversight::terminate(), Oversight::never());
     // The mode, whether the limit is met, whether the message ends the conversation; then whether anybody is asked, and
     // what comes of no answer, of `exit` and of a text.
     for (mode, over, ends, asked, [nothing, exit, text]) in [
-        (always, false, false, true, ["auto", LEFT, "mine"]),
-        (always, true, false, true, ["auto", LEFT, "mine"]),
-        (always, false, true, true, [ENDED, LEFT, "mine"]),
-        (always, true, true, true, [ENDED, LEFT, "mine"]),
-        (terminate, false, false, false, ["auto", "auto", "auto"]),
-        (terminate, true, false, true, ["auto", LEFT, "mine"]),
-        (terminate, false, true, true, [ENDED, LEFT, "mine"]),
-        (terminate, true, true, true, [ENDED, LEFT, "mine"]),
-        (never, false, false, false, ["auto", "auto", "auto"]),
-        (never, true, false, false, [LIMIT, LIMIT, LIMIT]),
-        (never, false, true, false, [ENDED, ENDED, ENDED]),
-        (never, true, true, false, [ENDED, ENDED, ENDED]),
+        (&always, false, false, true, ["auto", LEFT, "mine"]),
+        (&always, true, false, true, ["auto", LEFT, "mine"]),
+        (&always, false, true, true, [ENDED, LEFT, "mine"]),
+        (&always, true, true, true, [ENDED, LEFT, "mine"]),
+        (&terminate, false, false, false, ["auto", "auto", "auto"]),
+        (&terminate, true, false, true, ["auto", LEFT, "mine"]),
+        (&terminate, false, true, true, [ENDED, LEFT, "mine"]),
+        (&terminate, true, true, true, [ENDED, LEFT, "mine"]),
+        (&never, false, false, false, ["auto", "auto", "auto"]),
+        (&never, true, false, false, [LIMIT, LIMIT, LIMIT]),
+        (&never, false, true, false, [ENDED, ENDED, ENDED]),
+        (&never, true, true, false, [ENDED, ENDED, ENDED]),
     ] {
         for (answer, expected) in [("", nothing), ("exit", exit), ("mine", text)] {
-            let cell = cell(mode(), over, ends, answer).await;
-            let what = format!("{:?} over {over} ends {ends} `{answer}`", mode());
+            let cell = cell(mode.clone(), over, ends, answer).await;
+            let what = format!("{mode:?} over {over} ends {ends} `{answer}`");
             assert_eq!(cell, (asked, expected.to_owned()), "{what}");
         }
     }
