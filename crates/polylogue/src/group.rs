@@ -159,6 +159,16 @@ impl Group {
     /// Adds tools that `owner` runs for the others, who ask for them in messages: see [`Executor`](crate::executor::Executor).
     /// An owner who does nothing else is best added by [`aside`](crate::ChatBuilder::aside): then it is never chosen to
     /// speak.
+    ///
+    /// ```
+    /// # use polylogue::{AnyTool, Executor, Group, Name, Tool};
+    /// # fn example(tool: AnyTool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let executor = Executor::new().tool(tool);
+    /// let tools: Vec<String> = executor.specs().map(|spec| spec.name.clone()).collect();
+    /// let group = Group::round_robin().runs(&Name::new("Runner")?, tools);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn runs(mut self, owner: &Name, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.owners.add(owner, tools);
