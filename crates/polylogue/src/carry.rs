@@ -142,16 +142,21 @@ impl Carry {
         Brief::own(move |around, me| carry.text(around, me))
     }
 
-    /// What is said in a chat before its first turn: for [`ChatBuilder::opening_from`].
+    /// What is said in a chat before its first turn: for [`ChatBuilder::opening_from`]. Outside of any other chat it is the
+    /// task of the run, or the message if there is none.
     pub fn opening(&self) -> impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static {
         let carry = self.clone();
         move |start| {
             let parts = match (&carry.message, start.around) {
                 // The task has their text alone.
-                (First::Parts(parts), around) if !is_text(parts) => {
-                    let items = around.map(|around| carry.items(around, start.who)).unwrap_or_default();
+                (First::Parts(parts), Some(around)) if !is_text(parts) => {
+                    let items = carry.items(around, start.who);
                     let context = (!items.is_empty()).then(|| Part::text(with_context("", &items)));
                     context.into_iter().chain(parts.iter().cloned()).collect()
+                }
+                // Outside of any other chat nobody asked for the brief.
+                (First::Parts(parts), None) if !is_text(parts) || start.task.trim().is_empty() => {
+                    parts.clone()
                 }
                 _ => vec![Part::text(start.task)],
             };

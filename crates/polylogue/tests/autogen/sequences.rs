@@ -144,6 +144,17 @@ async fn the_task_and_the_last_message_can_begin_a_chat() {
     assert_eq!(openings(&events), ["Ann: go", "Ann: one", "Ann: two\nContext: \none"]);
 }
 
+#[tokio::test]
+async fn a_chat_of_a_sequence_can_be_run_alone() {
+    let said = async |task| {
+        let bob = assistant("Bob", script(r#"[{"Bob": "one"}]"#));
+        let ann = AnyAgent::new(Function::new("Ann", |_| Ok(Act::Pass)).unwrap());
+        let (_, events) = run(&pair("first", (&ann, &bob), 1, &Carry::message("A")), task).await;
+        Report::of(&events).messages[0].plain().into_owned()
+    };
+    assert_eq!((said("").await, said("go").await), ("A".to_owned(), "go".to_owned()));
+}
+
 /// What is asked in the second of two chats with the same recipient.
 async fn second_start(keeps: bool) -> Vec<Entry> {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
