@@ -7,7 +7,7 @@
 //! ```
 //! use polylogue::debate::{Debate, Tie};
 //! use polylogue::{AnyModel, Assistant, Chat};
-//! # fn example(model: AnyModel) -> Result<Chat, Box<dyn std::error::Error>> {
+//! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
 //! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
 //!     Ok::<_, polylogue::NameError>(council.with(Assistant::new(who, model.clone())?))
@@ -22,7 +22,7 @@ mod ballot;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Cue, Name, Policy, Reason, Step, Transcript};
+use polylogue_core::{Cue, Error, Name, Policy, Reason, Step, Transcript};
 
 use crate::retrace::{Kind, Retrace, is_present};
 
@@ -78,6 +78,12 @@ impl fmt::Display for DebateError {
             Self::BlankOption => f.write_str("an option of a vote is blank"),
             Self::SameOption(option) => write!(f, "the option `{option}` is there twice"),
         }
+    }
+}
+
+impl From<DebateError> for Error {
+    fn from(error: DebateError) -> Self {
+        Self::Config(error.to_string())
     }
 }
 

@@ -14,7 +14,7 @@
 //! ```
 //! use polylogue::flow::{Edge, Flow};
 //! use polylogue::{AnyModel, Assistant, Chat};
-//! # fn example(model: AnyModel) -> Result<Chat, Box<dyn std::error::Error>> {
+//! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let flow = Flow::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
 //!     .starts_with("Writer")
 //!     .edge(("Writer", "Grammar"))
@@ -28,7 +28,7 @@
 //! for who in flow.nodes() {
 //!     desk = desk.with(Assistant::new(who.as_str(), model.clone())?);
 //! }
-//! # Ok(desk.policy(flow).build()?)
+//! # desk.policy(flow).build()
 //! # }
 //! ```
 

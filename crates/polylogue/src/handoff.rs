@@ -125,9 +125,10 @@ struct Made {
     note: Option<Arc<str>>,
 }
 
-/// The transfer made in `turn`: the first in the order of the calls.
+/// The transfer made in `turn`: the first in the order of the calls. What is called aside later hands nothing over.
 fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
-    turn.iter().find_map(|event| {
+    let aside = |event: &&Arc<Event>| matches!(event.body, Body::Cued { .. });
+    turn.iter().skip(1).take_while(|event| !aside(event)).find_map(|event| {
         let Body::Called { who, call } = &event.body else { return None };
         let to = target(call, outcome(turn, &call.id)?, chat)?;
         Some(Made { from: who.clone(), to, note: note(&call.args).ok().flatten() })

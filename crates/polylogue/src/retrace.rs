@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 /// A turn that ended, or a message that was placed.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Beat<'a> {
     pub(crate) kind: Kind,
     pub(crate) who: &'a Name,
@@ -27,9 +27,9 @@ pub(crate) struct Beat<'a> {
     pub(crate) end: usize,
 }
 
-impl Beat<'_> {
+impl<'a> Beat<'a> {
     /// What was said; nothing if it was a pass.
-    pub(crate) fn text(&self) -> Cow<'_, str> {
+    pub(crate) fn text(&self) -> Cow<'a, str> {
         self.message.map(Message::plain).unwrap_or_default()
     }
 }
@@ -75,12 +75,12 @@ impl<'a> Retrace<'a> {
     }
 
     /// The next of this kind that `who` did, if it was done. What was done between is somebody else's business.
-    pub(crate) fn take(&mut self, kind: Kind, who: &Name) -> Option<&Beat<'a>> {
+    pub(crate) fn take(&mut self, kind: Kind, who: &Name) -> Option<Beat<'a>> {
         let rest = self.beats.get(self.at..)?;
         let found = rest.iter().position(|beat| beat.kind == kind && beat.who == who)?;
         let index = self.at + found;
         self.at = index + 1;
-        self.beats.get(index)
+        self.beats.get(index).copied()
     }
 }
 

@@ -19,11 +19,12 @@ pub struct Edge {
 pub(super) enum When {
     #[default]
     Always,
-    Holds(Condition),
+    /// By what was said.
+    Said(Arc<dyn Fn(&str) -> bool + Send + Sync>),
+    /// By the chat as it was.
+    Given(Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
     Otherwise,
 }
-
-type Condition = Arc<dyn Fn(&str, &Transcript) -> bool + Send + Sync>;
 
 impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
     fn from((from, to): (F, T)) -> Self {
@@ -36,20 +37,20 @@ impl Edge {
     #[must_use]
     pub fn says(self, text: &str) -> Self {
         let text = text.to_lowercase();
-        self.holds(move |said, _| said.to_lowercase().contains(&text))
+        self.when(move |said| said.to_lowercase().contains(&text))
     }
 
     /// Leads on only when `holds` is true of what was said in the turn before; of an empty text if nothing was said.
     #[must_use]
     pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.holds(move |said, _| holds(said))
+        Self { when: When::Said(Arc::new(holds)), ..self }
     }
 
     /// Leads on only when `holds`, a pure function, is true of the chat as it was after the turn before: for instance
     /// [`state::is`](crate::state::is). What was spent in chats within the chat is not known to it.
     #[must_use]
     pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
-        self.holds(move |_, chat| holds(chat))
+        Self { when: When::Given(Arc::new(holds)), ..self }
     }
 
     /// Leads on only when no other edge of the same member does.
@@ -62,10 +63,6 @@ impl Edge {
     #[must_use]
     pub fn at_most(self, times: u64) -> Self {
         Self { at_most: Some(times), ..self }
-    }
-
-    fn holds(self, condition: impl Fn(&str, &Transcript) -> bool + Send + Sync + 'static) -> Self {
-        Self { when: When::Holds(Arc::new(condition)), ..self }
     }
 }
 
@@ -91,7 +88,8 @@ impl fmt::Debug for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Always => "Always",
-            Self::Holds(_) => "Holds",
+            Self::Said(_) => "Said",
+            Self::Given(_) => "Given",
             Self::Otherwise => "Otherwise",
         })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polylogue_core::NameError;
+use polylogue_core::{Error, NameError};
 
 /// Why a graph cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,12 @@ pub enum FlowError {
 }
 
 impl std::error::Error for FlowError {}
+
+impl From<FlowError> for Error {
+    fn from(error: FlowError) -> Self {
+        Self::Config(error.to_string())
+    }
+}
 
 impl From<NameError> for FlowError {
     fn from(error: NameError) -> Self {

@@ -4,7 +4,7 @@ use polylogue_core::{Choice, Chooser, Cue, Name, Reason, Step, Transcript};
 
 use super::edge::{Link, When};
 use super::{Graph, Join};
-use crate::retrace::{Kind, Retrace};
+use crate::retrace::{Beat, Kind, Retrace};
 
 /// The next step: the first of the ways along the graph that the log does not have.
 pub(super) fn next(graph: &Graph, chat: &Transcript) -> Step {
@@ -15,18 +15,18 @@ pub(super) fn next(graph: &Graph, chat: &Transcript) -> Step {
     let mut place = Place::new(graph, chat);
     let mut due: Vec<Due> = graph.starts.iter().map(|node| Due { node: *node, of: None }).collect();
     while !due.is_empty() {
-        let mut ended = Vec::new();
+        let mut turns = Vec::new();
         for Due { node, .. } in &due {
             let taken = graph.name(*node).and_then(|who| past.take(Kind::Room, who));
-            ended.extend(taken.map(|beat| (*node, beat.text().into_owned(), beat.end)));
+            turns.extend(taken.map(|turn| (*node, turn)));
         }
-        if ended.len() < due.len() {
-            return cue(graph, chat, &due, &ended);
+        if turns.len() < due.len() {
+            return cue(graph, chat, &due, &turns);
         }
         // Conditions see all that was said at the same time.
-        place.catch_up(ended.iter().map(|(.., end)| *end).max().unwrap_or_default());
-        for (node, said, _) in &ended {
-            place.leave(*node, said);
+        let end = turns.iter().map(|(_, turn)| turn.end).max().unwrap_or_default();
+        for (node, turn) in &turns {
+            place.leave(*node, &turn.text(), end);
         }
         due = place.due();
     }
@@ -41,7 +41,7 @@ struct Due {
 }
 
 /// Cues those whose turns are not there yet.
-fn cue(graph: &Graph, chat: &Transcript, due: &[Due], ended: &[(usize, String, usize)]) -> Step {
+fn cue(graph: &Graph, chat: &Transcript, due: &[Due], ended: &[(usize, Beat<'_>)]) -> Step {
     let mut cues = Vec::new();
     for Due { node, of } in due {
         let Some(who) = graph.name(*node).filter(|_| ended.iter().all(|(done, ..)| done != node)) else {
@@ -84,34 +84,27 @@ impl<'g> Place<'g> {
     /// Takes in the chat's events up to and with the event at `end`.
     fn catch_up(&mut self, end: usize) {
         for event in self.chat.events().get(self.seen..=end).unwrap_or_default() {
-            // What a transcript has taken in, another takes in.
+            // What one transcript has taken in, another takes in, too.
             let _ = self.past.apply(event.clone());
         }
         self.seen = self.seen.max(end + 1);
     }
 
-    /// `node` had its turn: its edges lead on.
-    fn leave(&mut self, node: usize, said: &str) {
-        let (graph, past) = (self.graph, &self.past);
-        let open = |index: usize, link: &Link| {
-            let led = self.led.get(index).map_or(0, |(led, _)| *led);
-            link.at_most.is_none_or(|most| led < most)
-        };
-        let holds = |when: &When| match when {
+    /// `node` had its turn, which was over with the event at `end`: its edges lead on.
+    fn leave(&mut self, node: usize, said: &str, end: usize) {
+        let graph = self.graph;
+        if graph.from(node).any(|(_, link)| matches!(link.when, When::Given(_))) {
+            self.catch_up(end);
+        }
+        let past = &self.past;
+        let mut leads = self.open(node, |when| match when {
             When::Always => true,
-            When::Holds(condition) => condition(said, past),
+            When::Said(holds) => holds(said),
+            When::Given(holds) => holds(past),
             When::Otherwise => false,
-        };
-        let on = |is: &dyn Fn(&When) -> bool| -> Vec<usize> {
-            graph
-                .from(node)
-                .filter(|(index, link)| open(*index, link) && is(&link.when))
-                .map(|(i, _)| i)
-                .collect()
-        };
-        let mut leads = on(&holds);
+        });
         if leads.is_empty() {
-            leads = on(&|when| matches!(when, When::Otherwise));
+            leads = self.open(node, |when| matches!(when, When::Otherwise));
         }
         if leads.is_empty() && graph.from(node).next().is_some() {
             self.stuck = Some(node);
@@ -122,6 +115,14 @@ impl<'g> Place<'g> {
                 *unheard = true;
             }
         }
+    }
+
+    /// The edges of `node` that may lead on once more and whose condition `holds`.
+    fn open(&self, node: usize, holds: impl Fn(&When) -> bool) -> Vec<usize> {
+        let led = |index: usize| self.led.get(index).map_or(0, |(led, _)| *led);
+        let open = |index: usize, link: &Link| link.at_most.is_none_or(|most| led(index) < most);
+        let open = self.graph.from(node).filter(|(index, link)| open(*index, link) && holds(&link.when));
+        open.map(|(index, _)| index).collect()
     }
 
     /// Who is due now, in the order of the nodes. What led to them is heard.

@@ -205,3 +205,20 @@ async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
         fails(r#"[{"A": "hm"}]"#, |cast| cast.room(&["A"]).policy(graph.clone()).build().unwrap()).await;
     assert!(error.contains("gives a turn to `B`, who is no participant"), "{error}");
 }
+
+#[tokio::test]
+async fn long_loops_come_to_their_end() {
+    let often = |edge: Edge| async {
+        let graph = Flow::of(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
+        let graph = graph.edge(Edge::from(("B", "End")).otherwise()).build().unwrap();
+        let say = |who: &str| Function::new(who, |_| Ok(Act::say("on"))).unwrap();
+        let room = Chat::named("room").with(say("A")).with(say("B")).with(say("End"));
+        let chat = room.policy(graph).cap(1000).build().unwrap();
+        let mut log = log().await;
+        let status = chat.run(&mut log, "task").await.unwrap();
+        assert!(matches!(status, Status::Closed { reason: Reason::Finished, .. }), "{status:?}");
+        log.transcript().await.unwrap().turns()
+    };
+    assert_eq!(often(Edge::from(("B", "A")).given(|chat| chat.turns() < 400)).await, 401);
+    assert_eq!(often(Edge::from(("B", "A")).at_most(299)).await, 601);
+}

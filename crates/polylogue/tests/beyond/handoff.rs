@@ -225,3 +225,39 @@ async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
     .await;
     assert!(error.contains("`Nobody`, who is no participant"), "{error}");
 }
+
+#[tokio::test]
+async fn a_chat_is_handed_over_to_and_reads_the_note() {
+    let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Experts", "args": {"note": "error 7"}}]}},
+        {"One": {"say": "a fuse", "expect": {"last": "error 7"}}}, {"Two": "change the fuse"}]"#;
+    let said = play(script, |cast| {
+        let experts = cast.room(&["One", "Two"]).policy(polylogue::once_each());
+        let experts = Chat::named("Experts").with(experts.build().unwrap()).policy(polylogue::once_each());
+        let front = cast.assistant("Front").tool(Transfer::to("Experts", "").unwrap());
+        let chat = Chat::named("desk").with(front).with(experts.build().unwrap());
+        chat.policy(handoffs(name("Front"), After::End)).build().unwrap()
+    })
+    .await;
+    assert!(
+        said.ends_with("Experts says: change the fuse\nclosed (everybody had their turn): change the fuse"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_called_aside_hands_nothing_over() {
+    let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
+    let said = play(script, |cast| {
+        let policy =
+            polylogue::reflected(handoffs(name("Front"), After::End), name("Front"), |_| "And?".into());
+        let front = cast.assistant("Front").tool(Transfer::to("Tech", "").unwrap());
+        Chat::named("desk").with(front).with(cast.assistant("Tech")).policy(policy).build().unwrap()
+    })
+    .await;
+    assert!(
+        said.ends_with(
+            "Front says aside: I hand over to Tech.\nclosed (everybody had their turn): I hand over to Tech."
+        ),
+        "{said}"
+    );
+}
