@@ -1,11 +1,12 @@
 //! Graphs: who speaks after whom, with several at the same time, joins, conditions and loops.
 //!
 //! The members are the nodes. When a member has had its turn, its edges lead on: all that have no condition, and those
-//! whose condition holds. A member to which edges lead speaks when it is reached by all of them ([`Join::All`]) or by any;
-//! whoever is due at once speaks at the same time.
+//! whose condition holds. A member to which several edges lead speaks when all have come that may still come, or as its
+//! [`Join`] says; whoever is due at once speaks at the same time.
 //!
-//! An edge that leads back to where the way to it came from - in a loop - is enough by itself, whatever the join is: it
-//! asks for another go, which the others have no part in.
+//! An edge that leads back, and so closes a loop, is enough by itself, whatever the join is: it asks for another go, which
+//! the others have no part in. Of the edges of a loop that is one with a condition or a bound: the one that is farthest
+//! from the beginning.
 //!
 //! Where a run stands is kept nowhere: it is found by going along the graph with the log, so that a run that is cut in the
 //! middle of a loop goes on in the middle of that loop.
@@ -49,8 +50,11 @@ use self::edge::Link;
 /// When a member speaks to which several edges lead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Join {
-    /// When it was reached by all of them.
+    /// When it was reached by one of them, and nobody is under way any more who could lead to it: it waits for all that
+    /// may still come, and for nobody in vain.
     #[default]
+    Settled,
+    /// When it was reached by all of them, as a gate. Where one of them never comes, the chat is over.
     All,
     /// When it was reached by any of them, each time.
     Any,
@@ -113,6 +117,8 @@ pub struct Graph {
     starts: Vec<usize>,
     links: Vec<Link>,
     joins: Vec<Join>,
+    /// For each node, to which others it leads without going back.
+    leads: Vec<Vec<bool>>,
 }
 
 impl Graph {

@@ -9,7 +9,7 @@ use super::{Edge, Flow, FlowError, Graph, Join};
 pub(super) fn checked(flow: Flow) -> Result<Graph, FlowError> {
     let nodes = named(&flow.nodes)?;
     let mut links = linked(&flow.edges, &nodes)?;
-    let mut joins = vec![Join::All; nodes.len()];
+    let mut joins = vec![Join::default(); nodes.len()];
     for (node, join) in &flow.joins {
         if let Some(slot) = joins.get_mut(number(node, &nodes)?) {
             *slot = *join;
@@ -23,14 +23,16 @@ pub(super) fn checked(flow: Flow) -> Result<Graph, FlowError> {
     for node in 0..nodes.len() {
         check_conditions(node, &links).map_err(|error| error(told(node)))?;
     }
-    let reached = mark_back(&starts, nodes.len(), &mut links);
-    if let Some(node) = reached.iter().position(|reached| !reached) {
+    let met = met(&starts, &links);
+    if let Some(node) = (0..nodes.len()).find(|node| !met.contains(node)) {
         return Err(FlowError::Unreachable(told(node)));
     }
     if let Some(endless) = endless(nodes.len(), &links) {
         return Err(FlowError::EndlessLoop(endless.into_iter().map(told).collect()));
     }
-    Ok(Graph { nodes, starts, links, joins })
+    let forward = mark_back(&met, &mut links);
+    let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
+    Ok(Graph { nodes, starts, links, joins, leads })
 }
 
 fn named(nodes: &[String]) -> Result<Vec<Name>, FlowError> {
@@ -87,48 +89,47 @@ fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> Flo
     }
 }
 
-/// Marks the edges that lead back to a node on the way to them, going along from the beginning; says who is reached.
-fn mark_back(starts: &[usize], nodes: usize, links: &mut [Link]) -> Vec<bool> {
-    let mut done = vec![false; nodes];
-    let mut reached = vec![false; nodes];
-    for start in starts {
-        if reached.get(*start).copied().unwrap_or(true) {
-            continue;
-        }
-        // The way to where we are: nodes, and the next edge of each to look at.
-        let mut way = vec![(*start, 0)];
-        mark(&mut reached, *start);
-        while let Some((node, next)) = way.last_mut() {
-            let here = *node;
-            let Some((index, to)) = following(links, here, *next) else {
-                mark(&mut done, here);
-                way.pop();
-                continue;
-            };
-            *next = index + 1;
-            if !reached.get(to).copied().unwrap_or(true) {
-                mark(&mut reached, to);
-                way.push((to, 0));
-            } else if !done.get(to).copied().unwrap_or(true)
-                && let Some(link) = links.get_mut(index)
-            {
-                link.back = true;
+/// All nodes that can be reached from `starts`, nearest first.
+fn met(starts: &[usize], links: &[Link]) -> Vec<usize> {
+    let mut met = starts.to_vec();
+    let mut at = 0;
+    while let Some(node) = met.get(at).copied() {
+        for link in links.iter().filter(|link| link.from == node) {
+            if !met.contains(&link.to) {
+                met.push(link.to);
             }
         }
+        at += 1;
     }
-    reached
+    met
 }
 
-fn mark(marks: &mut [bool], node: usize) {
-    if let Some(mark) = marks.get_mut(node) {
-        *mark = true;
+/// Marks the edges that lead back: those that close a loop when edges are added to an empty graph one by one, first those
+/// that lead on every time, which close none, then those with a condition or a bound, nearest to the beginning first.
+///
+/// Returns the others.
+fn mark_back(met: &[usize], links: &mut [Link]) -> Vec<Link> {
+    let mut order: Vec<usize> = (0..links.len()).collect();
+    order.sort_by_key(|index| {
+        let link = links.get(*index);
+        let distance = link.and_then(|link| met.iter().position(|node| *node == link.from));
+        (!link.is_some_and(Link::is_sure), distance)
+    });
+    let mut forward: Vec<Link> = Vec::new();
+    for index in order {
+        let Some(link) = links.get_mut(index) else { continue };
+        link.back = self::met(&[link.to], &forward).contains(&link.from);
+        if !link.back {
+            forward.push(link.clone());
+        }
     }
+    forward
 }
 
-/// The next edge of `node`, from the edge `first` on: its number, and where it leads.
-fn following(links: &[Link], node: usize, first: usize) -> Option<(usize, usize)> {
-    let rest = links.iter().enumerate().skip(first);
-    rest.filter(|(_, link)| link.from == node).map(|(index, link)| (index, link.to)).next()
+/// Which nodes can be reached from `node`, itself included.
+fn leads(node: usize, nodes: usize, links: &[Link]) -> Vec<bool> {
+    let met = met(&[node], links);
+    (0..nodes).map(|node| met.contains(&node)).collect()
 }
 
 /// A loop of edges that lead on every time, if there is any: what is left when nodes without such edges are taken away

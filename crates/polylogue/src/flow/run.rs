@@ -128,21 +128,33 @@ impl<'g> Place<'g> {
     /// Who is due now, in the order of the nodes. What led to them is heard.
     fn due(&mut self) -> Vec<Due> {
         let nodes = 0..self.graph.nodes.len();
-        let due: Vec<Due> = nodes.filter(|node| self.is_due(*node)).map(|node| self.called(node)).collect();
+        let under_way: Vec<usize> =
+            nodes.filter(|node| self.heard(*node).any(|(_, unheard)| unheard)).collect();
+        let is_due = |node: &&usize| self.is_due(**node, &under_way);
+        let due: Vec<Due> = under_way.iter().filter(is_due).map(|node| self.called(*node)).collect();
         for (link, (_, unheard)) in self.graph.links.iter().zip(&mut self.led) {
             *unheard &= due.iter().all(|due| due.node != link.to);
         }
         due
     }
 
-    fn is_due(&self, node: usize) -> bool {
-        let to = || self.graph.links.iter().zip(&self.led).filter(|(link, _)| link.to == node);
-        let heard = |(link, (_, unheard)): (&Link, &(u64, bool))| *unheard && link.back;
-        let mut forward = to().filter(|(link, _)| !link.back).map(|(_, (_, unheard))| *unheard).peekable();
-        to().any(heard)
-            || match self.graph.joins.get(node) {
-                Some(Join::Any) => forward.any(|unheard| unheard),
-                _ => forward.peek().is_some() && forward.all(|unheard| unheard),
+    /// The edges that lead to `node`, and whether they have and that is still to be heard.
+    fn heard(&self, node: usize) -> impl Iterator<Item = (&Link, bool)> {
+        let links = self.graph.links.iter().zip(&self.led);
+        links.filter(move |(link, _)| link.to == node).map(|(link, (_, unheard))| (link, *unheard))
+    }
+
+    /// Whether a node, one of those to which the ways lead so far, is due.
+    fn is_due(&self, node: usize, under_way: &[usize]) -> bool {
+        let leads = |from: usize| {
+            let leads = self.graph.leads.get(from).and_then(|leads| leads.get(node));
+            from != node && leads.copied().unwrap_or(false)
+        };
+        self.heard(node).any(|(link, unheard)| unheard && link.back)
+            || match self.graph.joins.get(node).copied().unwrap_or_default() {
+                Join::Any => true,
+                Join::All => self.heard(node).filter(|(link, _)| !link.back).all(|(_, unheard)| unheard),
+                Join::Settled => !under_way.iter().any(|from| leads(*from)),
             }
     }
 

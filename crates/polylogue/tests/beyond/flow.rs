@@ -102,6 +102,40 @@ async fn loops_within_loops_with_joins_in_them() {
 }
 
 #[tokio::test]
+async fn what_leads_back_does_not_depend_on_the_order_of_the_edges() {
+    // A loop of B and D that can be entered at both: D asks B for another go, and waits for it like for C.
+    let edges = || {
+        let again = Edge::from(("D", "B")).says("again").at_most(1);
+        let on = Edge::from(("D", "End")).otherwise();
+        let pairs = [("A", "C"), ("C", "D"), ("B", "D"), ("A", "B")].map(Edge::from);
+        [again, on].into_iter().chain(pairs)
+    };
+    let script = r#"[{"D": "again"}, {"D": "fine"}]"#;
+    for turned in 0..6 {
+        let edges = edges().cycle().skip(turned).take(6);
+        let flow = edges.fold(Flow::of(["A", "B", "C", "D", "End"]), Flow::edge);
+        // C is not asked again, and D does not wait for it in vain.
+        assert_eq!(order(&run(script, flow.clone()).await), "A [B C] D B D End", "{turned}");
+        let said = run(script, flow.join("D", Join::All)).await;
+        assert_eq!(order(&said), "A [B C] D B", "{turned}");
+        assert_eq!(end(&said), "closed (nobody may speak after B): B");
+    }
+}
+
+#[tokio::test]
+async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
+    let flow = Flow::of(["Writer", "One", "Two", "Print"]).starts_with("Writer");
+    let flow = ["One", "Two"].iter().fold(flow, |flow, critic| {
+        let flow = flow.edge(("Writer", *critic)).edge(Edge::from((*critic, "Print")).says("yes"));
+        flow.edge(Edge::from((*critic, "Writer")).otherwise())
+    });
+    let script =
+        r#"[{"One": "yes"}, {"Two": "no"}, {"One": "no"}, {"Two": "yes"}, {"One": "yes"}, {"Two": "yes"}]"#;
+    let said = run(script, flow).await;
+    assert_eq!(order(&said), "Writer [One Two] Writer [One Two] Writer [One Two] Print");
+}
+
+#[tokio::test]
 async fn a_way_that_ends_before_a_last_node_says_where() {
     let flow = Flow::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
     let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
@@ -109,7 +143,9 @@ async fn a_way_that_ends_before_a_last_node_says_where() {
     // The join waits for C, to whom nothing leads.
     let flow = Flow::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
-    assert_eq!(end(&run("[]", flow).await), "closed (nobody may speak after B): B");
+    assert_eq!(end(&run("[]", flow.clone()).await), "closed (everybody had their turn): End");
+    let gate = flow.join("End", Join::All);
+    assert_eq!(end(&run("[]", gate).await), "closed (nobody may speak after B): B");
     let bound = Flow::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
     let said = run("[]", bound.edge(Edge::from(("A", "B")).otherwise())).await;
     assert_eq!(order(&said), "A A A B");
