@@ -1,18 +1,25 @@
 //! A team as agents and chats that run.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+mod agent;
+mod beyond;
+mod order;
+mod room;
 
-use polylogue::circles::Circles as CircleLimits;
-use polylogue::stop::{self, Stop as Ends};
+use std::collections::BTreeSet;
+
+use polylogue::state::{GetState, SetState};
 use polylogue::{
-    Agent as _, AnyAgent, AnyModel, AnyTool, Assistant, Audience, Chat, ChatBuilder, Error, GetHistory,
-    Human, Lens, Limits, Message, Money, Name, Params, Policy, Result, ShowNames, Tool as _, Transcript,
-    Window, in_turn, once_each, reflected, summed_up, until,
+    AnyModel, AnyTool, Assistant, Chat, Error, GetHistory, Limits, Money, Name, Params, Result, Tool as _,
 };
 
-use crate::chat::{self, Brief, Circles, InnerChat, Opening, OpeningLine, Pattern, Reflect, Stop, Summary};
-use crate::team::{self, Agent, SubTeam, Team};
+use polylogue_tools::{Calculator, Chess};
+
+use crate::chat::{self, Brief, Summary};
+use crate::pattern::{Group, Pattern, Pick};
+use crate::staff::Role;
+use crate::team::{NO_MODEL, SubTeam, Team};
+pub(crate) use beyond::flow;
+use room::Around;
 
 /// Gives the model that is called so.
 pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
@@ -70,12 +77,13 @@ impl<'a> Crew<'a> {
     }
 
     fn outermost(&self, brief: Brief) -> Result<Chat> {
-        self.chat(self.name, &self.team.chat, &self.team.description, brief, Vec::new())
+        let chat = self.chat(self.name, &self.team.chat, &self.team.description, &Around::default())?;
+        chat.brief(brief.into()).build()
     }
 
     fn assistants(&self) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
-        for agent in self.team.agents.iter().filter(|agent| !agent.human) {
+        for agent in self.team.agents.iter().filter(|agent| agent.speaks_by_model()) {
             all.push(self.assistant(agent)?);
         }
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
@@ -88,83 +96,8 @@ impl<'a> Crew<'a> {
         Ok(all)
     }
 
-    fn chat(
-        &self,
-        name: &Name,
-        chat: &chat::Chat,
-        description: &str,
-        brief: Brief,
-        mut around: Vec<&'a Name>,
-    ) -> Result<Chat> {
-        let mut builder = Chat::named(name.as_str()).description(description).cap(chat.max_turns_cap);
-        for participant in &chat.participants {
-            builder = builder.with(self.participant(participant, &mut around)?);
-        }
-        builder = opened(builder, chat.opening.clone()).brief(brief.into());
-        let policy = ordered(chat)?;
-        match (&chat.summary, self.summarizer(name, chat)?) {
-            (Summary::Reflect(Reflect { prompt, .. }), Some(author)) => {
-                let prompt = prompt.clone();
-                let prompt = move |chat: &Transcript| Arc::from(prompt.fill(chat.task()));
-                let policy = reflected(policy, author.name().clone(), prompt);
-                builder.aside(author).policy(policy).build()
-            }
-            (Summary::None, _) => builder.policy(summed_up(policy, |_| String::new())).build(),
-            _ => builder.policy(policy).build(),
-        }
-    }
-
-    fn participant(&self, name: &Name, around: &mut Vec<&'a Name>) -> Result<AnyAgent> {
-        if let Some(agent) = self.team.agents.iter().find(|agent| agent.name == *name) {
-            return self.agent(agent);
-        }
-        if let Some(inner) = self.team.chats.iter().find(|inner| inner.name == *name) {
-            return self.inner(inner, around);
-        }
-        match self.team.teams.iter().find(|sub| sub.name == *name) {
-            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.brief)?)),
-            None => Err(Error::Config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
-        }
-    }
-
-    fn inner(&self, inner: &'a InnerChat, around: &mut Vec<&'a Name>) -> Result<AnyAgent> {
-        if around.contains(&&inner.name) {
-            return Err(Error::Config(format!("the chat `{}` takes part in itself", inner.name)));
-        }
-        around.push(&inner.name);
-        let chat = self.chat(&inner.name, &inner.chat, &inner.description, inner.brief, around.clone());
-        around.pop();
-        Ok(AnyAgent::new(chat?))
-    }
-
-    fn agent(&self, agent: &Agent) -> Result<AnyAgent> {
-        if agent.human {
-            let human = Human::new(agent.name.as_str())?.description(&*agent.description);
-            return Ok(AnyAgent::new(human));
-        }
-        self.assistant(agent).map(AnyAgent::new)
-    }
-
-    fn assistant(&self, agent: &Agent) -> Result<Assistant> {
-        let model = self.model_of(&agent.name, agent.model.as_deref())?;
-        let mut assistant = Assistant::new(agent.name.as_str(), model)?
-            .description(&*agent.description)
-            .params(Params::from(agent.parameters.clone()))
-            .lens(lens(&agent.sees));
-        if !agent.system.is_empty() {
-            let system = agent.system.clone();
-            assistant = assistant.system_from(move |task| system.fill(task));
-        }
-        for tool in &agent.tools {
-            let known = built_in(tool);
-            let tool = known.ok_or_else(|| Error::Config(format!("there is no built-in tool `{tool}`")))?;
-            assistant = assistant.tool(tool);
-        }
-        Ok(assistant)
-    }
-
     fn summarizer(&self, name: &Name, chat: &chat::Chat) -> Result<Option<Assistant>> {
-        let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, chat.summarizer(name)) else {
+        let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, Role::Summary.of(name)) else {
             return Ok(None);
         };
         let model = self.model_of(&author, reflect.model.as_deref())?;
@@ -183,26 +116,17 @@ impl<'a> Crew<'a> {
 /// The tools that every team has at hand, by name.
 #[must_use]
 pub fn built_in_tools() -> Vec<AnyTool> {
-    vec![AnyTool::new(GetHistory::default())]
+    vec![
+        AnyTool::new(GetHistory::default()),
+        AnyTool::new(GetState::new()),
+        AnyTool::new(SetState::new()),
+        AnyTool::new(Calculator::default()),
+        AnyTool::new(Chess::default()),
+    ]
 }
 
 fn built_in(name: &str) -> Option<AnyTool> {
     built_in_tools().into_iter().find(|tool| tool.spec().name == name)
-}
-
-fn lens(sees: &team::Sees) -> Lens {
-    let names = match sees.names {
-        team::ShowNames::Auto => ShowNames::Auto,
-        team::ShowNames::Always => ShowNames::Always,
-        team::ShowNames::Never => ShowNames::Never,
-    };
-    let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
-    let window = match sees.window {
-        None => Window::All,
-        Some(team::Window::Messages(limit)) => Window::Messages(size(limit)),
-        Some(team::Window::Tokens(limit)) => Window::Tokens(size(limit)),
-    };
-    Lens { names, window, prefix: sees.prefix.clone(), ..Lens::default() }
 }
 
 impl From<Brief> for polylogue::Brief {
@@ -215,88 +139,22 @@ impl From<Brief> for polylogue::Brief {
     }
 }
 
-fn opened(builder: ChatBuilder, opening: Opening) -> ChatBuilder {
-    builder.opening(move |task| opening.0.iter().filter_map(|line| said(line, task)).collect())
-}
-
-/// A line of an opening; one that comes to nothing is not said.
-fn said(line: &OpeningLine, task: &str) -> Option<Message> {
-    let text = line.text.fill(task);
-    let to = if line.to.0.is_empty() { Audience::All } else { Audience::Only(line.to.0.clone()) };
-    (!text.trim().is_empty()).then(|| Message::text(line.from.clone(), text).to(to))
-}
-
-/// The order of the chat, with what ends it.
-fn ordered(chat: &chat::Chat) -> Result<Box<dyn Policy>> {
-    let order: Box<dyn Policy> = match chat.pattern {
-        Pattern::InTurn => Box::new(in_turn()),
-        Pattern::OnceEach => Box::new(once_each()),
-    };
-    let circles = match chat.circles {
-        Circles::Off(_) => None,
-        Circles::On(limits) => Some(Ends::from(circles(&limits))),
-    };
-    let given = chat.stop.as_ref().map(ends).transpose()?.flatten();
-    Ok(match given.into_iter().chain(circles).reduce(|one, other| one | other) {
-        Some(stop) => Box::new(until(stop, order)),
-        None => order,
-    })
-}
-
-fn circles(limits: &chat::CircleLimits) -> CircleLimits {
-    let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
-    CircleLimits {
-        repetition: count(limits.repetition),
-        similarity: limits.similarity,
-        farewells: count(limits.farewells),
-        silence: count(limits.silence),
-        calls: count(limits.calls),
-    }
-}
-
-/// Any of the conditions that are given; `None` when there are none.
-fn ends(given: &Stop) -> Result<Option<Ends>> {
-    let mut any: Vec<Ends> = Vec::new();
-    if let Some(says) = &given.says {
-        let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-        any.push(says.by.0.iter().cloned().fold(text, stop::Says::by).into());
-    }
-    if let Some(matches) = &given.matches {
-        let regex = stop::matches(&matches.pattern, matches.by.0.clone());
-        any.push(regex.map_err(|error| Error::Config(error.to_string()))?);
-    }
-    any.extend(given.max_turns.map(stop::max_turns));
-    any.extend(given.max_messages.map(stop::max_messages));
-    any.extend(given.max_tokens.map(stop::max_tokens));
-    any.extend(given.max_cost.map(|dollars| stop::max_cost(Money::dollars(dollars))));
-    any.extend(given.max_time_s.map(|seconds| stop::max_time_ms(milliseconds(seconds))));
-    any.extend(joined(&given.all, |one, other| one & other)?);
-    any.extend(joined(&given.any, |one, other| one | other)?);
-    Ok(any.into_iter().reduce(|one, other| one | other))
-}
-
-fn joined(stops: &[Stop], join: impl Fn(Ends, Ends) -> Ends) -> Result<Option<Ends>> {
-    let stops: Vec<Ends> = stops.iter().filter_map(|stop| ends(stop).transpose()).collect::<Result<_>>()?;
-    Ok(stops.into_iter().reduce(join))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-fn milliseconds(seconds: f64) -> u64 {
-    (seconds * 1000.0).round() as u64
-}
-
 impl Team {
     /// The models that are asked for, by name, each once.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
-        let inner = self.chats.iter().map(|inner| &inner.chat.summary);
-        let summaries =
-            std::iter::once(&self.chat.summary).chain(inner).filter_map(|summary| match summary {
-                Summary::Reflect(reflect) => reflect.model.as_deref(),
-                _ => None,
-            });
-        let agents = self.agents.iter().filter_map(|agent| agent.model.as_deref());
+        let chats = || std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
+        let summaries = chats().filter_map(|chat| match &chat.summary {
+            Summary::Reflect(reflect) => reflect.model.as_deref(),
+            _ => None,
+        });
+        let picks = chats().filter_map(|chat| match &chat.pattern {
+            Pattern::Group(Group { pick: Pick::Model(selector), .. }) => selector.model.as_deref(),
+            _ => None,
+        });
+        let agents =
+            self.agents.iter().filter_map(|agent| agent.model.as_deref()).filter(|name| *name != NO_MODEL);
         let within = self.teams.iter().flat_map(|sub| sub.team.models());
-        self.model.as_deref().into_iter().chain(agents).chain(summaries).chain(within).collect()
+        self.model.as_deref().into_iter().chain(agents).chain(picks).chain(summaries).chain(within).collect()
     }
 }

@@ -4,8 +4,11 @@ use polylogue_core::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::{Group, Pattern, Pick};
+use crate::staff::Role;
+use crate::stop::Stop;
 use crate::team::Parameters;
-use crate::text::{ModelText, NameText, Names, RegexText, Template};
+use crate::text::{ConditionText, ModelText, NameText, Names, Template};
 
 /// A chat: who speaks in which order, how it begins, when it ends and what comes of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +20,14 @@ pub struct Chat {
     /// Who takes part, in the order in which they speak: agents, chats and teams by their names.
     #[schemars(with = "Vec<NameText>", length(min = 1))]
     pub participants: Vec<Name>,
+    /// What every participant is told first of all: `true` for who the others are, by their names and descriptions, or a
+    /// text. It is no message of the chat.
+    #[serde(default, skip_serializing_if = "Introductions::is_none")]
+    pub introductions: Introductions,
+    /// Who may join later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub joins: Vec<Join>,
     /// What is said before the first turn: `{{task}}` when left out, nothing when it is an empty list.
     #[serde(default)]
     pub opening: Opening,
@@ -40,18 +51,25 @@ const fn default_cap() -> u64 {
 }
 
 impl Chat {
-    /// The name of the agent that writes a reflected summary of this chat, when it is called `name`.
-    #[must_use]
-    pub fn summarizer(&self, name: &Name) -> Option<Name> {
-        matches!(self.summary, Summary::Reflect(_))
-            .then(|| Name::new(summarizer(name.as_str())).ok())
-            .flatten()
+    /// Leaves it to the team which models speak for this chat.
+    pub(crate) fn forget_models(&mut self) {
+        if let Summary::Reflect(reflect) = &mut self.summary {
+            reflect.model = None;
+        }
+        if let Pattern::Group(Group { pick: Pick::Model(selector), .. }) = &mut self.pattern {
+            selector.model = None;
+        }
     }
-}
 
-/// The name of the agent that writes the reflected summary of the chat `chat`.
-pub(crate) fn summarizer(chat: &str) -> String {
-    format!("{chat}_summary")
+    /// Whoever speaks in this chat by a model and is no participant, when it is called `name`: whoever picks the next
+    /// speaker, the author of a reflected summary.
+    #[must_use]
+    pub fn staff(&self, name: &Name) -> Vec<Name> {
+        let picks = matches!(&self.pattern, Pattern::Group(Group { pick: Pick::Model(_), .. }));
+        let reflects = matches!(self.summary, Summary::Reflect(_));
+        let staff = [(picks, Role::Picker), (reflects, Role::Summary)];
+        staff.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
+    }
 }
 
 /// A chat that takes part in other chats as if it were one agent: its summary is what it says there.
@@ -67,20 +85,20 @@ pub struct InnerChat {
     /// How its task is made of the conversation around it.
     #[serde(default)]
     pub brief: Brief,
+    /// Its task as a text of its own; then `brief` is left out. What came of the chats before is put behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Template>,
+    /// What of the chats before is put behind its task: with a `message`, what came of all of them when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carryover: Option<Carryover>,
+    /// Whose conversation it goes on with when it has a turn again: `self`, or another chat that takes part where it
+    /// does. When left out, every turn is a conversation of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NameText>")]
+    pub goes_on_from: Option<Name>,
     /// The chat itself.
     #[serde(flatten)]
     pub chat: Chat,
-}
-
-/// Who speaks when.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// The participants in their order, again and again until the chat ends.
-    #[default]
-    InTurn,
-    /// Each participant once, in their order.
-    OnceEach,
 }
 
 /// How the task of a chat within a chat is made of what was said around it.
@@ -94,6 +112,107 @@ pub enum Brief {
     All,
     /// The task of the chat around it.
     Task,
+}
+
+/// The name that stands for a chat itself.
+pub(crate) const ITSELF: &str = "self";
+
+/// What of the chats before is put behind the task of a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Carryover {
+    /// All or nothing.
+    Word(CarryWord),
+    /// A part, or more.
+    Of(Carried),
+}
+
+/// All or nothing of the chats before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum CarryWord {
+    /// What came of every chat that is finished.
+    All,
+    /// Nothing.
+    None,
+}
+
+/// What is put behind the task of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("minProperties" = 1))]
+pub struct Carried {
+    /// These texts come first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub also: Vec<Template>,
+    /// What came of these chats only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<Names>,
+    /// What came of all chats but these.
+    #[serde(skip_serializing_if = "Names::is_empty")]
+    pub but: Names,
+}
+
+/// What every participant is told first of all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Introductions {
+    /// Who the others are, or nothing.
+    Others(bool),
+    /// A text of its own.
+    Text(#[schemars(length(min = 1))] String),
+}
+
+impl Default for Introductions {
+    fn default() -> Self {
+        Self::Others(false)
+    }
+}
+
+impl Introductions {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Somebody who joins a chat later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Join {
+    /// Who: somebody who is no participant from the beginning.
+    #[schemars(with = "NameText")]
+    pub who: Name,
+    /// When: a condition, or what could stand in `stop`.
+    pub when: JoinsWhen,
+    /// What they see of what was said without them.
+    #[serde(default)]
+    pub sees: JoinSees,
+}
+
+/// When somebody joins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum JoinsWhen {
+    /// A condition, in CEL.
+    Holds(#[schemars(with = "ConditionText")] String),
+    /// As what ends a chat.
+    Stop(Box<Stop>),
+}
+
+/// What somebody who joins sees of what was said without them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JoinSees {
+    /// Everything.
+    #[default]
+    All,
+    /// Nothing: only what is said from then on.
+    New,
 }
 
 /// What is said before the first turn.
@@ -166,136 +285,6 @@ impl From<LineForm> for OpeningLine {
     }
 }
 
-/// What ends a chat: any of the conditions that are given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(extend("minProperties" = 1))]
-pub struct Stop {
-    /// Somebody says a text: the text, or a mapping that says more of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub says: Option<Says>,
-    /// A message matches a regular expression: the expression, or a mapping that says more of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub matches: Option<Matches>,
-    /// This many turns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub max_turns: Option<u64>,
-    /// This many messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub max_messages: Option<u64>,
-    /// This many tokens read and written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub max_tokens: Option<u64>,
-    /// This many dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
-    pub max_cost: Option<f64>,
-    /// This many seconds, waiting for people not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 31_536_000))]
-    pub max_time_s: Option<f64>,
-    /// All of these hold.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 1))]
-    pub all: Vec<Stop>,
-    /// One of these holds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 1))]
-    pub any: Vec<Stop>,
-}
-
-/// Somebody says a text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "SaysForm")]
-#[schemars(inline)]
-pub struct Says {
-    /// The text.
-    pub text: String,
-    /// Whose messages count: everybody's when left out.
-    #[serde(skip_serializing_if = "Names::is_empty")]
-    pub by: Names,
-    /// Whether the text has to be the whole message, white space around it not counted.
-    pub whole: bool,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum SaysForm {
-    Text(#[schemars(length(min = 1))] String),
-    Full(FullSays),
-}
-
-/// Somebody says a text.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Says")]
-struct FullSays {
-    /// The text.
-    #[schemars(length(min = 1))]
-    text: String,
-    /// Whose messages count: everybody's when left out.
-    #[serde(default)]
-    by: Names,
-    /// Whether the text has to be the whole message, white space around it not counted.
-    #[serde(default)]
-    whole: bool,
-}
-
-impl From<SaysForm> for Says {
-    fn from(form: SaysForm) -> Self {
-        match form {
-            SaysForm::Text(text) => Self { text, by: Names::default(), whole: false },
-            SaysForm::Full(FullSays { text, by, whole }) => Self { text, by, whole },
-        }
-    }
-}
-
-/// A message matches a regular expression.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "MatchesForm")]
-#[schemars(inline)]
-pub struct Matches {
-    /// The expression, in the syntax of Rust's `regex`.
-    pub pattern: String,
-    /// Whose messages count: everybody's when left out.
-    #[serde(skip_serializing_if = "Names::is_empty")]
-    pub by: Names,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum MatchesForm {
-    Pattern(#[schemars(with = "RegexText")] String),
-    Full(FullMatches),
-}
-
-/// A message matches a regular expression.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Matches")]
-struct FullMatches {
-    /// The expression, in the syntax of Rust's `regex`: it is looked for anywhere in the message.
-    #[schemars(with = "RegexText")]
-    pattern: String,
-    /// Whose messages count: everybody's when left out.
-    #[serde(default)]
-    by: Names,
-}
-
-impl From<MatchesForm> for Matches {
-    fn from(form: MatchesForm) -> Self {
-        match form {
-            MatchesForm::Pattern(pattern) => Self { pattern, by: Names::default() },
-            MatchesForm::Full(FullMatches { pattern, by }) => Self { pattern, by },
-        }
-    }
-}
-
 /// What counts as going in circles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -359,15 +348,32 @@ pub enum Summary {
     Last,
     /// Nothing.
     None,
+    /// Its last message, with these texts taken out.
+    Without(Texts),
     /// What a model writes of it when it has ended. The author is called `NAME_summary`, after the chat.
     Reflect(Reflect),
 }
 
-impl Summary {
-    pub(crate) fn forget_model(&mut self) {
-        if let Self::Reflect(reflect) = self {
-            reflect.model = None;
-        }
+/// One text or a list of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "TextsForm")]
+#[schemars(inline)]
+pub struct Texts(#[schemars(with = "TextsForm")] pub Vec<String>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum TextsForm {
+    One(#[schemars(length(min = 1))] String),
+    Many(#[schemars(length(min = 1))] Vec<String>),
+}
+
+impl From<TextsForm> for Texts {
+    fn from(form: TextsForm) -> Self {
+        Self(match form {
+            TextsForm::One(text) => vec![text],
+            TextsForm::Many(texts) => texts,
+        })
     }
 }
 

@@ -3,16 +3,23 @@
 //! The checks read the tree of nodes and not the finished team, so that they find their mistakes in the same run in
 //! which the reader finds its own.
 
+mod agents;
 mod chats;
 mod endpoints;
 mod names;
+mod patterns;
+mod reach;
 mod script;
 
 use std::collections::HashMap;
 
 use polylogue_core::Name;
 
+use crate::build;
 use crate::diagnostic::Report;
+use crate::pattern::Pattern;
+use crate::source::Span;
+use crate::staff::Role;
 use crate::team::Team;
 use crate::yaml::Node;
 
@@ -36,6 +43,8 @@ struct Member<'n> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Agent,
+    /// An agent without a model.
+    Proxy,
     Person,
     Chat,
     Team,
@@ -44,7 +53,7 @@ enum Kind {
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Agent => "agent",
+            Self::Agent | Self::Proxy => "agent",
             Self::Person => "person",
             Self::Chat => "chat",
             Self::Team => "team",
@@ -56,7 +65,15 @@ impl<'n> Outline<'n> {
     fn of(root: &'n Node) -> Self {
         let agent = |node: &'n Node| {
             let human = matches!(node.get("human").data, crate::yaml::Data::Bool(true));
-            (if human { Kind::Person } else { Kind::Agent }, node)
+            let mute = node.get("model").text() == Some(crate::team::NO_MODEL);
+            let kind = if human {
+                Kind::Person
+            } else if mute {
+                Kind::Proxy
+            } else {
+                Kind::Agent
+            };
+            (kind, node)
         };
         let agents = root.get("agents").items().iter().map(agent);
         let chats = root.get("chats").items().iter().map(|node| (Kind::Chat, node));
@@ -92,11 +109,23 @@ fn name(node: &Node) -> Option<&str> {
     node.text().filter(|text| Name::new(text).is_ok())
 }
 
+/// Whoever speaks in a chat besides its participants, and where that is said.
+fn staff(chat: &Node) -> impl Iterator<Item = (Role, Span)> {
+    let summary = chat.get("summary").entry("reflect").map(|entry| (Role::Summary, entry.key_span.clone()));
+    let pick = chat.get("pattern").get("group").get("pick");
+    let picker = match pick.text() {
+        Some("model") => Some(pick.span.clone()),
+        _ => pick.entry("model").map(|entry| entry.key_span.clone()),
+    };
+    summary.into_iter().chain(picker.map(|at| (Role::Picker, at)))
+}
+
 /// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names, if that is
 /// known.
 pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_>) {
     let outline = Outline::of(root);
     names::check(&outline, report);
+    agents::check(&outline, report);
     chats::check(&outline, report);
     script::check(&outline, voices, report);
     endpoints::check(root, report);
@@ -111,4 +140,16 @@ pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Repo
 /// Sees to it that no line of the file is shown with a secret in it.
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     endpoints::hide_secrets(root, report);
+}
+
+/// Reports graphs that cannot be run; they are put together to see that.
+pub(crate) fn check_graphs(root: &Node, team: &Team, report: &mut Report<'_>) {
+    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
+    let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
+    for (chat, node) in chats.zip(nodes) {
+        let Pattern::Flow(flow) = &chat.pattern else { continue };
+        if let (Err(error), Some(entry)) = (build::flow(flow, chat), node.get("pattern").entry("flow")) {
+            report.error(&entry.key_span, error.to_string());
+        }
+    }
 }

@@ -40,15 +40,20 @@
 mod build;
 mod chat;
 mod check;
+mod condition;
 mod diagnostic;
 mod duration;
 mod endpoint;
 mod load;
+mod member;
+mod pattern;
 mod reader;
 mod schema;
 mod script;
 mod secret;
 mod source;
+mod staff;
+mod stop;
 mod suggest;
 mod team;
 mod text;
@@ -57,14 +62,20 @@ mod yaml;
 
 pub use build::{Provide, built_in_tools};
 pub use chat::{
-    Brief, Chat, CircleLimits, Circles, InnerChat, Matches, Off, Opening, OpeningLine, Pattern, Reflect,
-    Says, Stop, Summary,
+    Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
+    JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary, Texts,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use duration::{NoTime, Time};
 pub use endpoint::{Endpoint, FromEnv, Header, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
+pub use member::{EndsOn, HumanInput, Nested, Told, Trigger};
+pub use pattern::{
+    Chance, Debate, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan, PlanWords,
+    Repeat, Role, Selector, States, Tie, Transitions, Way, Ways,
+};
 pub use schema::schema;
+pub use stop::{Matches, Says, Stop};
 pub use team::{
     Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,
 };

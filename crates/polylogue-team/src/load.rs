@@ -178,9 +178,11 @@ impl<'a> Loader<'a> {
         warn_of_unused(root, &vars, report);
         put_teams(&mut value, teams);
         // The reader has looked at everything that can go wrong here.
-        serde_json::from_value(value)
+        let team: Team = serde_json::from_value(value)
             .map_err(|error| report.error(&root.span, format!("this is no team: {error}")))
-            .ok()
+            .ok()?;
+        check::check_graphs(root, &team, report);
+        (!report.failed()).then_some(team)
     }
 
     /// The teams that a file names, in its order; nothing for those with errors.

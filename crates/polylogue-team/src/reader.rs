@@ -3,6 +3,7 @@
 //! The reader walks the tree and the schema together. Whatever does not fit is reported where it stands, and the walk
 //! goes on, so that all mistakes of a file are found at once. On the way it fills in the variables.
 
+mod condition;
 mod endpoint;
 mod number;
 mod shape;

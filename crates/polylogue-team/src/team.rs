@@ -13,8 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
+use crate::member::{EndsOn, HumanInput, Nested};
 use crate::script::StepForm;
-use crate::text::{ModelText, NameText, PathText, Template, ToolText, VarText};
+use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
 
 /// A team: agents, how they talk with one another, and what they talk about.
 ///
@@ -83,26 +84,78 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools` and `sees`.
+    /// `tools`, `offers`, `handoffs` and `sees`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub human: bool,
     /// Its system text.
     #[serde(default, skip_serializing_if = "Template::is_empty")]
     pub system: Template,
-    /// Its model, as `provider:model`, where it is not the team's.
+    /// Its model, as `provider:model`, where it is not the team's; `none` for an agent that speaks by none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ModelText>")]
+    #[schemars(with = "Option<OwnModelText>")]
     pub model: Option<String>,
     /// How its model writes.
     #[serde(default, skip_serializing_if = "Parameters::is_none")]
     pub parameters: Parameters,
-    /// The built-in tools it may call.
+    /// The built-in tools it may call: its model is told of them, and it runs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
     pub tools: Vec<String>,
+    /// The built-in tools its model is told of, and somebody else runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
+    pub offers: Vec<String>,
+    /// The built-in tools it runs for others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
+    pub runs: Vec<String>,
+    /// To whom it may hand over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<NameText>", extend("uniqueItems" = true))]
+    pub handoffs: Vec<Name>,
+    /// When a person is asked before it replies by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human_input: Option<HumanInput>,
+    /// How many replies in a row it gives that no person had a part in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_auto_replies: Option<u32>,
+    /// A message that ends the chat when it hears it, unless a person goes on: the text that it is, or a mapping that
+    /// says more of it. `TERMINATE` when left out and there is `human_input` or `max_auto_replies`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_on: Option<EndsOn>,
+    /// What it says when nothing else replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_reply: Option<String>,
+    /// Whether its person may clear what agents see: `clear history`, `clear history NAME`, `clear history 5`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub clear_command: bool,
+    /// Chats of its own, which reply for it: the first whose `when` fits the message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub nested: Vec<Nested>,
     /// What it gets to see of a conversation.
     #[serde(default, skip_serializing_if = "Sees::is_default")]
     pub sees: Sees,
+}
+
+/// The model of an agent that speaks by none.
+pub(crate) const NO_MODEL: &str = "none";
+
+impl Agent {
+    /// Whether it has a model: it is no person, and its model is not `none`.
+    #[must_use]
+    pub fn speaks_by_model(&self) -> bool {
+        !self.human && self.model.as_deref() != Some(NO_MODEL)
+    }
+
+    /// Whether it has several ways to reply.
+    pub(crate) fn is_layered(&self) -> bool {
+        let overseen =
+            self.human_input.is_some() || self.max_auto_replies.is_some() || self.ends_on.is_some();
+        let replies = !self.runs.is_empty() || !self.nested.is_empty() || self.auto_reply.is_some();
+        overseen || replies || self.clear_command
+    }
 }
 
 /// How a model writes. What is left out is left to the provider.
@@ -304,20 +357,32 @@ impl Team {
     /// Gives every agent of the team and of the teams within it the model `model`.
     pub fn use_model(&mut self, model: &str) {
         self.model = Some(model.to_owned());
-        for agent in &mut self.agents {
+        for agent in self.agents.iter_mut().filter(|agent| agent.speaks_by_model()) {
             agent.model = None;
         }
         let inner = self.chats.iter_mut().map(|inner| &mut inner.chat);
         for chat in std::iter::once(&mut self.chat).chain(inner) {
-            chat.summary.forget_model();
+            chat.forget_models();
         }
         for sub in &mut self.teams {
             sub.team.use_model(model);
         }
     }
 
-    /// Whoever calls a model in this team and the teams within it, in the order of the file: agents that are no
-    /// persons, and the authors of reflected summaries.
+    /// What the agent, chat or team `name` is for, in the words of the file.
+    pub(crate) fn description_of(&self, name: &Name) -> &str {
+        let agents = self.agents.iter().map(|agent| (&agent.name, &*agent.description));
+        let chats = self.chats.iter().map(|chat| (&chat.name, &*chat.description));
+        let teams = self.teams.iter().map(|sub| (&sub.name, &*sub.team.description));
+        agents
+            .chain(chats)
+            .chain(teams)
+            .find(|(of, _)| *of == name)
+            .map_or("", |(_, description)| description)
+    }
+
+    /// Whoever calls a model in this team and the teams within it, in the order of the file: agents that have one, whoever
+    /// picks speakers, and the authors of reflected summaries.
     #[must_use]
     pub fn voices(&self) -> Vec<Name> {
         self.voices_as(&self.name)
@@ -325,11 +390,12 @@ impl Team {
 
     /// The same when the outermost chat is called `name`, as that of a team within a team is.
     pub(crate) fn voices_as(&self, name: &Name) -> Vec<Name> {
-        let agents = self.agents.iter().filter(|agent| !agent.human).map(|agent| agent.name.clone());
+        let agents =
+            self.agents.iter().filter(|agent| agent.speaks_by_model()).map(|agent| agent.name.clone());
         let inner = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
         let chats = std::iter::once((name, &self.chat)).chain(inner);
-        let summarizers = chats.filter_map(|(name, chat)| chat.summarizer(name));
+        let staff = chats.flat_map(|(name, chat)| chat.staff(name));
         let within = self.teams.iter().flat_map(|sub| sub.team.voices_as(&sub.name));
-        agents.chain(summarizers).chain(within).collect()
+        agents.chain(staff).chain(within).collect()
     }
 }

@@ -164,6 +164,8 @@ text_kinds! {
     NameText: { "type": "string", "format": "name", "pattern": "^\\p{Alphabetic}[\\p{Alphabetic}\\p{N}_-]{0,63}$" };
     /// A model as `provider:model`.
     ModelText: { "type": "string", "format": "model", "examples": ["openai:gpt-4o-mini", "ollama:llama3.2"] };
+    /// A model as `provider:model`, or `none`.
+    OwnModelText: { "type": "string", "format": "own model", "examples": ["openai:gpt-4o-mini", "none"] };
     /// The path of a file.
     PathText: { "type": "string", "format": "path", "minLength": 1 };
     /// The address of an endpoint.
@@ -176,6 +178,10 @@ text_kinds! {
     DurationText: { "type": "string", "format": "duration", "minLength": 1, "examples": ["500 ms", "10 s", "2 min"] };
     /// A regular expression.
     RegexText: { "type": "string", "format": "regex", "minLength": 1 };
+    /// A condition on a conversation, in CEL.
+    ConditionText: { "type": "string", "format": "condition", "minLength": 1, "examples": ["last.text.contains('DONE')", "turns > 6"] };
+    /// A text that is not empty.
+    OptionText: { "type": "string", "minLength": 1 };
     /// The name of a tool.
     ToolText: { "type": "string", "format": "tool" };
     /// The value of a variable: it is kept as it is written.

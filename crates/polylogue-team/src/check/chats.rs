@@ -1,9 +1,11 @@
-//! Chats: whoever takes part is there, no chat is within itself, and everybody gets to speak.
+//! Chats: whoever takes part is there, and whoever is spoken of takes part.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Kind, Outline, name};
+use super::{Kind, Member, Outline, name, patterns, reach};
+use crate::chat::ITSELF;
 use crate::diagnostic::Report;
+use crate::source::Span;
 use crate::suggest;
 use crate::yaml::Node;
 
@@ -15,18 +17,20 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         if !room.is_empty() {
             check_opening(chat, &room, report);
             check_stop(chat.get("stop"), &room, report);
+            for join in chat.get("joins").items() {
+                check_stop(join.get("when"), &room, report);
+            }
+            patterns::check(outline, chat, &room, report);
         }
     }
-    check_cycles(outline, report);
-    // What is misspelt does not speak: that is said once.
-    if !report.failed() {
-        warn_of_strangers(outline, report);
-        warn_of_endless(outline, report);
-    }
+    check_inner(outline, report);
+    reach::check(outline, report);
 }
 
-fn participants(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
-    chat.get("participants").items().iter().filter_map(|node| Some((name(node)?, node)))
+/// Whoever takes part in a chat from its beginning or later, with where that is said.
+pub(super) fn participants(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
+    let later = chat.get("joins").items().iter().map(|join| join.get("who"));
+    chat.get("participants").items().iter().chain(later).filter_map(|node| Some((name(node)?, node)))
 }
 
 fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_>) {
@@ -70,75 +74,77 @@ fn check_stop(stop: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
 }
 
 /// Reports a name of nobody who takes part in the chat.
-fn check_member(node: &Node, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
-    let Some(who) = name(node) else { return };
+pub(super) fn check_member(node: &Node, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
+    if let Some(who) = name(node) {
+        check_who(who, &node.span, room, or_user, report);
+    }
+}
+
+/// The same for a name that stands at `at`.
+pub(super) fn check_who(who: &str, at: &Span, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
     if room.contains(who) || (or_user && who == "user") || report.full() {
         return;
     }
     let hint = suggest::hint(who, room.iter().copied());
-    report.error_with_hint(&node.span, format!("`{who}` does not take part in this chat"), hint);
+    report.error_with_hint(at, format!("`{who}` does not take part in this chat"), hint);
 }
 
-fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut walk = Walk { outline, around: Vec::new(), done: HashSet::new() };
-    for (chat, node) in outline.chats().skip(1) {
-        walk.enter(chat, node, report);
+/// What chats within chats take over from those around them.
+fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let beside = Beside::of(outline);
+    for member in outline.members.iter().filter(|member| member.kind == Kind::Chat) {
+        let chat = member.node;
+        let carries = chat.entry("carryover").filter(|entry| entry.value.text() != Some("none"));
+        if let Some(carries) = carries.filter(|_| chat.get("brief").text() == Some("all")) {
+            let hint = "leave out `carryover`, or `brief`";
+            report.error_with_hint(&carries.key_span, "with `brief: all` everything is told already", hint);
+        }
+        if let (Some(_), Some(brief)) = (chat.entry("message"), chat.entry("brief")) {
+            let hint = "`message` is the whole task; leave one of them out";
+            report.error_with_hint(&brief.key_span, "`message` and `brief` cannot both be given", hint);
+        }
+        // What is nested in an agent only has nobody beside it.
+        let of_beside =
+            ["only", "but"].into_iter().flat_map(|key| chat.get("carryover").get(key).one_or_many());
+        for node in of_beside {
+            beside.check(member.name, node, report);
+        }
+        check_goes_on(outline, member, &beside, report);
     }
 }
 
-/// A walk from chats to the chats within them.
-struct Walk<'o, 'n> {
-    outline: &'o Outline<'n>,
-    /// The chats around the current one, the outermost first, and itself.
-    around: Vec<&'n str>,
-    done: HashSet<&'n str>,
-}
+/// Who takes part in which chats.
+struct Beside<'n>(HashMap<&'n str, Vec<usize>>);
 
-impl<'n> Walk<'_, 'n> {
-    /// How deep chats are looked through. Deeper nesting is refused when a team runs.
-    const DEEPEST: usize = 64;
+impl<'n> Beside<'n> {
+    fn of(outline: &Outline<'n>) -> Self {
+        let mut chats: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, (_, chat)) in outline.chats().enumerate() {
+            participants(chat).for_each(|(who, _)| chats.entry(who).or_default().push(at));
+        }
+        Self(chats)
+    }
 
-    fn enter(&mut self, chat: &'n str, node: &'n Node, report: &mut Report<'_>) {
-        if !self.done.insert(chat) || self.around.len() >= Self::DEEPEST {
-            return;
+    /// Reports a name of nobody who takes part in a chat where `chat` does.
+    fn check(&self, chat: &str, node: &Node, report: &mut Report<'_>) {
+        let Some(who) = name(node) else { return };
+        let chats = |who: &str| self.0.get(who).map_or(&[][..], Vec::as_slice);
+        if !chats(who).iter().any(|at| chats(chat).contains(at)) && !report.full() {
+            let message = format!("`{who}` takes part nowhere where `{chat}` does");
+            report.error_with_hint(&node.span, message, "name somebody who takes part beside it");
         }
-        self.around.push(chat);
-        for (who, at) in participants(node) {
-            if let Some(first) = self.around.iter().position(|outer| *outer == who) {
-                let cycle =
-                    self.around.iter().skip(first).chain([&who]).copied().collect::<Vec<_>>().join(" > ");
-                report.error(&at.span, format!("the chat `{who}` takes part in itself: {cycle}"));
-            } else if let Some(member) = self.outline.member(who).filter(|member| member.kind == Kind::Chat) {
-                self.enter(who, member.node, report);
-            }
-        }
-        self.around.pop();
     }
 }
 
-fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut reached: HashSet<&str> = HashSet::new();
-    let mut chats = vec![outline.root.get("chat")];
-    while let Some(chat) = chats.pop() {
-        for (who, _) in participants(chat) {
-            let member = outline.member(who).filter(|_| reached.insert(who));
-            chats.extend(member.filter(|member| member.kind == Kind::Chat).map(|member| member.node));
+fn check_goes_on(outline: &Outline<'_>, chat: &Member<'_>, beside: &Beside<'_>, report: &mut Report<'_>) {
+    let from = chat.node.get("goes_on_from");
+    let Some(who) = name(from).filter(|who| *who != ITSELF) else { return };
+    match outline.member(who).filter(|member| !matches!(member.kind, Kind::Chat | Kind::Team)) {
+        Some(member) => {
+            let hint = format!("name a chat, or `{ITSELF}`");
+            let message = format!("the {} `{who}` has no conversation of its own", member.kind);
+            report.error_with_hint(&from.span, message, hint);
         }
-    }
-    for member in outline.members.iter().filter(|member| !reached.contains(member.name)) {
-        let message = format!("the {} `{}` takes part in nothing", member.kind, member.name);
-        let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
-        report.warning(&member.node.get("name").span, message, hint);
-    }
-}
-
-fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (name, chat) in outline.chats() {
-        let once = chat.get("pattern").text() == Some("once_each");
-        if !once && chat.get("stop").is_null() && chat.get("max_turns_cap").is_null() {
-            let at = chat.entries().first().map_or(&chat.span, |entry| &entry.key_span);
-            let message = format!("nothing ends the chat `{name}` before its 100th turn");
-            report.warning(at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
-        }
+        None => beside.check(chat.name, from, report),
     }
 }

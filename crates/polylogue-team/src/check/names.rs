@@ -1,25 +1,21 @@
-//! Names are there once; people are no models; words are put before the words of somebody.
+//! Names are there once, and words are put before the words of somebody.
 
 use std::collections::HashMap;
 
-use super::{Kind, Outline};
-use crate::chat::summarizer;
+use super::{Kind, Outline, staff};
 use crate::diagnostic::Report;
 use crate::source::Span;
+use crate::staff::Role;
 use crate::suggest;
 use crate::yaml::Node;
 
-/// How long a name can be whose chat has an author of summaries, named after it.
-const LONGEST_SUMMARIZED: usize = polylogue_core::Name::MAX_CHARS - "_summary".len();
+/// How long the name of a chat can be after which somebody else is named.
+const LONGEST_STAFFED: usize = polylogue_core::Name::MAX_CHARS - "_summary".len();
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_unique(outline, report);
-    for member in &outline.members {
-        match member.kind {
-            Kind::Person => check_person(member.node, report),
-            Kind::Agent => check_prefixes(outline, member.node, report),
-            Kind::Chat | Kind::Team => {}
-        }
+    for member in outline.members.iter().filter(|member| member.kind == Kind::Agent) {
+        check_prefixes(outline, member.node, report);
     }
 }
 
@@ -42,40 +38,44 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
             }
         }
     }
-    check_summarizers(outline, &seen, report);
+    check_staff(outline, &seen, report);
 }
 
-/// The authors of summaries have names too, made of those of the chats.
-fn check_summarizers(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, report: &mut Report<'_>) {
-    let reflected =
-        |(chat, node): (_, &Node)| Some((chat, node.get("summary").entry("reflect")?.key_span.clone()));
-    let teams = outline.members.iter().filter(|member| member.kind == Kind::Team);
-    // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
-    let teams = teams.map(|team| (team.name, team.node.get("name").span.clone()));
-    for (chat, at) in outline.chats().filter_map(reflected).chain(teams) {
-        let author = summarizer(chat);
-        if chat.chars().count() > LONGEST_SUMMARIZED {
-            let message = format!("the name of this chat can have {LONGEST_SUMMARIZED} characters at most");
-            let hint = "the author of its summary is called after it, with `_summary` behind the name";
-            report.error_with_hint(&at, message, hint);
-        } else if let Some((kind, _)) = seen.get(&author) {
-            report.error(&at, format!("the author of its summary is called `{author}`, and so is {kind}"));
+/// Whoever speaks besides the participants of a chat has a name too, made of the chat's.
+fn check_staff(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, report: &mut Report<'_>) {
+    for (chat, node) in outline.chats() {
+        for (role, at) in staff(node) {
+            check_author(chat, role, &at, seen, report);
         }
+    }
+    // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
+    for team in outline.members.iter().filter(|member| member.kind == Kind::Team) {
+        for role in Role::ALL {
+            check_author(team.name, role, &team.node.get("name").span, seen, report);
+        }
+    }
+}
+
+fn check_author(
+    chat: &str,
+    role: Role,
+    at: &Span,
+    seen: &HashMap<String, (String, Span)>,
+    report: &mut Report<'_>,
+) {
+    let author = role.name(chat);
+    if chat.chars().count() > LONGEST_STAFFED {
+        let message = format!("the name of this chat can have {LONGEST_STAFFED} characters at most");
+        let hint = format!("{} is called after it, with `{}` behind the name", role.what(), role.suffix());
+        report.error_with_hint(at, message, hint);
+    } else if let Some((kind, _)) = seen.get(&author) {
+        report.error(at, format!("{} is called `{author}`, and so is {kind}", role.what()));
     }
 }
 
 fn with_article(kind: Kind) -> String {
     let article = if kind == Kind::Agent { "an" } else { "a" };
     format!("{article} {kind}")
-}
-
-fn check_person(person: &Node, report: &mut Report<'_>) {
-    for key in ["system", "model", "parameters", "tools", "sees"] {
-        if let Some(entry) = person.entry(key) {
-            let hint = format!("leave out `{key}`, or `human: true`");
-            report.error_with_hint(&entry.key_span, format!("a person has no `{key}`"), hint);
-        }
-    }
 }
 
 fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {

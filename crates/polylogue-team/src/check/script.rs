@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 
 use polylogue_core::Name;
 
-use super::{Kind, Outline};
-use crate::chat::summarizer;
+use super::{Kind, Outline, staff};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Entry};
 
 pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut Report<'_>) {
     let agents = outline.members.iter().filter(|member| member.kind == Kind::Agent);
-    let reflects = |(_, chat): &(&str, &crate::yaml::Node)| chat.get("summary").entry("reflect").is_some();
-    let summarizers: Vec<String> =
-        outline.chats().filter(reflects).map(|(name, _)| summarizer(name)).collect();
+    let staff: Vec<String> =
+        outline.chats().flat_map(|(name, chat)| staff(chat).map(|(role, _)| role.name(name))).collect();
     let voices: BTreeSet<&str> = (agents.map(|member| member.name))
-        .chain(summarizers.iter().map(String::as_str))
+        .chain(staff.iter().map(String::as_str))
         .chain(below.into_iter().flatten().map(Name::as_str))
         .collect();
     for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {

@@ -130,6 +130,9 @@ impl Reader<'_, '_> {
         }
         match schema.get("format").and_then(Value::as_str) {
             Some("model") => self.check_model(text, at),
+            Some("own model") if text == "none" => {}
+            Some("own model") => self.check_model(text, at),
+            Some("condition") => self.check_condition(text, at),
             Some("regex") => self.check_regex(text, at),
             Some("url") => self.check_url(text, at),
             Some("header") => self.check_header(text, at, label),

@@ -47,7 +47,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
-    assert_eq!((team.chat.pattern, team.chat.circles), (Pattern::OnceEach, Circles::Off(Off::Off)));
+    assert_eq!((&team.chat.pattern, team.chat.circles), (&Pattern::OnceEach, Circles::Off(Off::Off)));
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
     assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.0.len()), ("user", "T".into(), 0));
     assert_eq!((private.from.as_str(), private.to.0[0].as_str()), ("Ann", "work"));
@@ -58,7 +58,10 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(reflect.prompt.fill("T"), "Of T");
 
     let work = &team.chats[0];
-    assert_eq!((work.brief, work.chat.pattern, work.chat.max_turns_cap), (Brief::All, Pattern::InTurn, 100));
+    assert_eq!(
+        (work.brief, &work.chat.pattern, work.chat.max_turns_cap),
+        (Brief::All, &Pattern::InTurn, 100)
+    );
     assert!(work.chat.opening.0.is_empty());
     let Circles::On(circles) = work.chat.circles else { panic!() };
     assert_eq!((circles.repetition, circles.farewells), (5, 3));

@@ -170,7 +170,7 @@ chat:
               |
             7 | s: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^
-            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`
+            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`, `when`
         "#]],
     );
 }
@@ -201,7 +201,7 @@ script:
               |
             3 | agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user
               |                                  ^^^^^
-            hint: leave out `model`, or `human: true`
+            hint: leave out `model`, or `human: true`; `human_input` lets a person speak for a model
 
             error: a person has no `tools`
              --> t.yaml:3:51

@@ -1,0 +1,237 @@
+//! Agents: a model, a person, or layers of replies.
+
+use polylogue::handoff::Transfer;
+use polylogue::nested::{Nested as Chats, Outer};
+use polylogue::reply::{Reply, Stack, Trigger as Triggers, when};
+use polylogue::stop;
+use polylogue::{
+    Act, AnyAgent, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole, Result,
+    Selector, ShowNames, Tool as _, Turn, Window,
+};
+use regex::Regex;
+
+use super::order::compile;
+use super::room::Around;
+use super::{Crew, built_in};
+use crate::chat::{Brief, InnerChat};
+use crate::condition::Condition;
+use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
+use crate::pattern;
+use crate::staff::Role;
+use crate::team::{self, Agent};
+
+impl<'a> Crew<'a> {
+    pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
+        if agent.is_layered() {
+            return self.stack(agent, around).map(AnyAgent::new);
+        }
+        if agent.human {
+            let human = Human::new(agent.name.as_str())?.description(&*agent.description);
+            return Ok(AnyAgent::new(human));
+        }
+        if !agent.speaks_by_model() {
+            return Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description)));
+        }
+        self.assistant(agent).map(AnyAgent::new)
+    }
+
+    /// A person, then the agent's own chats, then tools, then its model.
+    fn stack(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Stack> {
+        let mut stack = Stack::new(agent.name.as_str())?.description(&*agent.description);
+        if let Some(oversight) = oversight(agent)? {
+            stack = stack.then(oversight);
+        }
+        if !around.owners.contains(&&agent.name) {
+            let mut around = around.clone();
+            around.owners.push(&agent.name);
+            for nested in &agent.nested {
+                let condition = nested.when.when.as_deref().map(compile).transpose()?;
+                let layer = Conditioned { condition, layer: self.nested(nested, &around)? };
+                stack = stack.then(when(trigger(&nested.when)?, layer));
+            }
+        }
+        if !agent.runs.is_empty() {
+            let mut executor = Executor::new();
+            for name in &agent.runs {
+                executor = executor.tool(built_in(name).ok_or_else(|| no_tool(name))?);
+            }
+            stack = stack.then(executor);
+        }
+        if agent.speaks_by_model() {
+            stack = stack.then(self.assistant(agent)?);
+        }
+        Ok(match &agent.auto_reply {
+            Some(text) => stack.otherwise(text.as_str()),
+            None => stack,
+        })
+    }
+
+    fn nested(&self, nested: &Nested, around: &Around<'a>) -> Result<Chats> {
+        let no_chat = || Error::Config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
+        let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
+        let chats = Chats::new(self.inner(inner, around)?.build()?).message(begins(inner));
+        Ok(match nested.tells {
+            Told::Nothing => chats,
+            Told::Last => chats.carries(Outer::Last),
+            Told::All => chats.carries(Outer::All),
+        })
+    }
+
+    pub(super) fn assistant(&self, agent: &Agent) -> Result<Assistant> {
+        let model = self.model_of(&agent.name, agent.model.as_deref())?;
+        let mut assistant = Assistant::new(agent.name.as_str(), model)?
+            .description(&*agent.description)
+            .params(Params::from(agent.parameters.clone()))
+            .lens(lens(&agent.sees));
+        if !agent.system.is_empty() {
+            let system = agent.system.clone();
+            assistant = assistant.system_from(move |task| system.fill(task));
+        }
+        for name in &agent.tools {
+            assistant = assistant.tool(built_in(name).ok_or_else(|| no_tool(name))?);
+        }
+        for name in &agent.offers {
+            assistant = assistant.advertise(built_in(name).ok_or_else(|| no_tool(name))?.spec().clone());
+        }
+        for name in &agent.handoffs {
+            assistant = assistant.tool(Transfer::to(name.as_str(), self.team.description_of(name))?);
+        }
+        Ok(assistant)
+    }
+
+    pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {
+        let name = polylogue::Name::new(Role::Picker.name(chat.as_str()))?;
+        let mut selector = Selector::new(name.as_str(), self.model_of(&name, given.model.as_deref())?)?
+            .params(Params::from(given.parameters.clone()))
+            .attempts(given.attempts)
+            .constrained(given.constrained)
+            .role(match given.role {
+                pattern::Role::System => PromptRole::System,
+                pattern::Role::User => PromptRole::User,
+            });
+        if let Some(text) = &given.system {
+            selector = selector.system(text.as_str());
+        }
+        if let Some(text) = &given.prompt {
+            selector = selector.prompt(text.as_str());
+        }
+        if let Some(text) = &given.none {
+            selector = selector.when_none(text.as_str());
+        }
+        if let Some(text) = &given.several {
+            selector = selector.when_several(text.as_str());
+        }
+        Ok(selector)
+    }
+}
+
+/// A layer that is asked only when a condition holds.
+struct Conditioned<R> {
+    condition: Option<Condition>,
+    layer: R,
+}
+
+impl<R: Reply> Reply for Conditioned<R> {
+    fn label(&self) -> &str {
+        self.layer.label()
+    }
+
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        let Some(condition) = &self.condition else { return self.layer.reply(turn).await };
+        match condition.holds(turn.transcript()) {
+            Ok(true) => self.layer.reply(turn).await,
+            Ok(false) => Ok(None),
+            Err(why) => {
+                let (who, text) = (turn.me(), condition.text());
+                Err(Error::Config(format!(
+                    "`{who}` has the condition `{text}`, which cannot be evaluated: {why}"
+                )))
+            }
+        }
+    }
+}
+
+fn no_tool(name: &str) -> Error {
+    Error::Config(format!("there is no built-in tool `{name}`"))
+}
+
+/// What a chat nested in an agent begins with.
+fn begins(inner: &InnerChat) -> Outer {
+    match (&inner.message, inner.brief) {
+        (Some(message), _) => {
+            let message = message.clone();
+            Outer::own(move |turn| message.fill(turn.transcript().task()))
+        }
+        (None, Brief::Last) => Outer::Last,
+        (None, Brief::All) => Outer::All,
+        (None, Brief::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
+    }
+}
+
+/// The layer of a person and of limits, if the agent has one.
+fn oversight(agent: &Agent) -> Result<Option<Oversight>> {
+    let overseen = agent.human || agent.human_input.is_some();
+    if !overseen && agent.max_auto_replies.is_none() && agent.ends_on.is_none() {
+        return Ok(None);
+    }
+    let mode = agent.human_input.unwrap_or(if agent.human { HumanInput::Always } else { HumanInput::Never });
+    let mut oversight = match mode {
+        HumanInput::Always => Oversight::always(),
+        HumanInput::Terminate => Oversight::terminate(),
+        HumanInput::Never => Oversight::never(),
+    };
+    if let Some(limit) = agent.max_auto_replies {
+        oversight = oversight.max_auto_replies(limit.into());
+    }
+    if agent.clear_command {
+        oversight = oversight.clear_command();
+    }
+    Ok(Some(match &agent.ends_on {
+        None => oversight,
+        Some(EndsOn::Says(says)) => {
+            let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
+            oversight.ends_on(says.by.0.iter().cloned().fold(text, stop::Says::by))
+        }
+        Some(EndsOn::Matches(matches)) => {
+            let (regex, by) = (expression(&matches.pattern)?, matches.by.0.clone());
+            oversight.ends_when(&matches.pattern, move |line| {
+                let from = &line.message.from;
+                (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
+            })
+        }
+    }))
+}
+
+fn expression(pattern: &str) -> Result<Regex> {
+    Regex::new(pattern).map_err(|error| Error::Config(error.to_string()))
+}
+
+fn trigger(given: &Trigger) -> Result<Triggers> {
+    let mut all = Triggers::anyone();
+    if !given.from.0.is_empty() {
+        all = all & Triggers::among(given.from.0.clone());
+    }
+    if let Some(text) = given.says.clone() {
+        all = all & Triggers::heard(move |line: &Line| line.message.plain().contains(&text));
+    }
+    if let Some(pattern) = &given.matches {
+        let regex = expression(pattern)?;
+        all = all & Triggers::heard(move |line: &Line| regex.is_match(&line.message.plain()));
+    }
+    Ok(all)
+}
+
+fn lens(sees: &team::Sees) -> Lens {
+    let names = match sees.names {
+        team::ShowNames::Auto => ShowNames::Auto,
+        team::ShowNames::Always => ShowNames::Always,
+        team::ShowNames::Never => ShowNames::Never,
+    };
+    let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+    let window = match sees.window {
+        None => Window::All,
+        Some(team::Window::Messages(limit)) => Window::Messages(size(limit)),
+        Some(team::Window::Tokens(limit)) => Window::Tokens(size(limit)),
+    };
+    Lens { names, window, prefix: sees.prefix.clone(), ..Lens::default() }
+}

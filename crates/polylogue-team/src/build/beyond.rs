@@ -1,0 +1,95 @@
+//! Debates, plans and graphs.
+
+use polylogue::debate::{Debate, Tie};
+use polylogue::flow::{Edge, Flow, Graph, Join};
+use polylogue::ledger::{Ledger, Words};
+use polylogue::reply::Stack;
+use polylogue::{Error, Result};
+
+use super::order::compile;
+use crate::chat;
+use crate::pattern;
+use crate::team::Team;
+
+pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
+    let debate = Debate::between(given.options.iter().cloned()).map_err(Error::from)?.rounds(given.rounds);
+    let debate = if given.in_turn { debate.in_turn() } else { debate };
+    let debate = match given.voters.0.as_slice() {
+        [] => debate,
+        voters => debate.voters(voters.iter().cloned()),
+    };
+    Ok(debate.tie(match &given.tie {
+        pattern::Tie::First => Tie::First,
+        pattern::Tie::Undecided => Tie::Undecided,
+        pattern::Tie::Chair(chair) => Tie::Chair(chair.clone()),
+        pattern::Tie::Again(rounds) => Tie::Again(*rounds),
+    }))
+}
+
+pub(super) fn plan(given: &pattern::Plan, chat: &chat::Chat, team: &Team) -> Result<Ledger> {
+    let mut ledger = Ledger::led_by(given.planner.as_str())?;
+    for name in &chat.participants {
+        // It is told of by its name and what it is for, and nothing else of it matters here.
+        let known = Stack::new(name.as_str())?.description(team.description_of(name));
+        ledger = ledger.knowing(&known);
+    }
+    let pattern::Plan { keeper, max_turns, max_stalls, max_plans, max_retries, .. } = given;
+    if let Some(keeper) = keeper {
+        ledger = ledger.kept_by(keeper.clone());
+    }
+    let ledger = ledger
+        .max_turns(max_turns.unwrap_or(Ledger::DEFAULT_MAX_TURNS))
+        .max_stalls(max_stalls.unwrap_or(Ledger::DEFAULT_MAX_STALLS))
+        .max_plans(max_plans.unwrap_or(Ledger::DEFAULT_MAX_PLANS))
+        .max_retries(max_retries.unwrap_or(Ledger::DEFAULT_MAX_RETRIES));
+    Ok(ledger.words(words(&given.words)))
+}
+
+fn words(given: &pattern::PlanWords) -> Words {
+    let usual = Words::default();
+    let or = |given: &Option<String>, usual: String| given.clone().unwrap_or(usual);
+    Words {
+        facts: or(&given.facts, usual.facts),
+        plan: or(&given.plan, usual.plan),
+        briefing: or(&given.briefing, usual.briefing),
+        progress: or(&given.progress, usual.progress),
+        unreadable: or(&given.unreadable, usual.unreadable),
+        facts_again: or(&given.facts_again, usual.facts_again),
+        plan_again: or(&given.plan_again, usual.plan_again),
+        answer: or(&given.answer, usual.answer),
+    }
+}
+
+/// The graph of the participants. The checks of a file build it, too, to see whether it can be.
+pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<Graph> {
+    let mut flow = Flow::of(chat.participants.iter().map(ToString::to_string));
+    for start in &given.start.0 {
+        flow = flow.starts_with(start.as_str());
+    }
+    for (from, ways) in &given.edges {
+        for way in &ways.0 {
+            let edge = Edge::from((from.as_str(), way.to.as_str()));
+            let edge = match (&way.says, &way.when) {
+                _ if way.otherwise => edge.otherwise(),
+                (Some(text), _) => edge.says(text),
+                (None, Some(text)) => {
+                    let condition = compile(text)?;
+                    edge.given(move |chat| condition.holds_or_notes(chat))
+                }
+                (None, None) => edge,
+            };
+            flow = flow.edge(match way.at_most {
+                Some(times) => edge.at_most(times),
+                None => edge,
+            });
+        }
+    }
+    for (name, join) in &given.join {
+        let join = match join {
+            pattern::Join::All => Join::All,
+            pattern::Join::Any => Join::Any,
+        };
+        flow = flow.join(name.as_str(), join);
+    }
+    flow.build().map_err(Error::from)
+}

@@ -1,0 +1,210 @@
+//! Who speaks when, who joins, and what ends a chat.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polylogue::circles::Circles as CircleLimits;
+use polylogue::group::{self, Group, Pick as Picked, Transitions as Graph};
+use polylogue::handoff::{After, handoffs};
+use polylogue::stop::{self, Stop as Ends};
+use polylogue::{
+    Error, Money, Name, Policy, Prerequisites, Reason, Result, Sees, Step, Transcript, all_at_once, in_turn,
+    joining, once_each, until,
+};
+
+use crate::chat::{self, Circles, Join, JoinSees, JoinsWhen};
+use crate::condition::{Condition, judged};
+use crate::pattern::{self, END, Exit, Pattern, Pick, Repeat, STAY, States, Transitions};
+use crate::staff::Role;
+use crate::stop::Stop;
+use crate::team::{Agent, Team};
+use crate::text::Names;
+
+use super::beyond;
+
+/// The order of the chat `name`, with those who join and what ends it.
+pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
+    let mut order = pattern(chat, name, team)?;
+    for Join { who, when, sees } in &chat.joins {
+        let when = match when {
+            JoinsWhen::Holds(text) => Some(condition(text)?),
+            JoinsWhen::Stop(stop) => ends(stop)?,
+        };
+        let sees = match sees {
+            JoinSees::All => Sees::All,
+            JoinSees::New => Sees::New,
+        };
+        if let Some(when) = when {
+            order = Box::new(joining(who.clone(), when, sees, order));
+        }
+    }
+    let circles = match &chat.circles {
+        Circles::Off(_) => None,
+        Circles::On(limits) => Some(Ends::from(circles(limits))),
+    };
+    let given = match &chat.stop {
+        Some(stop) => ends(stop)?,
+        None => None,
+    };
+    if let Some(stop) = given.into_iter().chain(circles).reduce(|one, other| one | other) {
+        order = Box::new(until(stop, order));
+    }
+    Ok(Box::new(judged(order)))
+}
+
+fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
+    let first = || chat.participants.first().cloned();
+    let begins = |start: &Option<Name>| {
+        start.clone().or_else(first).ok_or_else(|| Error::Config(format!("nobody takes part in `{name}`")))
+    };
+    Ok(match &chat.pattern {
+        Pattern::InTurn => Box::new(in_turn()),
+        Pattern::OnceEach => Box::new(once_each()),
+        Pattern::AllAtOnce => Box::new(all_at_once()),
+        Pattern::Group(group) => Box::new(grouped(group, chat, name, &team.agents)?),
+        Pattern::States(states) => {
+            let start = begins(&states.start)?;
+            Box::new(stated(start, states, chat, &team.agents)?)
+        }
+        Pattern::After(after) => {
+            let before =
+                |name: &Name| after.get(name).map_or_else(Vec::new, |names| names.0.iter().collect());
+            let named =
+                |name: &Name| (name.to_string(), before(name).into_iter().map(Name::to_string).collect());
+            let all = chat.participants.iter().map(named);
+            Box::new(Prerequisites::new(all)?)
+        }
+        Pattern::Handoffs(pattern::Handoffs { start, then }) => {
+            let after = match then.as_str() {
+                STAY => After::Stay,
+                END => After::End,
+                _ => After::To(then.clone()),
+            };
+            Box::new(handoffs(begins(start)?, after))
+        }
+        Pattern::Debate(debate) => Box::new(beyond::debate(debate)?),
+        Pattern::Plan(plan) => Box::new(beyond::plan(plan, chat, team)?),
+        Pattern::Flow(flow) => Box::new(beyond::flow(flow, chat)?),
+    })
+}
+
+fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Agent]) -> Result<Group> {
+    let group = match &given.pick {
+        Pick::RoundRobin => Group::round_robin(),
+        Pick::Random(chance) => Group::random(chance.seed),
+        Pick::Model(_) => Group::picked_by(Name::new(Role::Picker.name(name.as_str()))?),
+        Pick::Person(person) => Group::picked_by(person.clone()),
+    };
+    let names = |map: &BTreeMap<Name, Names>| {
+        map.iter().map(|(name, names)| (name.clone(), names.0.clone())).collect::<Vec<_>>()
+    };
+    let group = match &given.transitions {
+        None => group,
+        Some(Transitions::Allowed(map)) => group.transitions(Graph::allowed(names(map))),
+        Some(Transitions::Disallowed(map)) => group.transitions(Graph::disallowed(names(map))),
+    };
+    let group = match &given.repeat {
+        None => group,
+        Some(Repeat::All(true)) => group.repeat(group::Repeat::Yes),
+        Some(Repeat::All(false)) => group.repeat(group::Repeat::No),
+        Some(Repeat::Only(names)) => group.repeat(group::Repeat::Only(names.0.clone())),
+    };
+    Ok(owned(group, chat, agents))
+}
+
+/// The group, which knows who runs which tools for the others.
+fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
+    let takes_part =
+        |name: &Name| chat.participants.contains(name) || chat.joins.iter().any(|join| join.who == *name);
+    let owners = agents.iter().filter(|agent| takes_part(&agent.name) && !agent.runs.is_empty());
+    owners.fold(group, |group, agent| group.runs(&agent.name, agent.runs.iter().cloned()))
+}
+
+/// States: the exits of whoever spoke last say who speaks next.
+fn stated(start: Name, states: &States, chat: &chat::Chat, agents: &[Agent]) -> Result<impl Policy + use<>> {
+    let compiled = |exit: &Exit| Ok((exit.when.as_deref().map(compile).transpose()?, exit.then.clone()));
+    let mut exits = BTreeMap::new();
+    for (name, given) in &states.after {
+        exits.insert(name.clone(), given.0.iter().map(compiled).collect::<Result<Vec<_>>>()?);
+    }
+    let next = Arc::new(move |chat: &Transcript| {
+        let Some(last) = chat.last_speaker().filter(|last| chat.members().contains(last)) else {
+            return Some(start.clone());
+        };
+        let holds = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_notes(chat));
+        exits.get(last)?.iter().find(|(when, _)| holds(when)).map(|(_, then)| then.clone())
+    });
+    let rule = Arc::clone(&next);
+    let group = Group::by(move |chat, _| rule(chat).map_or(Picked::End, Picked::Name));
+    let group = owned(group, chat, agents);
+    Ok(move |chat: &Transcript| {
+        // Whoever asked for a tool is answered first, and no condition is asked about that.
+        if chat.over().is_some() || !chat.pending().is_empty() {
+            return group.next(chat);
+        }
+        match next(chat) {
+            Some(name) if name.as_str() == END => Step::close(Reason::Finished, chat),
+            Some(name) if !chat.present().any(|here| *here == name) => {
+                Step::close(Reason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
+            }
+            _ => group.next(chat),
+        }
+    })
+}
+
+pub(super) fn compile(text: &str) -> Result<Condition> {
+    Condition::new(text).map_err(|error| Error::Config(format!("`{text}` is no condition: {}", error.why)))
+}
+
+fn condition(text: &str) -> Result<Ends> {
+    let condition = compile(text)?;
+    Ok(stop::when(text, move |chat| condition.holds_or_notes(chat)))
+}
+
+fn circles(limits: &chat::CircleLimits) -> CircleLimits {
+    let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+    CircleLimits {
+        repetition: count(limits.repetition),
+        similarity: limits.similarity,
+        farewells: count(limits.farewells),
+        silence: count(limits.silence),
+        calls: count(limits.calls),
+    }
+}
+
+/// Any of the conditions that are given; `None` when there are none.
+fn ends(given: &Stop) -> Result<Option<Ends>> {
+    let mut any: Vec<Ends> = Vec::new();
+    if let Some(says) = &given.says {
+        let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
+        any.push(says.by.0.iter().cloned().fold(text, stop::Says::by).into());
+    }
+    if let Some(matches) = &given.matches {
+        let regex = stop::matches(&matches.pattern, matches.by.0.clone());
+        any.push(regex.map_err(|error| Error::Config(error.to_string()))?);
+    }
+    if let Some(when) = &given.when {
+        any.push(condition(when)?);
+    }
+    any.extend(given.max_turns.map(stop::max_turns));
+    any.extend(given.max_messages.map(stop::max_messages));
+    any.extend(given.max_tokens.map(stop::max_tokens));
+    any.extend(given.max_cost.map(|dollars| stop::max_cost(Money::dollars(dollars))));
+    any.extend(given.max_time_s.map(|seconds| stop::max_time_ms(milliseconds(seconds))));
+    any.extend(joined(&given.all, |one, other| one & other)?);
+    any.extend(joined(&given.any, |one, other| one | other)?);
+    Ok(any.into_iter().reduce(|one, other| one | other))
+}
+
+fn joined(stops: &[Stop], join: impl Fn(Ends, Ends) -> Ends) -> Result<Option<Ends>> {
+    let mut all: Vec<Ends> = Vec::new();
+    for stop in stops {
+        all.extend(ends(stop)?);
+    }
+    Ok(all.into_iter().reduce(join))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
+}

@@ -1,0 +1,174 @@
+//! Chats: who takes part, how they begin, who speaks when, what comes of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use polylogue::carry::Carry;
+use polylogue::group::{Chair, introduce};
+use polylogue::{
+    Agent as _, AnyAgent, Audience, Chat, ChatBuilder, Error, Message, Name, Policy, Result, Transcript,
+    reflected, summed_up, without,
+};
+
+use super::Crew;
+use super::order;
+use crate::chat::{
+    self, Brief, Carried, CarryWord, Carryover, ITSELF, InnerChat, Introductions, Opening, OpeningLine,
+    Reflect, Summary,
+};
+use crate::pattern::{Pattern, Pick};
+use crate::text::Template;
+
+/// Where something is made: the chats around it, the outermost first, and the agents in whose nested chats it is.
+#[derive(Clone, Default)]
+pub(super) struct Around<'a> {
+    chats: Vec<&'a Name>,
+    pub(super) owners: Vec<&'a Name>,
+}
+
+impl<'a> Crew<'a> {
+    /// The chat called `name`, but for how it is told what it is about.
+    pub(super) fn chat(
+        &self,
+        name: &Name,
+        chat: &'a chat::Chat,
+        description: &str,
+        around: &Around<'a>,
+    ) -> Result<ChatBuilder> {
+        let mut asked = BTreeSet::new();
+        let mut builder = Chat::named(name.as_str()).description(description).cap(chat.max_turns_cap);
+        for participant in &chat.participants {
+            builder = builder.with(self.participant(participant, around)?);
+        }
+        for join in &chat.joins {
+            builder = builder.later(self.participant(&join.who, around)?);
+        }
+        builder = match &chat.introductions {
+            Introductions::Others(false) => builder,
+            Introductions::Others(true) => builder.introduction_of(introduce),
+            Introductions::Text(text) => builder.introduction(text.as_str()),
+        };
+        builder = opened(builder, chat.opening.clone());
+        if let Pattern::Group(group) = &chat.pattern {
+            builder = match &group.pick {
+                Pick::Model(selector) => builder.aside(self.selector(name, selector)?),
+                Pick::Person(person) => builder.aside(Chair::new(person.as_str())?),
+                Pick::RoundRobin | Pick::Random(_) => builder,
+            };
+        }
+        for beside in chat.pattern.beside() {
+            let is_there =
+                chat.participants.contains(beside) || chat.joins.iter().any(|join| join.who == *beside);
+            if !is_there && asked.insert(beside) {
+                builder = builder.aside(self.participant(beside, around)?);
+            }
+        }
+        let policy = order::of(chat, name, self.team)?;
+        self.concluded(builder, name, chat, policy)
+    }
+
+    /// The chat with what comes of it.
+    fn concluded(
+        &self,
+        builder: ChatBuilder,
+        name: &Name,
+        chat: &chat::Chat,
+        policy: Box<dyn Policy>,
+    ) -> Result<ChatBuilder> {
+        Ok(match (&chat.summary, self.summarizer(name, chat)?) {
+            (Summary::Reflect(Reflect { prompt, .. }), Some(author)) => {
+                let prompt = prompt.clone();
+                let prompt = move |chat: &Transcript| Arc::from(prompt.fill(chat.task()));
+                let policy = reflected(policy, author.name().clone(), prompt);
+                builder.aside(author).policy(policy)
+            }
+            (Summary::None, _) => builder.policy(summed_up(policy, |_| String::new())),
+            (Summary::Without(texts), _) => {
+                let texts = texts.0.clone();
+                builder.policy(summed_up(policy, move |chat| taken_out(chat, &texts)))
+            }
+            _ => builder.policy(policy),
+        })
+    }
+
+    fn participant(&self, name: &Name, around: &Around<'a>) -> Result<AnyAgent> {
+        if let Some(agent) = self.team.agents.iter().find(|agent| agent.name == *name) {
+            return self.agent(agent, around);
+        }
+        if let Some(inner) = self.team.chats.iter().find(|inner| inner.name == *name) {
+            return Ok(AnyAgent::new(told(self.inner(inner, around)?, inner).build()?));
+        }
+        match self.team.teams.iter().find(|sub| sub.name == *name) {
+            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.brief)?)),
+            None => Err(Error::Config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
+        }
+    }
+
+    pub(super) fn inner(&self, inner: &'a InnerChat, around: &Around<'a>) -> Result<ChatBuilder> {
+        if around.chats.contains(&&inner.name) {
+            return Err(Error::Config(format!("the chat `{}` takes part in itself", inner.name)));
+        }
+        let mut around = around.clone();
+        around.chats.push(&inner.name);
+        self.chat(&inner.name, &inner.chat, &inner.description, &around)
+    }
+}
+
+/// The last message, with some texts taken out of it.
+fn taken_out(chat: &Transcript, texts: &[String]) -> String {
+    let (Some(first), rest) = (texts.first(), texts.get(1..).unwrap_or_default()) else {
+        return chat.summary().to_string();
+    };
+    rest.iter().fold(without(first)(chat), |summary, text| summary.replace(text, "").trim().to_owned())
+}
+
+/// The chat as it takes part in another, which tells it its task.
+fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
+    let builder = match inner.goes_on_from.as_ref() {
+        None => builder,
+        Some(name) if name.as_str() == ITSELF => builder.goes_on_from(inner.name.clone()),
+        Some(name) => builder.goes_on_from(name.clone()),
+    };
+    let carried = match (&inner.carryover, &inner.message) {
+        (Some(Carryover::Of(carried)), _) => carried.clone(),
+        (Some(Carryover::Word(CarryWord::All)), _) | (None, Some(_)) => Carried::default(),
+        (Some(Carryover::Word(CarryWord::None)), Some(_)) => {
+            Carried { only: Some(Default::default()), ..Carried::default() }
+        }
+        (Some(Carryover::Word(CarryWord::None)) | None, None) => return builder.brief(inner.brief.into()),
+    };
+    match (&inner.message, inner.brief) {
+        (Some(message), _) => builder.brief(with_message(message.clone(), carried)),
+        (None, Brief::Task) => builder.brief(carrying(Carry::task(), &carried, "").brief()),
+        // `brief: all` tells everything anyway; the checks of a file refuse the two together.
+        (None, Brief::Last | Brief::All) => builder.brief(carrying(Carry::last(), &carried, "").brief()),
+    }
+}
+
+/// A message that may quote the task of the chat around, and what is carried over.
+fn with_message(message: Template, carried: Carried) -> polylogue::Brief {
+    polylogue::Brief::own(move |around, me| {
+        let message = message.fill(around.task());
+        carrying(Carry::message(message), &carried, around.task()).text(around, me)
+    })
+}
+
+fn carrying(carry: Carry, carried: &Carried, task: &str) -> Carry {
+    let carry = carried.also.iter().fold(carry, |carry, text| carry.also(text.fill(task)));
+    let carry = carry.but(carried.but.0.iter().cloned());
+    match &carried.only {
+        Some(only) => carry.only(only.0.iter().cloned()),
+        None => carry,
+    }
+}
+
+fn opened(builder: ChatBuilder, opening: Opening) -> ChatBuilder {
+    builder.opening(move |task| opening.0.iter().filter_map(|line| said(line, task)).collect())
+}
+
+/// A line of an opening; one that comes to nothing is not said.
+fn said(line: &OpeningLine, task: &str) -> Option<Message> {
+    let text = line.text.fill(task);
+    let to = if line.to.0.is_empty() { Audience::All } else { Audience::Only(line.to.0.clone()) };
+    (!text.trim().is_empty()).then(|| Message::text(line.from.clone(), text).to(to))
+}

@@ -1,0 +1,136 @@
+//! Agents: each has what it needs for its way to reply, and nothing that would mean nothing.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::chats::{check_member, participants};
+use super::{Kind, Member, Outline, name};
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::yaml::{Data, Node};
+
+/// What only an agent with a model has.
+const OF_MODELS: [&str; 6] = ["system", "parameters", "tools", "offers", "handoffs", "sees"];
+
+pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let everybody: BTreeSet<&str> = outline.names().collect();
+    for member in &outline.members {
+        let node = member.node;
+        match member.kind {
+            Kind::Person => check_without_model(node, "a person", "`human: true`", report),
+            Kind::Proxy => check_without_model(node, "an agent without a model", "`model: none`", report),
+            Kind::Agent => {}
+            Kind::Chat | Kind::Team => continue,
+        }
+        check_tools(node, report);
+        check_command(member, report);
+        check_nested(outline, node, &everybody, report);
+        for condition in ["says", "matches"] {
+            for who in node.get("ends_on").get(condition).get("by").one_or_many() {
+                check_member(who, &everybody, true, report);
+            }
+        }
+    }
+    if !report.failed() {
+        warn_of_silence(outline, report);
+        warn_of_handoffs(outline, report);
+    }
+}
+
+fn check_without_model(node: &Node, who: &str, because: &str, report: &mut Report<'_>) {
+    for key in OF_MODELS {
+        if let Some(entry) = node.entry(key) {
+            let hint = format!("leave out `{key}`, or {because}");
+            report.error_with_hint(&entry.key_span, format!("{who} has no `{key}`"), hint);
+        }
+    }
+    let human = matches!(node.get("human").data, Data::Bool(true));
+    if let Some(entry) = node.entry("model").filter(|_| human) {
+        let hint = "leave out `model`, or `human: true`; `human_input` lets a person speak for a model";
+        report.error_with_hint(&entry.key_span, "a person has no `model`", hint);
+    }
+}
+
+/// A tool is an agent's own, or is told to its model, or is run for others.
+fn check_tools(node: &Node, report: &mut Report<'_>) {
+    let mut seen: HashMap<&str, &str> = HashMap::new();
+    for key in ["tools", "offers"] {
+        for tool in node.get(key).items() {
+            let Some(text) = tool.text() else { continue };
+            match seen.get(text) {
+                Some(first) if *first != key => {
+                    let hint = "`tools` are run by the agent itself, `offers` by somebody else";
+                    report.error_with_hint(&tool.span, format!("`{text}` is in `{first}` already"), hint);
+                }
+                _ => {
+                    seen.insert(text, key);
+                }
+            }
+        }
+    }
+}
+
+fn asks(node: &Node) -> bool {
+    let human = matches!(node.get("human").data, Data::Bool(true));
+    match node.get("human_input").text() {
+        Some(mode) => mode != "never",
+        None => human,
+    }
+}
+
+fn check_command(member: &Member<'_>, report: &mut Report<'_>) {
+    let entry = member.node.entry("clear_command");
+    let on = |node: &Node| matches!(node.data, Data::Bool(true));
+    if let Some(entry) = entry.filter(|entry| on(&entry.value) && !asks(member.node)) {
+        let hint = "a person gives the command: add `human_input: always`, or leave it out";
+        report.error_with_hint(&entry.key_span, format!("nobody is asked for `{}`", member.name), hint);
+    }
+}
+
+fn check_nested(outline: &Outline<'_>, node: &Node, everybody: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let chats =
+        || outline.members.iter().filter(|member| member.kind == Kind::Chat).map(|member| member.name);
+    for nested in node.get("nested").items() {
+        let chat = nested.get("chat");
+        match name(chat).map(|who| (who, outline.member(who).map(|member| member.kind))) {
+            None | Some((_, Some(Kind::Chat))) => {}
+            Some((who, Some(kind))) => {
+                let hint = "name one of `chats`; it may be a chat of one";
+                report.error_with_hint(&chat.span, format!("the {kind} `{who}` is no chat"), hint);
+            }
+            Some((who, None)) => {
+                let hint = suggest::hint(who, chats().collect::<Vec<_>>());
+                report.error_with_hint(&chat.span, format!("there is no chat `{who}`"), hint);
+            }
+        }
+        for who in nested.get("when").get("from").one_or_many() {
+            check_member(who, everybody, true, report);
+        }
+    }
+}
+
+fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let replies = |node: &Node| ["runs", "nested", "auto_reply"].iter().any(|key| node.entry(key).is_some());
+    let mute = |member: &&Member<'_>| matches!(member.kind, Kind::Proxy | Kind::Person);
+    for member in outline.members.iter().filter(mute) {
+        if !asks(member.node) && !replies(member.node) {
+            let message = format!("`{}` has nothing to reply with", member.name);
+            let hint = "give it `auto_reply`, `runs`, `nested` or `human_input`";
+            report.warning(&member.node.get("name").span, message, hint);
+        }
+    }
+}
+
+fn warn_of_handoffs(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let handed: HashSet<&str> = outline
+        .chats()
+        .filter(|(_, chat)| !chat.get("pattern").get("handoffs").is_null())
+        .flat_map(|(_, chat)| participants(chat).map(|(who, _)| who))
+        .collect();
+    for member in &outline.members {
+        if let Some(entry) = member.node.entry("handoffs").filter(|_| !handed.contains(member.name)) {
+            let hint = "let it take part in a chat of the pattern `handoffs`, or leave it out";
+            let message = format!("`{}` takes part in no chat in which one can hand over", member.name);
+            report.warning(&entry.key_span, message, hint);
+        }
+    }
+}

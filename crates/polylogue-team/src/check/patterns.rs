@@ -1,0 +1,256 @@
+//! Patterns: whoever they speak of takes part, and what has to come first can come first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::chats::{check_member, check_who, participants};
+use super::{Kind, Outline, name};
+use crate::diagnostic::Report;
+use crate::pattern::{END, STAY};
+use crate::suggest;
+use crate::yaml::{Data, Node};
+
+/// Reports what is wrong with the pattern of a chat in which `room` take part.
+pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let pattern = chat.get("pattern");
+    check_group(outline, pattern.get("group"), room, report);
+    check_states(pattern.get("states"), room, report);
+    check_after(pattern.get("after"), room, report);
+    check_handoffs(outline, chat, room, report);
+    check_debate(outline, pattern.get("debate"), report);
+    check_plan(outline, pattern.get("plan"), room, report);
+    check_flow(pattern.get("flow"), room, report);
+}
+
+fn check_group(outline: &Outline<'_>, group: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    check_chair(outline, group.get("pick").get("person"), room, report);
+    let transitions = group.get("transitions");
+    if let Some(repeat) = group.entry("repeat").filter(|_| !transitions.is_null()) {
+        let hint = "whoever may speak twice in a row stands in the list of their own name";
+        report.error_with_hint(&repeat.key_span, "`transitions` say already who may speak again", hint);
+    }
+    for who in group.get("repeat").one_or_many() {
+        check_member(who, room, false, report);
+    }
+    for kind in ["allowed", "disallowed"] {
+        check_transitions(transitions.get(kind), room, report);
+        if kind == "allowed" && !transitions.get(kind).is_null() && !report.failed() {
+            warn_of_isolated(transitions.get(kind), room, report);
+        }
+    }
+}
+
+/// Whoever picks is asked aside, and so is no participant.
+fn check_chair(outline: &Outline<'_>, chair: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let Some(who) = name(chair) else { return };
+    let people =
+        || outline.members.iter().filter(|member| member.kind == Kind::Person).map(|member| member.name);
+    match outline.member(who) {
+        None => {
+            let hint = suggest::hint(who, people().collect::<Vec<_>>());
+            report.error_with_hint(&chair.span, format!("there is no person `{who}`"), hint);
+        }
+        Some(member) if member.kind != Kind::Person => {
+            let hint = "a model picks with `pick: model`; a person has `human: true`";
+            report.error_with_hint(&chair.span, format!("the {} `{who}` is no person", member.kind), hint);
+        }
+        Some(_) if room.contains(who) => {
+            let hint = "give the person a second name: one who speaks, and one who picks";
+            report.error_with_hint(&chair.span, format!("`{who}` takes part, and cannot pick besides"), hint);
+        }
+        Some(_) => {}
+    }
+}
+
+fn check_transitions(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for entry in graph.entries() {
+        check_who(&entry.key, &entry.key_span, room, false, report);
+        let mut seen = BTreeSet::new();
+        for who in entry.value.one_or_many() {
+            check_member(who, room, false, report);
+            if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
+                report.warning(&who.span, format!("`{twice}` is in the list already"), "once is enough");
+            }
+        }
+    }
+}
+
+fn warn_of_isolated(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let entries = graph.entries();
+    let targets = entries.iter().flat_map(|entry| entry.value.one_or_many()).filter_map(Node::text);
+    let named: BTreeSet<&str> = entries.iter().map(|entry| &*entry.key).chain(targets).collect();
+    for who in room.iter().filter(|who| !named.contains(*who)) {
+        let message = format!("`{who}` takes part, and the transitions do not name it");
+        report.warning(
+            &graph.span,
+            message,
+            "nobody comes before it, and nobody after it: name it, or leave it out",
+        );
+    }
+}
+
+fn check_states(states: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    check_member(states.get("start"), room, false, report);
+    for entry in states.get("after").entries() {
+        check_who(&entry.key, &entry.key_span, room, false, report);
+        match &entry.value.data {
+            Data::List(exits) => check_exits(exits, room, report),
+            _ => check_target(&entry.value, END, room, report),
+        }
+    }
+}
+
+fn check_exits(exits: &[Node], room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let mut always = false;
+    for exit in exits {
+        check_target(exit.get("then"), END, room, report);
+        if always {
+            let hint = "an exit without `when` is always taken: put it last";
+            report.warning(&exit.span, "this exit is never taken", hint);
+        }
+        always |= exit.entry("when").is_none();
+    }
+}
+
+/// Reports the name of a next speaker that is neither a participant nor the word `word`.
+fn check_target(node: &Node, word: &str, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    if room.contains(word) {
+        let hint = "give the participant another name";
+        let message = format!("`{word}` is a word here and a participant, too");
+        report.error_with_hint(&node.span, message, hint);
+    } else if node.text() != Some(word) {
+        check_member(node, room, false, report);
+    }
+}
+
+fn check_after(after: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let mut before: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in after.entries() {
+        check_who(&entry.key, &entry.key_span, room, false, report);
+        let mut seen = BTreeSet::new();
+        for who in entry.value.one_or_many() {
+            check_member(who, room, false, report);
+            if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
+                report.error(&who.span, format!("`{twice}` is in the list already"));
+            }
+        }
+        before.insert(&entry.key, seen.into_iter().collect());
+    }
+    for entry in after.entries() {
+        if let Some(cycle) = cycle_from(&entry.key, &before) {
+            let message =
+                format!("`{}` would have to come after itself: {}", entry.key, cycle.join(" after "));
+            report.error(&entry.key_span, message);
+            return;
+        }
+    }
+}
+
+/// The way from `start` back to itself, if there is one.
+fn cycle_from<'n>(start: &'n str, before: &BTreeMap<&'n str, Vec<&'n str>>) -> Option<Vec<&'n str>> {
+    let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut open = vec![start];
+    while let Some(at) = open.pop() {
+        for &next in before.get(at).into_iter().flatten() {
+            if next == start {
+                let back = std::iter::successors(Some(at), |at| came_from.get(at).copied());
+                let mut way: Vec<&str> = std::iter::once(start).chain(back).collect();
+                way.reverse();
+                return Some(way);
+            }
+            if !came_from.contains_key(next) {
+                came_from.insert(next, at);
+                open.push(next);
+            }
+        }
+    }
+    None
+}
+
+fn check_handoffs(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let Some(handoffs) = chat.get("pattern").entry("handoffs") else { return };
+    check_member(handoffs.value.get("start"), room, false, report);
+    if handoffs.value.get("then").text() != Some(STAY) {
+        check_target(handoffs.value.get("then"), END, room, report);
+    }
+    let mut any = false;
+    for member in participants(chat).filter_map(|(who, _)| outline.member(who)) {
+        for target in member.node.get("handoffs").items() {
+            any = true;
+            if name(target) == Some(member.name) {
+                report.error(&target.span, format!("`{}` cannot hand over to itself", member.name));
+            } else {
+                check_member(target, room, false, report);
+            }
+        }
+    }
+    if !any && !room.is_empty() {
+        let hint = "give an agent `handoffs`, such as `handoffs: [NAME]`";
+        report.error_with_hint(&handoffs.key_span, "nobody in this chat can hand over", hint);
+    }
+}
+
+fn check_debate(outline: &Outline<'_>, debate: &Node, report: &mut Report<'_>) {
+    let mut seen = BTreeSet::new();
+    let options = debate.get("options").items();
+    for option in options {
+        if let Some(twice) = option.text().filter(|text| !seen.insert(text.trim().to_lowercase())) {
+            report.error(&option.span, format!("`{twice}` is an option already"));
+        }
+    }
+    if let [only] = options {
+        report.error(&only.span, "a vote needs at least two options");
+    }
+    for who in debate.get("voters").one_or_many() {
+        check_there(outline, who, report);
+    }
+    check_there(outline, debate.get("tie").get("chair"), report);
+}
+
+fn check_plan(outline: &Outline<'_>, plan: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for key in ["planner", "keeper"] {
+        let node = plan.get(key);
+        check_there(outline, node, report);
+        if let Some(who) = name(node).filter(|who| room.contains(who)) {
+            let hint = "take it out of `participants`: it is asked beside them";
+            report.error_with_hint(&node.span, format!("`{who}` takes part, and cannot plan besides"), hint);
+        }
+    }
+}
+
+/// Reports a name of nobody at all.
+fn check_there(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
+    let Some(who) = name(node) else { return };
+    if outline.member(who).is_none() && !report.full() {
+        let message = format!("there is no agent, chat or team `{who}`");
+        report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
+    }
+}
+
+/// What can be said of a graph by its names; the rest, such as a loop without an end, is seen when it is put together.
+fn check_flow(flow: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for who in flow.get("start").one_or_many() {
+        check_member(who, room, false, report);
+    }
+    for entry in flow.get("edges").entries().iter().chain(flow.get("join").entries()) {
+        check_who(&entry.key, &entry.key_span, room, false, report);
+    }
+    for way in flow.get("edges").entries().iter().flat_map(|entry| entry.value.one_or_many()) {
+        check_member(way, room, false, report);
+        check_member(way.get("to"), room, false, report);
+        let otherwise = way.entry("otherwise").filter(|entry| matches!(entry.value.data, Data::Bool(true)));
+        let conditions: Vec<_> =
+            [way.entry("says"), way.entry("when"), otherwise].into_iter().flatten().collect();
+        if let [first, second, ..] = conditions.as_slice() {
+            let message = format!("`{}` and `{}` cannot both be given", first.key, second.key);
+            report.error(&second.key_span, message);
+        }
+    }
+}
+
+/// Who is asked beside a chat, by the pattern.
+pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
+    let (debate, plan) = (pattern.get("debate"), pattern.get("plan"));
+    let person = pattern.get("group").get("pick").get("person");
+    let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("keeper")];
+    debate.get("voters").one_or_many().iter().chain(alone).filter_map(name)
+}

@@ -1,0 +1,127 @@
+//! What is reached from where: no chat is within itself, everybody gets to speak, and there is an end.
+
+use std::collections::HashSet;
+
+use super::chats::participants;
+use super::patterns::beside;
+use super::{Kind, Member, Outline, name};
+use crate::diagnostic::Report;
+use crate::pattern::END;
+use crate::yaml::Node;
+
+pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+    check_cycles(outline, report);
+    // What is misspelt does not speak: that is said once.
+    if !report.failed() {
+        warn_of_strangers(outline, report);
+        warn_of_endless(outline, report);
+    }
+}
+
+fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let mut walk = Walk { outline, around: Vec::new(), owners: Vec::new(), done: HashSet::new() };
+    for (chat, node) in outline.chats().skip(1) {
+        walk.enter(chat, node, report);
+    }
+}
+
+/// The chats nested in an agent, with where that is said.
+fn nested(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
+    agent
+        .get("nested")
+        .items()
+        .iter()
+        .filter_map(|nested| Some((name(nested.get("chat"))?, nested.get("chat"))))
+}
+
+/// A walk from chats to the chats within them.
+struct Walk<'o, 'n> {
+    outline: &'o Outline<'n>,
+    /// The chats around the current one, the outermost first, and itself.
+    around: Vec<&'n str>,
+    /// The agents in whose nested chats the walk is: they are without nested chats there.
+    owners: Vec<&'n str>,
+    done: HashSet<(&'n str, Vec<&'n str>)>,
+}
+
+impl<'n> Walk<'_, 'n> {
+    /// How deep chats are looked through. Deeper nesting is refused when a team runs.
+    const DEEPEST: usize = 64;
+    /// How many ways are looked through; no team that people write has more.
+    const MOST: usize = 10_000;
+
+    fn enter(&mut self, chat: &'n str, node: &'n Node, report: &mut Report<'_>) {
+        let new = self.done.len() < Self::MOST && self.done.insert((chat, self.owners.clone()));
+        if !new || self.around.len() >= Self::DEEPEST {
+            return;
+        }
+        self.around.push(chat);
+        for (who, at) in participants(node) {
+            self.meet(who, at, report);
+            let Some(member) = self.outline.member(who).filter(|_| !self.owners.contains(&who)) else {
+                continue;
+            };
+            self.owners.push(who);
+            for (chat, at) in nested(member.node) {
+                self.meet(chat, at, report);
+            }
+            self.owners.pop();
+        }
+        self.around.pop();
+    }
+
+    fn meet(&mut self, who: &'n str, at: &Node, report: &mut Report<'_>) {
+        if let Some(first) = self.around.iter().position(|outer| *outer == who) {
+            let cycle = self.around.iter().skip(first).chain([&who]).copied().collect::<Vec<_>>().join(" > ");
+            report.error(&at.span, format!("the chat `{who}` takes part in itself: {cycle}"));
+        } else if let Some(member) = self.outline.member(who).filter(|member| member.kind == Kind::Chat) {
+            self.enter(who, member.node, report);
+        }
+    }
+}
+
+fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let mut reached: HashSet<&str> = HashSet::new();
+    let mut chats = vec![outline.root.get("chat")];
+    while let Some(chat) = chats.pop() {
+        let mut met: Vec<&str> =
+            participants(chat).map(|(who, _)| who).chain(beside(chat.get("pattern"))).collect();
+        while let Some(who) = met.pop() {
+            let Some(member) = outline.member(who).filter(|_| reached.insert(who)) else { continue };
+            met.extend(nested(member.node).map(|(chat, _)| chat));
+            chats.extend((member.kind == Kind::Chat).then_some(member.node));
+        }
+    }
+    for member in outline.members.iter().filter(|member| !reached.contains(member.name)) {
+        let message = format!("the {} `{}` takes part in nothing", member.kind, member.name);
+        let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
+        report.warning(&member.node.get("name").span, message, hint);
+    }
+}
+
+fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
+    for (name, chat) in outline.chats() {
+        let limited = !chat.get("stop").is_null() || !chat.get("max_turns_cap").is_null();
+        if !limited && !ends_itself(chat.get("pattern")) && !is_ended(outline, chat) {
+            let at = chat.entries().first().map_or(&chat.span, |entry| &entry.key_span);
+            let message = format!("nothing ends the chat `{name}` before its 100th turn");
+            report.warning(at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
+        }
+    }
+}
+
+/// Whether a pattern may come to its end.
+fn ends_itself(pattern: &Node) -> bool {
+    let once = matches!(pattern.text(), Some("once_each" | "all_at_once"));
+    let handed = pattern.get("handoffs").get("then").text() == Some(END);
+    let constrained = !pattern.get("group").get("transitions").is_null();
+    let others = ["states", "after", "debate", "plan", "flow"];
+    once || handed || constrained || others.iter().any(|key| !pattern.get(key).is_null())
+}
+
+/// Whether a participant may end the chat.
+fn is_ended(outline: &Outline<'_>, chat: &Node) -> bool {
+    let keys = ["human_input", "ends_on", "max_auto_replies"];
+    let ends = |member: &Member<'_>| keys.iter().any(|key| member.node.entry(key).is_some());
+    participants(chat).filter_map(|(who, _)| outline.member(who)).any(ends)
+}

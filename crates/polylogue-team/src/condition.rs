@@ -1,0 +1,285 @@
+//! Conditions on a conversation, in CEL.
+//!
+//! An expression is compiled and looked through when a file is read: what it names is there, what it gives is true or
+//! false, and it is small enough that evaluating it takes no time and no stack to speak of, whatever was said.
+
+mod look;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use cel::{Context, Env, Program, Value};
+use polylogue_core::{Name, Policy, Step, Transcript};
+
+use look::look_through;
+use serde_json::{Map as JsonMap, Value as Json};
+
+/// The longest expression, in bytes.
+const LONGEST: usize = 500;
+/// How deep brackets may be nested.
+const MOST_BRACKETS: usize = 12;
+/// What the parser needs at most for an expression of that size; it recurses a dozen frames for every bracket.
+const PARSER_STACK: usize = 64 << 20;
+
+/// A condition on a conversation.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    text: Arc<str>,
+    program: Arc<Program>,
+    /// The state is put together of the whole log, so it is only when it is asked for.
+    asks_state: bool,
+}
+
+/// Why a text is no condition, and where in it the mistake is, if that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoCondition {
+    pub(crate) why: String,
+    pub(crate) hint: Option<String>,
+    /// In bytes of the text.
+    pub(crate) at: Option<usize>,
+}
+
+impl NoCondition {
+    fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), hint: None, at: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl Condition {
+    /// Compiles and checks `text`.
+    pub(crate) fn new(text: &str) -> Result<Self, NoCondition> {
+        check_size(text)?;
+        let source = text.to_owned();
+        // The parser recurses deeply; a stack of its own makes that nobody else's matter.
+        let parser = std::thread::Builder::new().stack_size(PARSER_STACK).spawn(move || {
+            let program = Program::compile(&source).map_err(|errors| syntax_error(&errors, &source))?;
+            look_through(program.expression())?;
+            Ok(program)
+        });
+        let parser =
+            parser.map_err(|error| NoCondition::because(format!("there is no room to read it: {error}")))?;
+        let program = parser.join().map_err(|_| NoCondition::because("the parser fails at it"))??;
+        let asks_state = program.references().has_variable("state");
+        let condition = Self { text: text.into(), program: Arc::new(program), asks_state };
+        condition.try_out()?;
+        Ok(condition)
+    }
+
+    /// What it says.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it holds of `transcript`.
+    ///
+    /// # Errors
+    /// Why it cannot be evaluated: it asks for a part of the state that is not there, or a number of a text that is none.
+    pub(crate) fn holds(&self, transcript: &Transcript) -> Result<bool, String> {
+        let mut facts = Facts::of(transcript);
+        if self.asks_state {
+            facts.state = polylogue::state::of(transcript);
+        }
+        match self.program.execute(&facts.context()) {
+            Ok(Value::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(format!("it gives {}, and neither `true` nor `false`", kind(&other))),
+            Err(error) => Err(told(&error)),
+        }
+    }
+
+    /// Whether it holds, for places that take nothing but yes or no: what cannot be evaluated is noted for [`judged`], and
+    /// does not hold.
+    pub(crate) fn holds_or_notes(&self, transcript: &Transcript) -> bool {
+        self.holds(transcript).unwrap_or_else(|why| {
+            let flaw = format!("has the condition `{}`, which cannot be evaluated: {why}", self.text);
+            FLAW.set(Some(flaw));
+            false
+        })
+    }
+
+    /// Evaluates it on a conversation that has not begun: what is wrong with its types shows there.
+    fn try_out(&self) -> Result<(), NoCondition> {
+        match self.program.execute(&Facts::default().context()) {
+            Ok(Value::Bool(_)) => Ok(()),
+            Ok(other) => Err(NoCondition::because(format!(
+                "it gives {}, and neither `true` nor `false`",
+                kind(&other)
+            ))),
+            // What is in the state, nobody knows before.
+            Err(cel::ExecutionError::NoSuchOverload(error))
+                if !self.program.references().has_variable("state") =>
+            {
+                Err(NoCondition::because(error.to_string()))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.text).finish()
+    }
+}
+
+thread_local! {
+    /// What could not be evaluated while a policy made up its mind. It is empty whenever no policy does.
+    static FLAW: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// As `policy`, as long as all conditions that it asks can be evaluated.
+///
+/// A condition within a policy can only say yes or no. Policies never wait, so what is noted on this thread while one is
+/// asked is of that one; the step is a function of the transcript all the same.
+pub(crate) fn judged(policy: impl Policy) -> impl Policy {
+    move |chat: &Transcript| {
+        FLAW.set(None);
+        let step = policy.next(chat);
+        match FLAW.take() {
+            Some(flaw) => Step::Fail(flaw.into()),
+            None => step,
+        }
+    }
+}
+
+fn check_size(text: &str) -> Result<(), NoCondition> {
+    if text.len() > LONGEST {
+        let why = format!("it is longer than {LONGEST} characters");
+        return Err(
+            NoCondition::because(why).hint("join several conditions by `any` and `all`, or by states")
+        );
+    }
+    let (mut open, mut deepest) = (0_usize, 0_usize);
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    match deepest > MOST_BRACKETS {
+        true => {
+            Err(NoCondition::because(format!("brackets are nested more than {MOST_BRACKETS} deep in it")))
+        }
+        false => Ok(()),
+    }
+}
+
+fn syntax_error(errors: &cel::ParseErrors, source: &str) -> NoCondition {
+    let Some(error) = errors.errors.first() else { return NoCondition::because("it cannot be read") };
+    let why = error.msg.trim_start_matches("Syntax error: ");
+    // The list of all that could stand there helps nobody.
+    let why = why.split(" expecting ").next().unwrap_or(why).replace("'<EOF>'", "the end");
+    NoCondition { why, hint: None, at: offset(source, error.pos) }
+}
+
+/// The byte of `source` in line `line` and column `column`, both from 1.
+fn offset(source: &str, (line, column): (isize, isize)) -> Option<usize> {
+    let line = usize::try_from(line).ok()?.checked_sub(1)?;
+    let column = usize::try_from(column).ok()?.checked_sub(1)?;
+    let start: usize = source.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = source.get(start..)?;
+    Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "a number",
+        Value::String(_) => "a text",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a mapping",
+        Value::Null => "nothing",
+        _ => "something",
+    }
+}
+
+fn told(error: &cel::ExecutionError) -> String {
+    match error {
+        cel::ExecutionError::NoSuchKey(key) => {
+            format!("there is no `{key}`; `has(...)` asks whether there is")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// What an expression can speak of.
+#[derive(Default)]
+struct Facts<'t> {
+    text: String,
+    from: &'t str,
+    turns: i64,
+    messages: i64,
+    task: &'t str,
+    speaker: &'t str,
+    members: Vec<&'t str>,
+    state: JsonMap<String, Json>,
+}
+
+impl<'t> Facts<'t> {
+    fn of(transcript: &'t Transcript) -> Self {
+        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let last = transcript.room().next_back().map(|line| &line.message);
+        Self {
+            text: last.map(|message| message.plain().into_owned()).unwrap_or_default(),
+            from: last.map(|message| message.from.as_str()).unwrap_or_default(),
+            turns: count(transcript.turns()),
+            messages: count(transcript.room_len()),
+            task: transcript.task(),
+            speaker: transcript.last_speaker().map(Name::as_str).unwrap_or_default(),
+            members: transcript.present().map(Name::as_str).collect(),
+            state: JsonMap::new(),
+        }
+    }
+
+    fn context(&self) -> Context<'static, 'static> {
+        static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+        let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
+        let last = [("text", text(&self.text)), ("from", text(self.from))];
+        context.add_variable_from_value("last", map(last.map(|(key, value)| (key.to_owned(), value))));
+        context.add_variable_from_value("turns", Value::Int(self.turns));
+        context.add_variable_from_value("messages", Value::Int(self.messages));
+        context.add_variable_from_value("task", text(self.task));
+        context.add_variable_from_value("speaker", text(self.speaker));
+        let members: Vec<Value> = self.members.iter().map(|name| text(name)).collect();
+        context.add_variable_from_value("members", Value::List(Arc::new(members)));
+        context.add_variable_from_value(
+            "state",
+            map(self.state.iter().map(|(key, of)| (key.clone(), value(of)))),
+        );
+        context
+    }
+}
+
+fn text(text: &str) -> Value {
+    Value::String(Arc::new(text.to_owned()))
+}
+
+fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let entries: HashMap<String, Value> = entries.into_iter().collect();
+    Value::Map(entries.into())
+}
+
+/// A value of the state. Whole numbers are all of one kind, so that they can be reckoned with.
+fn value(of: &Json) -> Value {
+    match of {
+        Json::Null => Value::Null,
+        Json::Bool(bool) => Value::Bool(*bool),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Int(whole),
+            None => Value::Float(number.as_f64().unwrap_or_default()),
+        },
+        Json::String(of) => text(of),
+        Json::Array(items) => Value::List(Arc::new(items.iter().map(value).collect())),
+        Json::Object(entries) => map(entries.iter().map(|(key, of)| (key.clone(), value(of)))),
+    }
+}
+
+#[cfg(test)]
+#[path = "condition_tests.rs"]
+mod tests;

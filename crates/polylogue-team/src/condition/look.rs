@@ -1,0 +1,121 @@
+//! A look through a compiled expression: it is small, and speaks of nothing but what there is.
+
+use cel::common::ast::{EntryExpr, Expr, LiteralValue};
+use cel::parser::Expression;
+
+use super::NoCondition;
+use crate::suggest;
+
+/// How deep an expression may be: evaluating it recurses once for every level.
+const DEEPEST: usize = 16;
+/// What an expression can speak of.
+const NAMES: [&str; 7] = ["last", "turns", "messages", "task", "state", "speaker", "members"];
+/// What there is of the last message.
+const OF_LAST: [&str; 2] = ["text", "from"];
+/// The functions there are, besides operators.
+const FUNCTIONS: [&str; 9] =
+    ["contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string", "has"];
+
+pub(super) fn look_through(expression: &Expression) -> Result<(), NoCondition> {
+    Look { bound: Vec::new() }.at(expression, 0)
+}
+
+struct Look<'e> {
+    /// The names that an `exists` or the like gives to the items of its list.
+    bound: Vec<&'e str>,
+}
+
+impl<'e> Look<'e> {
+    fn at(&mut self, of: &'e Expression, depth: usize) -> Result<(), NoCondition> {
+        if depth > DEEPEST {
+            let hint = "join several conditions by `any` and `all`, or by states";
+            return Err(NoCondition::because("it is nested too deep").hint(hint));
+        }
+        let depth = depth + 1;
+        match &of.expr {
+            Expr::Unspecified | Expr::Literal(_) => Ok(()),
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => {
+                self.field(&select.operand, &select.field)?;
+                self.at(&select.operand, depth)
+            }
+            Expr::Call(call) => {
+                check_function(&call.func_name)?;
+                check_regex(&call.func_name, call.args.last())?;
+                call.target
+                    .iter()
+                    .map(|target| &**target)
+                    .chain(&call.args)
+                    .try_for_each(|of| self.at(of, depth))
+            }
+            Expr::List(list) => list.elements.iter().try_for_each(|of| self.at(of, depth)),
+            Expr::Map(map) => map.entries.iter().try_for_each(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => {
+                    self.at(&entry.key, depth)?;
+                    self.at(&entry.value, depth)
+                }
+                EntryExpr::StructField(field) => self.at(&field.value, depth),
+            }),
+            Expr::Struct(_) => Err(NoCondition::because("types of one's own cannot be made in it")),
+            Expr::Comprehension(all) => {
+                self.at(&all.iter_range, depth)?;
+                if !self.bound.is_empty() {
+                    let why =
+                        "a list is gone through for every item of another in it, which can take for ever";
+                    return Err(NoCondition::because(why));
+                }
+                self.bound.extend([&*all.iter_var, &*all.accu_var]);
+                self.bound.extend(all.iter_var2.as_deref());
+                // The macro brings its own levels.
+                [&all.accu_init, &all.loop_cond, &all.loop_step, &all.result]
+                    .into_iter()
+                    .try_for_each(|of| self.at(of, depth))?;
+                self.bound.clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn name(&self, name: &str) -> Result<(), NoCondition> {
+        if NAMES.contains(&name) || self.bound.contains(&name) {
+            return Ok(());
+        }
+        let hint = suggest::hint(name, NAMES);
+        Err(NoCondition::because(format!("there is nothing called `{name}`")).hint(hint))
+    }
+
+    fn field(&self, of: &Expression, field: &str) -> Result<(), NoCondition> {
+        match &of.expr {
+            Expr::Ident(name) if name == "last" && !OF_LAST.contains(&field) => {
+                let why = format!("there is no `{field}` of the last message");
+                Err(NoCondition::because(why).hint(suggest::hint(field, OF_LAST)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_function(name: &str) -> Result<(), NoCondition> {
+    let is_operator = name.starts_with(|c: char| !c.is_alphabetic());
+    if is_operator || FUNCTIONS.contains(&name) {
+        return Ok(());
+    }
+    let hint = suggest::hint(name, FUNCTIONS);
+    Err(NoCondition::because(format!("there is no function `{name}`")).hint(hint))
+}
+
+fn check_regex(function: &str, argument: Option<&Expression>) -> Result<(), NoCondition> {
+    let ("matches", Some(Expr::Literal(LiteralValue::String(pattern)))) =
+        (function, argument.map(|of| &of.expr))
+    else {
+        return Ok(());
+    };
+    match regex::Regex::new(pattern.inner()) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let error = error.to_string();
+            let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Err(NoCondition::because(format!("`{}` is no regular expression: {why}", pattern.inner())))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Conditions: what they can say, and what is said of those that are none.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::*;
+
+fn facts(last: &str) -> Facts<'static> {
+    let state = json!({"done": true, "count": 3, "half": 0.5, "items": [1, 2], "name": "x"});
+    Facts {
+        text: last.to_owned(),
+        from: "Ann",
+        turns: 4,
+        messages: 5,
+        task: "the task",
+        speaker: "Ann",
+        members: vec!["Ann", "Bob"],
+        state: state.as_object().unwrap().clone(),
+    }
+}
+
+fn evaluated(text: &str) -> String {
+    match Condition::new(text).unwrap().program.execute(&facts("hello DONE").context()) {
+        Ok(Value::Bool(holds)) => holds.to_string(),
+        Ok(other) => kind(&other).to_owned(),
+        Err(error) => told(&error),
+    }
+}
+
+#[test]
+fn a_condition_speaks_of_the_conversation() {
+    for (text, holds) in [
+        ("last.text.contains('DONE')", true),
+        ("last.from == 'Ann' && speaker != 'Bob'", true),
+        ("last.text.matches('^hello.*E$')", true),
+        ("last.text.startsWith('x') || last.text.endsWith('E')", true),
+        ("turns >= 4 && messages > turns", true),
+        ("turns % 2 == 1", false),
+        ("turns > 3.5", true),
+        ("'Bob' in members && size(members) == 2", true),
+        ("members.exists(m, m == 'Zoe')", false),
+        ("members.all(m, size(m) == 3)", true),
+        ("task == 'the task'", true),
+        ("state.done && state.count + 1 == 4", true),
+        ("has(state.missing) && state.missing", false),
+        ("state.half * 2.0 == 1.0 && state.items[1] == 2", true),
+        ("turns > 10 ? false : true", true),
+        ("state.name == 'x' && !(state.count < 3)", true),
+    ] {
+        assert_eq!(evaluated(text), holds.to_string(), "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_evaluated_says_why() {
+    for (text, why) in [
+        ("state.missing", "there is no `missing`; `has(...)` asks whether there is"),
+        ("state.count", "a number"),
+        (
+            "int(last.text) > 3",
+            "Error executing function 'int': string parse error: invalid digit found in string",
+        ),
+        ("state.name > 3", "found no matching overload for '_>_' applied to '(string, int)'"),
+    ] {
+        assert_eq!(evaluated(text), why, "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_condition_is_refused_with_its_place() {
+    for (text, why, at) in [
+        ("turns >", "mismatched input the end", Some(7)),
+        ("turns ==\n  ))", "mismatched input ')'", Some(11)),
+        ("", "mismatched input the end", Some(0)),
+        ("turn > 3", "there is nothing called `turn`", None),
+        ("last.txt == 'x'", "there is no `txt` of the last message", None),
+        ("lower(task) == 'x'", "there is no function `lower`", None),
+        ("task.lowerAscii() == 'x'", "there is no function `lowerAscii`", None),
+        ("task.matches('a(')", "`a(` is no regular expression: unclosed group", None),
+        ("turns", "it gives a number, and neither `true` nor `false`", None),
+        ("task", "it gives a text, and neither `true` nor `false`", None),
+        ("turns.contains('x')", "found no matching overload for 'contains' applied to 'int.(string)'", None),
+        (
+            "members.exists(a, members.exists(b, a == b))",
+            "a list is gone through for every item of another in it, which can take for ever",
+            None,
+        ),
+    ] {
+        let error = Condition::new(text).expect_err(text);
+        assert_eq!((error.why.as_str(), error.at), (why, at), "{text}");
+    }
+}
+
+#[test]
+fn hints_name_what_may_be_meant() {
+    let hint = |text: &str| Condition::new(text).unwrap_err().hint.unwrap();
+    assert_eq!(hint("turn > 3"), "did you mean `turns`?");
+    assert_eq!(hint("last.txt == 'x'"), "did you mean `text`?");
+    assert_eq!(hint("task.contain('x')"), "did you mean `contains`?");
+}
+
+/// Neither reading nor evaluating takes more stack or time than there is, whatever the expression looks like. Evaluation
+/// is held to a stack of half a mebibyte more than what a runtime's threads have, in a build without optimization.
+#[test]
+fn no_expression_takes_for_ever_or_all_of_the_stack() {
+    let deep = |open: &str, inner: &str, close: &str, times: usize| {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
+    let mut texts: Vec<String> =
+        vec!["(".repeat(1_000_000), "x".repeat(1_000_000), "\u{0}".into(), "\"".into()];
+    for times in [10, 12, 60, 120, 240] {
+        texts.push(deep("(", "true", ")", times));
+        texts.push(deep("[", "true", "]", times) + " == []");
+        texts.push(deep("size(", "'x'", ")", times));
+        texts.push(deep("!", "true", "", 2 * times));
+        texts.push(deep("-", "1", "", 2 * times) + " == 1");
+        texts.push(deep("!-", "1", "", times));
+        texts.push(deep("true?1:", "2", "", times));
+        texts.push(deep("true && ", "true", "", times / 2));
+        texts.push(deep("1 + ", "1 == 2", "", times));
+        texts.push(deep("1 == ", "1", "", times));
+        texts.push("state".to_owned() + &".a".repeat(times) + " == 1");
+        texts.push("state".to_owned() + &"['a']".repeat(times / 2) + " == 1");
+        texts.push(deep("{'a': ", "1", "}", times) + " == {}");
+    }
+    let mut taken = BTreeMap::new();
+    for text in texts {
+        let begun = Instant::now();
+        if let Ok(condition) = Condition::new(&text) {
+            let small = std::thread::Builder::new().stack_size(1 << 20);
+            let ran = small.spawn(move || drop(condition.program.execute(&facts("x").context())));
+            ran.unwrap().join().unwrap();
+        }
+        taken.insert(begun.elapsed(), text);
+    }
+    let (longest, text) = taken.pop_last().unwrap();
+    assert!(longest.as_secs() < 10, "{longest:?} for {text}");
+}

@@ -1,0 +1,20 @@
+//! Conditions, each mistake at its place within the expression.
+
+use super::Reader;
+use crate::condition::Condition;
+use crate::source::Span;
+
+impl Reader<'_, '_> {
+    pub(super) fn check_condition(&mut self, text: &str, at: &Span) {
+        let Err(error) = Condition::new(text) else { return };
+        // The place is known where the text stands in the file as it is, without escapes and folded lines.
+        let written = self.report.source.slice(at);
+        let place = error.at.and_then(|offset| Some(at.start + written.find(text)? + offset));
+        let place = place.map_or_else(|| at.clone(), |place| place..place + 1);
+        let message = format!("`{text}` is no condition: {}", error.why);
+        match error.hint {
+            Some(hint) => self.report.error_with_hint(&place, message, hint),
+            None => self.report.error(&place, message),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Arithmetic.
+
+mod expression;
+
+use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+/// The tool `calculator`: works out an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and brackets.
+///
+/// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³, and a result beyond that is written as it is
+/// kept.
+#[derive(Debug, Clone)]
+pub struct Calculator(ToolSpec);
+
+impl Default for Calculator {
+    fn default() -> Self {
+        let expression = json!({"type": "string", "description": "Such as `(3 + 4) * 2 ^ 8 / 1.5`"});
+        let parameters = json!({
+            "type": "object", "properties": {"expression": expression}, "required": ["expression"],
+            "additionalProperties": false,
+        });
+        let description = "Works out an arithmetic expression: numbers, + - * / % ^ and brackets.";
+        Self(ToolSpec::new("calculator", description, parameters).repeatable())
+    }
+}
+
+impl Tool for Calculator {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let text = args.get("expression").and_then(Value::as_str).ok_or("`expression` must be a text")?;
+        let result = expression::evaluate(text)?;
+        // Minus zero is nothing that anybody asked for.
+        Ok(Outcome::done(format!("{}", if result == 0.0 { 0.0 } else { result })))
+    }
+}

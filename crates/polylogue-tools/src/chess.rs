@@ -1,0 +1,117 @@
+//! Chess.
+
+mod game;
+
+use std::sync::Arc;
+
+use polylogue_core::{Body, Call, Event, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+use game::Game;
+
+/// The name of the tool.
+const NAME: &str = "chess";
+/// The key of the state under which the result of a game that is over stands: `1-0`, `0-1` or `1/2-1/2`.
+const RESULT: &str = "chess_result";
+
+/// The tool `chess`: a game of chess, of which only legal moves become part.
+///
+/// Without a move it shows the board and the legal moves; with one it makes it. Moves are read as models and people write
+/// them, `e2e4` or `Nf3`. The board is what the earlier moves of the conversation come to; a move that failed is none.
+/// When a game is over, the shared state has its result under `chess_result`.
+#[derive(Debug, Clone)]
+pub struct Chess(ToolSpec);
+
+impl Default for Chess {
+    fn default() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "move": {
+                    "type": "string",
+                    "description": "The move, such as `e2e4`, `e7e8q`, `Nf3` or `O-O`. Left out: the board is shown",
+                },
+                "side": {
+                    "type": "string", "enum": ["white", "black"],
+                    "description": "Whose move it is meant to be",
+                },
+            },
+            "additionalProperties": false,
+        });
+        let description = "Makes a move in this conversation's game of chess, or shows the board and the legal moves. \
+            White begins. A move that is not legal is refused.";
+        // A move that was in flight can be made again: it counts only when its outcome is in the log.
+        Self(ToolSpec::new(NAME, description, parameters).repeatable())
+    }
+}
+
+impl Tool for Chess {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let mut game = Game::of(moves(cx));
+        let Some(text) = wanted(&args)? else { return Ok(Outcome::done(game.shown())) };
+        if let Some(first) = first_move(cx).filter(|first| first.id != cx.id) {
+            let first = wanted(&first.args).ok().flatten().unwrap_or_default();
+            return Err(format!("one move at a time: `{first}` was asked for with it, and came first").into());
+        }
+        if let Some(result) = game.result() {
+            return Err(format!("the game is over: {result}").into());
+        }
+        if let Some(side) = args.get("side").and_then(Value::as_str).filter(|side| *side != game.side()) {
+            return Err(format!("it is not the turn of {side}; {} moves", game.side()).into());
+        }
+        let told = game.play(text)?;
+        let mut parts = vec![Part::text(told)];
+        if let Some(result) = game.result() {
+            parts.push(Part::Data(json!({"state": {RESULT: result.score()}})));
+        }
+        Ok(Outcome { status: OutcomeStatus::Done, parts })
+    }
+}
+
+/// The move that a call asks for, if it asks for one.
+fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
+    match args.get("move") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(other) => Err(format!("`move` must be a text such as `e2e4`; got {other}").into()),
+    }
+}
+
+/// The moves made before this call, in order: those whose outcome is in the log.
+fn moves<'a>(cx: &ToolCx<'a>) -> impl Iterator<Item = &'a str> {
+    let mut asked: Vec<&'a Call> = Vec::new();
+    let events = cx.transcript.events().iter().chain(cx.turn);
+    events.filter_map(move |event| match &event.body {
+        Body::Called { call, .. } if call.tool == NAME => {
+            asked.push(call);
+            None
+        }
+        Body::Returned { id, outcome, .. } => {
+            let at = asked.iter().rposition(|call| call.id == *id)?;
+            let call = asked.remove(at);
+            wanted(&call.args).ok().flatten().filter(|_| outcome.status == OutcomeStatus::Done)
+        }
+        _ => None,
+    })
+}
+
+/// The first move among the calls that are made together with this one: of the reply of a model, or of the messages that
+/// ask for tools.
+fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
+    let is_move = |call: &&Call| call.tool == NAME && matches!(wanted(&call.args), Ok(Some(_)));
+    let of = |event: &'a Arc<Event>| match &event.body {
+        Body::Sampled(sample) => Some(&sample.parts),
+        _ => None,
+    };
+    match cx.turn.iter().rev().find_map(of) {
+        Some(parts) => {
+            let call = |part: &'a Part| if let Part::Call(call) = part { Some(call) } else { None };
+            parts.iter().filter_map(call).find(is_move)
+        }
+        None => cx.transcript.pending().iter().map(|(_, call)| call).find(is_move),
+    }
+}

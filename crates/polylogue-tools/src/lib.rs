@@ -1,0 +1,21 @@
+//! Tools that come with Polylogue.
+//!
+//! A tool keeps nothing: what it has to know of earlier calls it reads from the conversation it is called in, so that one
+//! value serves any number of conversations, and each can be stopped and resumed anywhere.
+//!
+//! | tool | what it does |
+//! |---|---|
+//! | [`Calculator`] | works an expression out |
+//! | [`Chess`] | a game of chess, with legal moves only |
+//!
+//! ```
+//! use polylogue_core::{AnyTool, Tool as _};
+//! let tools = [AnyTool::new(polylogue_tools::Calculator::default()), AnyTool::new(polylogue_tools::Chess::default())];
+//! assert_eq!(tools.map(|tool| tool.spec().name.clone()), ["calculator", "chess"]);
+//! ```
+
+mod calculator;
+mod chess;
+
+pub use calculator::Calculator;
+pub use chess::Chess;
