@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Rm(Rm),
     /// Check a team file
     Check(Check),
+    /// Make a team file of a definition of AutoGen
+    Import(Import),
     /// Show which keys, endpoints and stores are found
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
@@ -231,6 +233,20 @@ pub(crate) struct Check {
     /// Set a variable of the team files
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Component JSON of AutoGen Studio or AgentChat, or agents and chats of AutoGen 0.2 as JSON
+    pub(crate) definition: PathBuf,
+
+    /// The team file to write; without it, it is written to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write over a file that is there
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -44,6 +44,7 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
         Command::Check(args) => commands::check::run(args),
+        Command::Import(args) => commands::import::run(args),
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
         Command::Schema => {
             let schema = serde_json::to_string_pretty(polylogue_team::schema());

@@ -44,6 +44,7 @@ mod condition;
 mod diagnostic;
 mod duration;
 mod endpoint;
+pub mod import;
 mod load;
 mod member;
 mod pattern;

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod doctor;
+pub(crate) mod import;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;

@@ -15,6 +15,8 @@ mod http;
 #[cfg(test)]
 mod humans;
 #[cfg(test)]
+mod import;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod more;

@@ -278,6 +278,7 @@ fn the_whole_of_the_help() {
           show    Show a conversation, or what an agent's model was sent
           rm      Remove conversations
           check   Check a team file
+          import  Make a team file of a definition of AutoGen
           doctor  Show which keys, endpoints and stores are found
           schema  Print the JSON Schema of team files, for editors
           help    Print this message or the help of the given subcommand(s)

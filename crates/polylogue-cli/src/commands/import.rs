@@ -1,0 +1,79 @@
+//! `polylogue import`: a definition of AutoGen as a team file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use polylogue_team::import::{Imported, import};
+
+use super::write;
+use crate::args;
+use crate::play::tell;
+use crate::screen::text::neutral;
+use crate::trouble::{Exit, Trouble};
+
+/// The largest definition that is read: as for team files.
+const LARGEST: u64 = 4 << 20;
+
+/// Writes the team file, and says what could not be carried over and which keys are needed.
+pub(crate) fn run(args: &args::Import) -> Result<Exit, Trouble> {
+    let shown = args.definition.display().to_string();
+    let text = read(&args.definition)?;
+    let name =
+        args.definition.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into());
+    let imported = import(&text, &name).map_err(|error| {
+        Trouble::usage(format!("`{shown}` cannot be imported: {error}")).hint(
+            "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2",
+        )
+    })?;
+    match &args.output {
+        Some(path) => create(path, &imported.yaml, args.force)?,
+        None => write(&neutral(&imported.yaml))?,
+    }
+    Ok(report(&imported, args.output.as_deref()))
+}
+
+fn read(path: &Path) -> Result<String, Trouble> {
+    let refuse = |why: String| Trouble::usage(format!("`{}` cannot be read: {why}", path.display()));
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| refuse(error.to_string()))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(refuse(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("it is no text in UTF-8".into()))
+}
+
+/// Writes a new file; one that is there only if that is wished.
+fn create(path: &Path, text: &str, force: bool) -> Result<(), Trouble> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(force).create_new(!force).truncate(force);
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Trouble::usage(format!("there is a file `{}` already", path.display()))
+                .hint("`--force` writes over it")
+        }
+        _ => Trouble::failed(format!("`{}` cannot be written: {error}", path.display())),
+    })
+}
+
+fn report(imported: &Imported, output: Option<&Path>) -> Exit {
+    if !imported.notes.is_empty() {
+        tell("Not carried over, or not as it was:");
+        imported.notes.iter().for_each(|note| tell(&format!("  {note}")));
+    }
+    for variable in &imported.variables {
+        tell(&format!("Set `{variable}`, in the environment or in `.env`: keys never stand in a team file."));
+    }
+    let problems = imported.problems.to_string();
+    if problems.is_empty() {
+        if let Some(path) = output {
+            tell(&format!("`polylogue run {} \"TASK\"` runs it.", path.display()));
+        }
+        return Exit::Done;
+    }
+    tell("The team file cannot be used as it is:\n");
+    tell(problems.trim_end());
+    Exit::Usage
+}

@@ -1,0 +1,96 @@
+//! Definitions of AutoGen, and the team files made of them.
+
+use std::fs;
+
+use expect_test::expect;
+
+use crate::home::{Home, KEY};
+
+/// A team as AutoGen Studio writes it.
+fn studio() -> String {
+    let agent = |name: &str| {
+        format!(
+            r#"{{"provider": "autogen_agentchat.agents.AssistantAgent", "component_type": "agent", "version": 1, "config": {{
+                "name": "{name}", "system_message": "You are {name}.", "tools": [{{"label": "calculator", "config": {{}}}}],
+                "model_client": {{"provider": "autogen_ext.models.openai.OpenAIChatCompletionClient", "component_type": "model",
+                    "config": {{"model": "gpt-4o-mini", "api_key": "{KEY}"}}}}}}}}"#
+        )
+    };
+    format!(
+        r#"{{"provider": "autogen_agentchat.teams.RoundRobinGroupChat", "component_type": "team", "version": 1,
+            "component_version": 1, "description": "Two talk", "label": "pair",
+            "config": {{"participants": [{}, {}], "max_turns": 2}}}}"#,
+        agent("Ann"),
+        agent("Bob")
+    )
+}
+
+#[test]
+fn a_team_of_autogen_studio_is_imported_checked_and_run() {
+    let home = Home::new();
+    fs::create_dir(home.path("there")).unwrap();
+    // Outside of what is looked through for the key: it is the user's own file.
+    let outside = tempfile::tempdir().unwrap();
+    let definition = outside.path().join("pair.json");
+    fs::write(&definition, studio()).unwrap();
+    let definition = definition.to_str().unwrap();
+    expect![[r#"
+        --- 0
+        Not carried over, or not as it was:
+          $.config.participants[0].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing of a definition is run
+          $.config.participants[1].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing of a definition is run
+        Set `OPENAI_API_KEY`, in the environment or in `.env`: keys never stand in a team file.
+        `polylogue run team.yaml "TASK"` runs it.
+    "#]]
+    .assert_eq(&home.run(&["import", definition, "-o", "team.yaml"]).ok().masked(&home));
+    home.run(&["check", "team.yaml"]).ok();
+    let text = fs::read_to_string(home.path("team.yaml")).unwrap();
+    let printed = home.run(&["import", definition]).ok();
+    assert_eq!(printed.out, text);
+
+    fs::write(home.path("team.yaml"), format!("{text}script: [{{Ann: Hello}}, {{Bob: Hi}}]\n")).unwrap();
+    let ran = home.run(&["run", "team.yaml", "Greet", "--offline", "--style", "autogen"]).exits(3);
+    assert!(ran.out.contains("Bob (to Ann):\n\nHi\n"), "{}", ran.out);
+
+    expect![[r#"
+        --- 2
+        error (config): there is a file `team.yaml` already
+          hint: `--force` writes over it
+    "#]]
+    .assert_eq(&home.run(&["import", definition, "-o", "team.yaml"]).exits(2).masked(&home));
+    home.run(&["import", definition, "-o", "team.yaml", "--force"]).ok();
+    assert_eq!(fs::read_to_string(home.path("team.yaml")).unwrap(), text);
+}
+
+#[test]
+fn what_cannot_be_imported_is_said_and_writes_nothing() {
+    let home = Home::new();
+    home.file(
+        "bad.json",
+        "{\"provider\": \"autogen_agentchat.teams.RoundRobinGroupChat\", \"config\": {\"participants\": 3}}",
+    );
+    expect![[r#"
+        --- 2
+        error (config): `bad.json` cannot be imported: $.config.participants: this has to be a list
+          hint: it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2
+    "#]]
+    .assert_eq(&home.run(&["import", "bad.json", "-o", "team.yaml"]).exits(2).masked(&home));
+    assert!(!home.path("team.yaml").exists());
+    let missing = home.run(&["import", "missing.json"]).exits(2);
+    assert!(missing.err.starts_with("error (config): `missing.json` cannot be read: "), "{}", missing.err);
+    fs::write(home.path("bytes.json"), [0xff, 0xfe]).unwrap();
+    let bytes = home.run(&["import", "bytes.json"]).exits(2);
+    assert_eq!(bytes.err, "error (config): `bytes.json` cannot be read: it is no text in UTF-8\n");
+}
+
+#[test]
+fn a_team_file_that_is_wrong_as_its_definition_was_is_written_and_told() {
+    let home = Home::new();
+    let hot = studio()
+        .replace("\"model\": \"gpt-4o-mini\"", "\"model\": \"gpt-4o-mini\", \"temperature\": -1")
+        .replace(KEY, "");
+    home.file("hot.json", &hot);
+    let ran = home.run(&["import", "hot.json", "-o", "hot.yaml"]).exits(2);
+    assert!(ran.err.contains("The team file cannot be used as it is:\n\nerror: "), "{}", ran.err);
+    home.run(&["check", "hot.yaml"]).exits(2);
+}

@@ -1,0 +1,157 @@
+//! Agents of AgentChat.
+
+use super::Result;
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::models::of_client;
+use super::yaml::{Entries, Yaml};
+
+/// What is said of code that a definition holds.
+pub(super) const CODE: &str = "Python code is not carried over, and nothing of a definition is run";
+
+/// Adds the agent `name` of a class.
+pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
+    let mut config = fields.need("config")?.fields()?;
+    fields.ignore(&["label", "description"]);
+    config.ignore(&[
+        "name",
+        "metadata",
+        "model_client_stream",
+        "tool_call_summary_format",
+        "reflect_on_tool_use",
+        "max_tool_iterations",
+    ]);
+    let mut entries: Entries = vec![("name".into(), Yaml::text(name))];
+    let description = config.text("description")?.filter(|text| !is_usual(text));
+    entries.extend(description.map(|text| ("description".to_owned(), Yaml::text(text.trim()))));
+    match class {
+        "AssistantAgent" => assistant(&mut config, &mut entries, draft)?,
+        "UserProxyAgent" => {
+            entries.push(("human".into(), Yaml::plain(true)));
+            config.cannot("input_func", CODE, draft);
+        }
+        other => {
+            let what =
+                format!("`{other}` has no counterpart: an agent without its abilities stands in for it");
+            draft.note(&fields.at.path, what);
+            if let Some(client) = config.take("model_client") {
+                entries.extend(of_client(&client, draft)?.entries());
+            }
+        }
+    }
+    config.rest(draft);
+    fields.rest(draft);
+    draft.agents.push(entries);
+    Ok(())
+}
+
+/// The descriptions that agents have when nobody gave them one.
+fn is_usual(text: &str) -> bool {
+    ["An agent that provides assistance with ability to use tools.", "A human user"].contains(&text)
+}
+
+fn assistant(config: &mut Fields<'_>, entries: &mut Entries, draft: &mut Draft) -> Result<()> {
+    let system = config.text("system_message")?;
+    entries.extend(system.map(|text| ("system".to_owned(), Yaml::text(text))));
+    if let Some(client) = config.take("model_client") {
+        entries.extend(of_client(&client, draft)?.entries());
+    }
+    if let Some(sees) = window(config, draft)? {
+        entries.push(("sees".into(), Yaml::one("window", sees)));
+    }
+    // Who may hand over to whom is said when all have their names.
+    config.take("handoffs");
+    tools(config, draft)?;
+    config.cannot("memory", "not carried over: there is no memory across conversations", draft);
+    config.cannot(
+        "structured_message_factory",
+        "not carried over: give the JSON Schema as `parameters.schema`",
+        draft,
+    );
+    Ok(())
+}
+
+fn tools(config: &mut Fields<'_>, draft: &mut Draft) -> Result<()> {
+    for at in config.take("tools").map(|at| at.items()).transpose()?.unwrap_or_default() {
+        tool(&at, draft);
+    }
+    let Some(workbench) = config.take("workbench") else { return Ok(()) };
+    let benches = if workbench.value.is_array() { workbench.items()? } else { vec![workbench] };
+    for bench in benches {
+        let tools = bench.value.pointer("/config/tools").and_then(serde_json::Value::as_array);
+        let is_static = bench
+            .value
+            .get("provider")
+            .and_then(|p| p.as_str())
+            .is_some_and(|p| p.ends_with("StaticWorkbench"));
+        match tools {
+            Some(tools) if is_static => {
+                for (index, value) in tools.iter().enumerate() {
+                    tool(&At { value, path: format!("{}.config.tools[{index}]", bench.path) }, draft);
+                }
+            }
+            _ => draft
+                .note(&bench.path, "not carried over: tools of other servers cannot be named in a team file"),
+        }
+    }
+    Ok(())
+}
+
+fn tool(at: &At<'_>, draft: &mut Draft) {
+    let name =
+        ["/config/name", "/label"].iter().find_map(|path| at.value.pointer(path)?.as_str()).unwrap_or("?");
+    draft.note(&at.path, format!("the tool `{name}` is left out: {CODE}"));
+}
+
+/// How much of a conversation is seen, if not all.
+pub(super) fn window(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
+    let Some(context) = config.take("model_context") else { return Ok(None) };
+    let mut fields = context.fields()?;
+    let class = super::component::class_of(&mut fields)?;
+    let mut config = fields.need("config")?.fields()?;
+    let count = match class.as_str() {
+        "UnboundedChatCompletionContext" => None,
+        "BufferedChatCompletionContext" => config.count("buffer_size")?.map(|size| ("messages", size)),
+        "TokenLimitedChatCompletionContext" => config.count("token_limit")?.map(|limit| ("tokens", limit)),
+        "HeadAndTailChatCompletionContext" => {
+            config.cannot(
+                "head_size",
+                "left out: the latest part of a conversation is seen, and no more",
+                draft,
+            );
+            config.count("tail_size")?.map(|size| ("messages", size))
+        }
+        _ => {
+            draft.note(&context.path, format!("`{class}` is not known here: everything is seen"));
+            None
+        }
+    };
+    Ok(count.map(|(key, count)| Yaml::one(key, Yaml::plain(count))))
+}
+
+/// To whom the agent of a component may hand over, as the definition calls them.
+pub(super) fn handed_to<'a>(at: &At<'a>) -> Result<Vec<&'a str>> {
+    let Some(config) = at.fields()?.take("config") else { return Ok(Vec::new()) };
+    let Some(handoffs) = config.fields()?.take("handoffs") else { return Ok(Vec::new()) };
+    let target = |at: At<'a>| match at.value.as_str() {
+        Some(name) => Ok(name),
+        None => at.fields()?.need("target")?.text(),
+    };
+    handoffs.items()?.into_iter().map(target).collect()
+}
+
+/// Says to whom the agents `names` may hand over.
+pub(super) fn add_handoffs(participants: &[At<'_>], names: &[String], draft: &mut Draft) -> Result<()> {
+    for (at, name) in participants.iter().zip(names) {
+        let targets = handed_to(at)?;
+        if targets.is_empty() {
+            continue;
+        }
+        let known = draft.all_known(&targets, &format!("{}.config.handoffs", at.path));
+        let own = |agent: &&mut Entries| agent.first().is_some_and(|(_, value)| *value == Yaml::text(name));
+        if let Some(agent) = draft.agents.iter_mut().find(own) {
+            agent.push(("handoffs".into(), Yaml::texts(known)));
+        }
+    }
+    Ok(())
+}

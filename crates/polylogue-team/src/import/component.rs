@@ -1,0 +1,260 @@
+//! Teams of AgentChat, as AutoGen Studio writes them.
+
+use serde_json::Value;
+
+use super::Result;
+use super::agents;
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::graph;
+use super::models::{Model, of_client};
+use super::stops;
+use super::yaml::{Entries, Yaml};
+
+/// Whether a file is of components: one of them, or a gallery.
+pub(super) fn is_component(root: &Value) -> bool {
+    root.get("provider").is_some()
+        || root.pointer("/components/teams").is_some()
+        || root.get("component").is_some()
+}
+
+/// Reads the team of a file: the component itself, what a database row holds, or the only team of a gallery.
+pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
+    let mut fields = root.fields()?;
+    if let Some(inner) = fields.take("component") {
+        return team_of(&inner, draft);
+    }
+    if let Some(components) = fields.take("components") {
+        let teams = components.fields()?.need("teams")?.items()?;
+        return match teams.as_slice() {
+            [team] => team_of(team, draft),
+            teams => {
+                let labels: Vec<String> =
+                    teams.iter().map(|team| format!("`{}`", label(team.value))).collect();
+                root.wrong(format!(
+                    "a gallery of {} teams: give one of them in a file: {}",
+                    teams.len(),
+                    labels.join(", ")
+                ))
+            }
+        };
+    }
+    let class = class_of(&mut fields)?;
+    if class.ends_with("Agent") {
+        return root.wrong("this is an agent; a team file is made of a team");
+    }
+    let name = own_name(&fields, &class);
+    draft.name = draft.name(&name, "$");
+    draft.description = fields.text("description")?.unwrap_or_default().to_owned();
+    fields.take("label");
+    let chat = team(&class, fields, draft)?;
+    draft.chat = chat;
+    Ok(())
+}
+
+fn label(team: &Value) -> &str {
+    team.get("label").and_then(Value::as_str).unwrap_or("?")
+}
+
+/// The last part of a component's provider, and what every component has besides.
+pub(super) fn class_of(fields: &mut Fields<'_>) -> Result<String> {
+    let provider = fields.need("provider")?.text()?;
+    fields.ignore(&["component_type", "version", "component_version"]);
+    Ok(provider.rsplit('.').next().unwrap_or(provider).to_owned())
+}
+
+/// What a team calls itself, if not after its class.
+fn own_name(fields: &Fields<'_>, class: &str) -> String {
+    let mut fields = fields.clone();
+    let label = fields.text("label").ok().flatten();
+    let config = fields.take("config").and_then(|config| config.fields().ok());
+    let name = config.and_then(|mut config| config.text("name").ok().flatten());
+    [name, label].into_iter().flatten().find(|name| *name != class).unwrap_or(class).to_owned()
+}
+
+/// The chat of a team of a class.
+fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entries> {
+    let mut config = fields.need("config")?.fields()?;
+    config.ignore(&["name", "description", "emit_team_events", "model_client_streaming"]);
+    let participants = config.need("participants")?.items()?;
+    let mut names = Vec::new();
+    for at in &participants {
+        names.push(reserve(at, draft)?);
+    }
+    if names.is_empty() {
+        return config.at.wrong("a team without participants");
+    }
+    for (at, name) in participants.iter().zip(&names) {
+        participant(at, name, draft)?;
+    }
+    let mut extra = Vec::new();
+    let pattern = match class {
+        "RoundRobinGroupChat" => None,
+        "SelectorGroupChat" => Some(selector(&mut config, draft)?),
+        "Swarm" => Some(swarm(&participants, &names, &mut extra, draft)?),
+        "MagenticOneGroupChat" => Some(ledger(&mut config, draft)?),
+        "GraphFlow" => Some(graph::pattern(&mut config, &names, draft)?),
+        other => {
+            return fields.at.wrong(format!("there is no counterpart for a team of the class `{other}`"));
+        }
+    };
+    names.extend(extra);
+    let mut chat: Entries = Vec::new();
+    chat.extend(pattern.map(|pattern| ("pattern".to_owned(), pattern)));
+    chat.push(("participants".into(), Yaml::texts(names)));
+    chat.extend(stops::stop(&mut config, draft)?.map(|stop| ("stop".to_owned(), stop)));
+    config.rest(draft);
+    fields.rest(draft);
+    Ok(chat)
+}
+
+/// Gives a participant its name, before others speak of it.
+fn reserve(at: &At<'_>, draft: &mut Draft) -> Result<String> {
+    let mut fields = at.fields()?;
+    let class = class_of(&mut fields)?;
+    let mut config = fields.need("config")?.fields()?;
+    let name = config.text("name")?.map_or_else(|| own_name(&fields, &class), str::to_owned);
+    Ok(draft.name(&name, &at.path))
+}
+
+fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
+    let mut fields = at.fields()?;
+    let class = class_of(&mut fields)?;
+    match class.as_str() {
+        "SocietyOfMindAgent" => society(fields, name, draft),
+        "RoundRobinGroupChat" | "SelectorGroupChat" | "Swarm" | "MagenticOneGroupChat" | "GraphFlow" => {
+            let description = fields.text("description")?.unwrap_or_default().to_owned();
+            fields.take("label");
+            let chat = team(&class, fields, draft)?;
+            inner(name, &description, chat, Vec::new(), draft);
+            Ok(())
+        }
+        _ => agents::agent(&class, fields, name, draft),
+    }
+}
+
+/// Adds a chat that takes part in another.
+fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: &mut Draft) {
+    let mut entries: Entries = vec![("name".into(), Yaml::text(name))];
+    if !description.trim().is_empty() {
+        entries.push(("description".into(), Yaml::text(description.trim())));
+    }
+    entries.push(("brief".into(), Yaml::text("all")));
+    entries.extend(chat);
+    entries.extend(summary);
+    draft.chats.push(entries);
+}
+
+/// An agent that is a team, whose conversation a model then makes one reply of.
+fn society(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
+    fields.take("label");
+    let mut config = fields.need("config")?.fields()?;
+    let description = config.text("description")?.unwrap_or_default().to_owned();
+    fields.take("description");
+    config.ignore(&["name"]);
+    let mut team_fields = config.need("team")?.fields()?;
+    let class = class_of(&mut team_fields)?;
+    team_fields.ignore(&["label", "description"]);
+    let chat = team(&class, team_fields, draft)?;
+    let prompt = config.text("response_prompt")?;
+    config.cannot("instruction", "left out: the summary is asked for by its prompt alone", draft);
+    let mut reflect: Entries =
+        prompt.map(|prompt| ("prompt".to_owned(), Yaml::text(prompt))).into_iter().collect();
+    if let Some(client) = config.take("model_client") {
+        reflect.extend(of_client(&client, draft)?.entries());
+    }
+    agents::window(&mut config, draft)?;
+    config.rest(draft);
+    fields.rest(draft);
+    let summary = vec![("summary".to_owned(), Yaml::one("reflect", Yaml::Map(reflect)))];
+    inner(name, &description, chat, summary, draft);
+    Ok(())
+}
+
+/// A model picks who speaks.
+fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
+    let model = config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
+    let mut entries: Entries = model.entries();
+    if let Some(prompt) = config.take("selector_prompt") {
+        selector_texts(&prompt, &mut entries, draft)?;
+    }
+    if let Some(attempts) = config.count("max_selector_attempts")?.filter(|attempts| *attempts != 3) {
+        entries.push(("attempts".into(), Yaml::plain(attempts)));
+    }
+    config.cannot("selector_func", "Python code is not carried over; see `states` for rules", draft);
+    config.cannot("candidate_func", "Python code is not carried over; see `transitions`", draft);
+    agents::window(config, draft)?;
+    let pick = if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) };
+    let mut group: Entries = vec![("pick".into(), pick)];
+    if !config.flag("allow_repeated_speaker")?.unwrap_or(false) {
+        group.push(("repeat".into(), Yaml::plain(false)));
+    }
+    Ok(Yaml::one("group", Yaml::Map(group)))
+}
+
+/// The one text there stands around the conversation; here, the conversation is given as messages between two texts.
+fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Result<()> {
+    let text = at.text()?.replace("{participants}", "{agentlist}");
+    // The texts that are there anyway.
+    if text.starts_with(
+        "You are in a role play game. The following roles are available:\n{roles}.\nRead the following",
+    ) {
+        return Ok(());
+    }
+    let (before, after) = text.split_once("{history}").unwrap_or((&text, ""));
+    if after.contains("{history}") {
+        return at.wrong("`{history}` stands in it twice");
+    }
+    for (key, text) in [("system", before), ("prompt", after)] {
+        if !text.trim().is_empty() {
+            entries.push((key.into(), Yaml::text(text.trim())));
+        }
+    }
+    if text.contains("{history}") {
+        let what =
+            "cut in two at `{history}`: the model reads the conversation between `system` and `prompt`";
+        draft.note(&at.path, what);
+    }
+    Ok(())
+}
+
+/// Whoever speaks goes on until it hands over. `extra` gets the person to whom somebody hands over.
+fn swarm(
+    participants: &[At<'_>],
+    names: &[String],
+    extra: &mut Vec<String>,
+    draft: &mut Draft,
+) -> Result<Yaml> {
+    let mut strangers = Vec::new();
+    for at in participants {
+        strangers.extend(agents::handed_to(at)?.into_iter().filter(|target| draft.known(target).is_none()));
+    }
+    strangers.sort_unstable();
+    strangers.dedup();
+    for stranger in strangers {
+        // Whom nobody defines is there the program around the team, which asks the person.
+        let name = draft.stranger(stranger);
+        draft.note(
+            "$.config.participants",
+            format!("`{name}` is added as a person: agents hand over to `{stranger}`"),
+        );
+        draft.agents.push(vec![("name".into(), Yaml::text(&name)), ("human".into(), Yaml::plain(true))]);
+        extra.push(name);
+    }
+    agents::add_handoffs(participants, names, draft)?;
+    let start = names.first().map(String::as_str).unwrap_or_default();
+    let handoffs = vec![("start".to_owned(), Yaml::text(start)), ("then".to_owned(), Yaml::text("stay"))];
+    Ok(Yaml::one("handoffs", Yaml::Map(handoffs)))
+}
+
+/// A model plans and keeps a ledger.
+fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
+    let model: Model =
+        config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
+    let mut entries = model.entries();
+    let stalls = config.count("max_stalls")?.filter(|stalls| *stalls != 3);
+    entries.extend(stalls.map(|stalls| ("stalls".to_owned(), Yaml::plain(stalls))));
+    let answer = config.text("final_answer_prompt")?;
+    entries.extend(answer.map(|text| ("answer".to_owned(), Yaml::text(text))));
+    Ok(if entries.is_empty() { Yaml::text("plan") } else { Yaml::one("plan", Yaml::Map(entries)) })
+}

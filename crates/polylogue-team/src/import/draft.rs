@@ -1,0 +1,227 @@
+//! The team file that is being made, and what is to be said of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use polylogue_core::Name;
+
+use super::Note;
+use super::yaml::{Entries, Yaml, document};
+use crate::vars::{self, Piece};
+
+/// A team in the making.
+pub(super) struct Draft {
+    file_name: String,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) task: Option<String>,
+    pub(super) endpoints: Entries,
+    pub(super) prices: Entries,
+    pub(super) agents: Vec<Entries>,
+    pub(super) chat: Entries,
+    pub(super) chats: Vec<Entries>,
+    notes: Vec<Note>,
+    variables: BTreeSet<String>,
+    /// What participants are called in the definition and in the team file.
+    names: BTreeMap<String, String>,
+    used: BTreeSet<String>,
+}
+
+impl Draft {
+    pub(super) fn new(file_name: &str) -> Self {
+        Self {
+            file_name: file_name.into(),
+            name: String::new(),
+            description: String::new(),
+            task: None,
+            endpoints: Vec::new(),
+            prices: Vec::new(),
+            agents: Vec::new(),
+            chat: Vec::new(),
+            chats: Vec::new(),
+            notes: Vec::new(),
+            variables: BTreeSet::new(),
+            names: BTreeMap::new(),
+            used: BTreeSet::from(["user".to_owned()]),
+        }
+    }
+
+    pub(super) fn note(&mut self, path: &str, what: impl Into<String>) {
+        let note = Note { path: path.to_owned(), what: what.into() };
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The environment variable `name` is to hold a key.
+    pub(super) fn variable(&mut self, name: &str) {
+        self.variables.insert(name.to_owned());
+    }
+
+    /// The name of a new participant, or of the team: legal, and nobody else's.
+    pub(super) fn name(&mut self, wanted: &str, path: &str) -> String {
+        let is_word = WORDS.contains(&wanted);
+        let legal = if is_word { capital(wanted) } else { legal(wanted) };
+        let mut name = legal.clone();
+        for nth in 2.. {
+            if self.used.insert(name.clone()) {
+                break;
+            }
+            let stem: String = legal.chars().take(Name::MAX_CHARS - 5).collect();
+            name = format!("{stem}_{nth}");
+        }
+        if name != wanted {
+            let why = match () {
+                () if is_word => "it is a word of team files",
+                () if legal == wanted => "the name is taken",
+                () => "a name is of letters, digits, `_` and `-`",
+            };
+            self.note(path, format!("called `{name}` here: {why}"));
+        }
+        self.names.insert(wanted.to_owned(), name.clone());
+        name
+    }
+
+    /// The name of somebody whom the definition speaks of and does not define.
+    pub(super) fn stranger(&mut self, wanted: &str) -> String {
+        let notes = self.notes.len();
+        let name = self.name(wanted, "$");
+        self.notes.truncate(notes);
+        name
+    }
+
+    /// What the participant is called that the definition calls `wanted`, if there is one.
+    pub(super) fn known(&self, wanted: &str) -> Option<&str> {
+        self.names.get(wanted).map(String::as_str)
+    }
+
+    /// The same for a list. Those who are nobody are noted.
+    pub(super) fn all_known(&mut self, wanted: &[&str], path: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for name in wanted {
+            match self.known(name) {
+                Some(known) => names.push(known.to_owned()),
+                None => self.note(path, format!("`{name}` is left out: there is no such participant")),
+            }
+        }
+        names
+    }
+
+    /// The team file, what is to be said of it, and the variables to be set.
+    pub(super) fn finish(mut self) -> (String, Vec<Note>, Vec<String>) {
+        let mut body: Entries = Vec::new();
+        body.push(("name".into(), Yaml::text(&self.name)));
+        if !self.description.trim().is_empty() {
+            body.push(("description".into(), Yaml::text(self.description.trim())));
+        }
+        body.extend(self.task.take().map(|task| ("task".into(), Yaml::text(task))));
+        body.extend(self.common_model().map(|model| ("model".into(), Yaml::text(model))));
+        let agents = self.agents.drain(..).map(Yaml::Map).collect();
+        let chats: Vec<Yaml> = self.chats.drain(..).map(Yaml::Map).collect();
+        let mut rest: Entries = vec![("agents".into(), Yaml::List(agents))];
+        rest.push(("chat".into(), Yaml::Map(std::mem::take(&mut self.chat))));
+        if !chats.is_empty() {
+            rest.push(("chats".into(), Yaml::List(chats)));
+        }
+        let vars = self.braces(&body, &rest);
+        for (key, entries) in [
+            ("vars", vars),
+            ("endpoints", std::mem::take(&mut self.endpoints)),
+            ("prices", std::mem::take(&mut self.prices)),
+        ] {
+            if !entries.is_empty() {
+                body.push((key.into(), Yaml::Map(entries)));
+            }
+        }
+        body.extend(rest);
+        let yaml = format!("{}{}", self.header(), document(&body));
+        (yaml, self.notes, self.variables.into_iter().collect())
+    }
+
+    /// The model of all agents that have one, if it is the same; it is then left out of theirs.
+    fn common_model(&mut self) -> Option<String> {
+        let of = |agent: &Entries| {
+            agent.iter().find_map(|(key, value)| match value {
+                Yaml::Text(model) if key == "model" && model != "none" => Some(model.clone()),
+                _ => None,
+            })
+        };
+        let models: BTreeSet<String> = self.agents.iter().filter_map(of).collect();
+        let only = models.iter().next().filter(|_| models.len() == 1)?.clone();
+        let is_it = |(key, value): &(String, Yaml)| key == "model" && *value == Yaml::Text(only.clone());
+        self.agents.iter_mut().for_each(|agent| agent.retain(|entry| !is_it(entry)));
+        for chat in self.chats.iter_mut().chain([&mut self.chat]) {
+            chat.iter_mut().for_each(|(_, value)| value.forget("model", &only));
+        }
+        Some(only)
+    }
+
+    /// Variables for what stands between double braces: here that would be a variable, there it was text.
+    fn braces(&mut self, body: &Entries, rest: &Entries) -> Entries {
+        let mut texts = Vec::new();
+        body.iter().chain(rest).for_each(|(_, value)| value.all_texts(&mut texts));
+        let mut found: BTreeSet<&str> = texts.iter().flat_map(|text| braced(text)).collect();
+        // Where this file says it itself, it is meant.
+        let own = |text: &&&str| **text != "{{task}}";
+        if texts.iter().filter(own).any(|text| braced(text).any(|name| name == vars::TASK)) {
+            self.note("$", "`{{task}}` in a text is the task here");
+        }
+        found.remove(vars::TASK);
+        found.iter().map(|name| ((*name).to_owned(), Yaml::text(format!("{{{{{name}}}}}")))).collect()
+    }
+
+    fn header(&self) -> String {
+        let line =
+            |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+        let mut header = format!("# Imported from {}.\n", line(&self.file_name));
+        if !self.variables.is_empty() {
+            let all: Vec<&str> = self.variables.iter().map(String::as_str).collect();
+            let all = all.join(", ");
+            header.push_str(&format!(
+                "# Keys never stand in a team file; what is needed is taken from {all}.\n"
+            ));
+        }
+        if !self.notes.is_empty() {
+            header.push_str("#\n# Not carried over, or not as it was:\n");
+        }
+        for note in &self.notes {
+            header.push_str(&format!("# - {}\n", line(&note.to_string())));
+        }
+        header.push('\n');
+        header
+    }
+}
+
+/// Names that mean something else where names stand.
+const WORDS: [&str; 5] = ["user", "end", "stay", "self", "none"];
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A legal name close to `wanted`.
+pub(super) fn legal(wanted: &str) -> String {
+    match Name::new(wanted) {
+        Ok(_) => wanted.to_owned(),
+        Err(error) => {
+            let prefixed = || Name::new(format!("a_{wanted}")).map(String::from).ok();
+            let again = || {
+                Name::new(format!("a_{wanted}")).err().and_then(|error| error.suggestion().map(String::from))
+            };
+            error
+                .suggestion()
+                .map(String::from)
+                .or_else(prefixed)
+                .or_else(again)
+                .unwrap_or_else(|| "agent".into())
+        }
+    }
+}
+
+/// Names between double braces.
+fn braced(text: &str) -> impl Iterator<Item = &str> {
+    vars::pieces(text).into_iter().filter_map(|piece| match piece {
+        Piece::Var(name, _) => Some(name),
+        Piece::Plain(_) => None,
+    })
+}

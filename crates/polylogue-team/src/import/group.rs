@@ -1,0 +1,152 @@
+//! Group chats of AutoGen 0.2.
+
+use super::Result;
+use super::agents::CODE;
+use super::classic::{Program, model};
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::yaml::{Entries, Yaml};
+
+/// How many messages a group has at most when nothing is said.
+const ROUNDS: u64 = 10;
+
+/// The chat of a group, but for its participants, which come second.
+pub(super) fn chat(
+    at: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<(Entries, Vec<String>)> {
+    let empty = serde_json::json!({});
+    let at = at.cloned().unwrap_or(At { value: &empty, path: "$".into() });
+    let mut fields = at.fields()?;
+    let members = members(&mut fields, program, draft)?;
+    let mut group: Entries = vec![("pick".into(), pick(&mut fields, program, draft)?)];
+    let transitions = transitions(&mut fields, draft)?;
+    let has_transitions = transitions.is_some();
+    group.extend(transitions.map(|transitions| ("transitions".to_owned(), transitions)));
+    if let Some(repeat) = fields.first(&["allow_repeat_speaker"]) {
+        match repeat.value.as_bool() {
+            _ if has_transitions => {
+                return repeat.wrong("who may repeat is said by the transitions: leave one of them out");
+            }
+            Some(true) => {}
+            Some(false) => group.push(("repeat".into(), Yaml::plain(false))),
+            None => {
+                let names = draft.all_known(&repeat.texts()?, &repeat.path);
+                group.push(("repeat".into(), Yaml::texts(names)));
+            }
+        }
+    }
+    let rounds = fields.count("max_round")?.unwrap_or(ROUNDS);
+    let mut entries: Entries = vec![("pattern".into(), Yaml::one("group", Yaml::Map(group)))];
+    if fields.flag("send_introductions")?.unwrap_or(false) {
+        entries.push(("introductions".into(), Yaml::plain(true)));
+    }
+    if fields.flag("enable_clear_history")?.unwrap_or(false) {
+        clear_commands(program, draft);
+    }
+    entries.push(("stop".into(), Yaml::one("max_messages", Yaml::plain(rounds))));
+    fields.ignore(&[
+        "name",
+        "admin_name",
+        "func_call_filter",
+        "select_speaker_auto_verbose",
+        "human_input_mode",
+    ]);
+    fields.cannot("messages", "left out: a conversation begins with its task", draft);
+    fields.rest(draft);
+    Ok((entries, members))
+}
+
+fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Vec<String>> {
+    let Some(agents) = fields.first(&["agents", "participants"]) else { return Ok(program.names()) };
+    let mut wanted = Vec::new();
+    for at in agents.items()? {
+        wanted.push(match at.value.as_str() {
+            Some(name) => name,
+            None => at.fields()?.need("name")?.text()?,
+        });
+    }
+    let names = draft.all_known(&wanted, &agents.path);
+    if names.is_empty() { agents.wrong("there is nobody in the group") } else { Ok(names) }
+}
+
+/// People who are asked may clear what others see.
+fn clear_commands(program: &Program<'_>, draft: &mut Draft) {
+    for member in program.agents.iter().filter(|member| member.has_person) {
+        let own =
+            |agent: &&mut Entries| agent.first().is_some_and(|(_, name)| *name == Yaml::text(&member.name));
+        if let Some(agent) = draft.agents.iter_mut().find(own) {
+            agent.push(("clear_command".into(), Yaml::plain(true)));
+        }
+    }
+}
+
+fn pick(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Yaml> {
+    let method = fields.take("speaker_selection_method");
+    let name = method.as_ref().and_then(|at| at.value.as_str()).unwrap_or("auto").to_ascii_lowercase();
+    let own = fields.first(&["llm_config", "select_speaker_auto_llm_config"]);
+    let texts = selector_texts(fields)?;
+    match name.as_str() {
+        "round_robin" => Ok(Yaml::text("round_robin")),
+        "random" => Ok(Yaml::text("random")),
+        "manual" => {
+            let chair = draft.name("Chair", "$.groupchat");
+            let entries = [("name", Yaml::text(&chair)), ("human", Yaml::plain(true))];
+            draft.agents.push(entries.map(|(key, value)| (key.to_owned(), value)).to_vec());
+            Ok(Yaml::one("person", Yaml::text(chair)))
+        }
+        _ => {
+            if let Some(at) = method.filter(|_| name != "auto") {
+                draft.note(&at.path, format!("{CODE}: a model picks; see `states` for rules"));
+            }
+            let llm = own.as_ref().or(program.llm.as_ref());
+            let model = llm.map(|llm| model(llm, None, draft)).transpose()?.unwrap_or_default();
+            let entries: Entries = model.entries().into_iter().chain(texts).collect();
+            Ok(if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) })
+        }
+    }
+}
+
+fn selector_texts(fields: &mut Fields<'_>) -> Result<Entries> {
+    let mut entries: Entries = Vec::new();
+    for (theirs, ours) in [
+        ("select_speaker_message_template", "system"),
+        ("select_speaker_prompt_template", "prompt"),
+        ("select_speaker_auto_none_template", "none"),
+        ("select_speaker_auto_multiple_template", "several"),
+    ] {
+        entries.extend(fields.text(theirs)?.map(|text| (ours.to_owned(), Yaml::text(text))));
+    }
+    if let Some(role) = fields.take("role_for_select_speaker_messages") {
+        match role.text()? {
+            "system" => {}
+            "user" => entries.push(("role".into(), Yaml::text("user"))),
+            _ => return role.wrong("this is `system` or `user`"),
+        }
+    }
+    if let Some(retries) = fields.count("max_retries_for_selecting_speaker")? {
+        entries.push(("attempts".into(), Yaml::plain(retries.saturating_add(1))));
+    }
+    Ok(entries)
+}
+
+fn transitions(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
+    let kind = fields.take("speaker_transitions_type");
+    let Some(at) = fields.take("allowed_or_disallowed_speaker_transitions") else { return Ok(None) };
+    let kind = match kind.as_ref().map(At::text).transpose()? {
+        Some(kind @ ("allowed" | "disallowed")) => kind,
+        _ => return at.wrong("`speaker_transitions_type` says whether they are `allowed` or `disallowed`"),
+    };
+    let mut after: Entries = Vec::new();
+    for (from, to) in at.entries()? {
+        match draft.known(from).map(str::to_owned) {
+            Some(from) => {
+                let names = draft.all_known(&to.texts()?, &to.path);
+                after.push((from, Yaml::texts(names)));
+            }
+            None => draft.note(&to.path, "left out: there is no such participant"),
+        }
+    }
+    Ok(Some(Yaml::one(kind, Yaml::Map(after))))
+}

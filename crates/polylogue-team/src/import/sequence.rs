@@ -1,0 +1,241 @@
+//! Chats of AutoGen 0.2: one, or one after the other.
+
+use std::collections::BTreeMap;
+
+use super::Result;
+use super::agents::CODE;
+use super::classic::{Member, Program};
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::yaml::{Entries, Yaml};
+
+/// The chats of a definition; without any, that of all of its agents.
+pub(super) fn chats(
+    chats: &[At<'_>],
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    match chats {
+        [] => everybody(group, program, draft),
+        [only] => alone(only, group, program, draft),
+        many => sequence(many, group, program, draft),
+    }
+}
+
+fn everybody(group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
+    draft.chat = match (program.agents.as_slice(), group) {
+        ([], _) => return At::root(&serde_json::Value::Null).wrong("there is no agent"),
+        ([one, other], None) => pair(one, other),
+        ([one], None) => vec![participants([one.name.clone()])],
+        _ => in_group(group, None, program, draft)?,
+    };
+    Ok(())
+}
+
+/// Two who speak in turn; `one` begins with the task.
+fn pair(one: &Member<'_>, other: &Member<'_>) -> Entries {
+    vec![participants([one.name.clone(), other.name.clone()]), opening(&one.name)]
+}
+
+fn participants(names: impl IntoIterator<Item = String>) -> (String, Yaml) {
+    ("participants".into(), Yaml::texts(names))
+}
+
+fn opening(from: &str) -> (String, Yaml) {
+    let entries = vec![("from".to_owned(), Yaml::text(from)), ("text".to_owned(), Yaml::text("{{task}}"))];
+    ("opening".into(), Yaml::Map(entries))
+}
+
+fn in_group(
+    group: Option<&At<'_>>,
+    sender: Option<&Member<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<Entries> {
+    let (mut entries, members) = program.group(group, draft)?;
+    let is_member = sender.filter(|sender| members.contains(&sender.name));
+    entries.insert(1, participants(members));
+    entries.extend(is_member.map(|sender| opening(&sender.name)));
+    Ok(entries)
+}
+
+/// A chat, and what was said of it beside its participants.
+struct Entry<'a> {
+    body: Entries,
+    message: Option<&'a str>,
+    recipient: &'a str,
+    fields: Fields<'a>,
+}
+
+fn entry<'a>(
+    at: &At<'a>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<Entry<'a>> {
+    let mut fields = at.fields()?;
+    let recipient_at = fields.need("recipient")?;
+    let recipient = named(&recipient_at)?;
+    let sender = match fields.take("sender") {
+        Some(at) => Some((named(&at)?, at)),
+        None => None,
+    };
+    let member = |name: &str| program.agents.iter().find(|member| member.wanted == name);
+    let sender = match sender {
+        Some((name, at)) => match member(name) {
+            Some(sender) => Some(sender),
+            None => return at.wrong(format!("there is no agent `{name}`")),
+        },
+        None => program.agents.iter().find(|member| member.has_person && member.wanted != recipient),
+    };
+    let turns = fields.count("max_turns")?;
+    let mut body = match (member(recipient), sender) {
+        (Some(other), Some(one)) => pair(one, other),
+        (Some(other), None) => vec![participants([other.name.clone()])],
+        (None, sender) if group.is_some() => in_group(group, sender, program, draft)?,
+        (None, _) => {
+            return recipient_at.wrong(format!("there is no agent `{recipient}`, and no `groupchat`"));
+        }
+    };
+    if let Some(turns) = turns.filter(|_| member(recipient).is_some()) {
+        // There, a turn is a question and its answer.
+        body.push(("stop".into(), Yaml::one("max_messages", Yaml::plain(turns.saturating_mul(2).max(1)))));
+    }
+    body.push(("summary".into(), summary(&mut fields, draft)?));
+    let message = match fields.take("message") {
+        Some(at) if at.value.is_string() => at.value.as_str(),
+        Some(at) => {
+            draft.note(&at.path, "left out: a message is a text here");
+            None
+        }
+        None => None,
+    };
+    fields.ignore(&["silent", "verbose", "cache"]);
+    Ok(Entry { body, message, recipient, fields })
+}
+
+fn named<'a>(at: &At<'a>) -> Result<&'a str> {
+    match at.value.as_str() {
+        Some(name) => Ok(name),
+        None => at.fields()?.need("name")?.text(),
+    }
+}
+
+fn summary(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
+    let mut args = fields.take("summary_args").map(|at| at.fields()).transpose()?;
+    let given = fields.take("summary_prompt");
+    let prompt = match args.as_mut().map(|args| args.text("summary_prompt")).transpose()?.flatten() {
+        Some(prompt) => Some(prompt),
+        None => given.as_ref().map(At::text).transpose()?,
+    };
+    if let Some(mut args) = args {
+        args.cannot("summary_role", "left out: a summary is asked for by the system", draft);
+        args.ignore(&["cache"]);
+        args.rest(draft);
+    }
+    let last = || Yaml::one("without", Yaml::text("TERMINATE"));
+    let Some(method) = fields.take("summary_method") else { return Ok(last()) };
+    match method.value.as_str() {
+        Some("last_msg") => Ok(last()),
+        Some("reflection_with_llm") => {
+            let prompt = prompt.map(|prompt| ("prompt".to_owned(), Yaml::text(prompt)));
+            Ok(Yaml::one("reflect", Yaml::Map(prompt.into_iter().collect())))
+        }
+        _ => {
+            draft.note(&method.path, format!("{CODE}: what was said last comes of the chat"));
+            Ok(last())
+        }
+    }
+}
+
+/// One chat is the outermost.
+fn alone(at: &At<'_>, group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
+    let Entry { body, message, mut fields, .. } = entry(at, group, program, draft)?;
+    draft.chat = body;
+    let mut task = message.map(str::to_owned);
+    if let Some(own) = fields.take("carryover") {
+        let texts = own.texts()?.join("\n");
+        task = Some(format!("{}\nContext: \n{texts}", task.unwrap_or_default()));
+    }
+    draft.task = task.or(draft.task.take());
+    fields.ignore(&["clear_history", "chat_id", "prerequisites"]);
+    fields.rest(draft);
+    Ok(())
+}
+
+/// Chats one after the other, or by what each of them waits for.
+fn sequence(
+    chats: &[At<'_>],
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    let mut names: Vec<String> = Vec::new();
+    let mut ids: BTreeMap<u64, String> = BTreeMap::new();
+    for (index, at) in chats.iter().enumerate() {
+        let name = draft.name(&format!("chat_{}", index + 1), &at.path);
+        let id = at.fields()?.count("chat_id")?.unwrap_or(index as u64);
+        if ids.insert(id, name.clone()).is_some() {
+            return at.wrong(format!("there are two chats with the `chat_id` {id}"));
+        }
+        names.push(name);
+    }
+    let mut after: Entries = Vec::new();
+    let mut had: BTreeMap<String, String> = BTreeMap::new();
+    for (at, name) in chats.iter().zip(&names) {
+        let Entry { body, message, recipient, mut fields } = entry(at, group, program, draft)?;
+        let mut chat: Entries = vec![("name".into(), Yaml::text(name))];
+        chat.extend(message.map(|text| ("message".to_owned(), Yaml::text(text))));
+        let before = prerequisites(&mut fields, &ids)?;
+        if let Some(carryover) = carryover(&mut fields, &before, &ids)? {
+            chat.push(("carryover".into(), carryover));
+        }
+        let keeps = fields.flag("clear_history")? == Some(false);
+        let earlier = had.insert(recipient.to_owned(), name.clone()).filter(|_| keeps);
+        chat.extend(earlier.map(|earlier| ("goes_on_from".to_owned(), Yaml::text(earlier))));
+        chat.extend(body);
+        after.extend(before.map(|before| (name.clone(), Yaml::texts(before))));
+        fields.take("chat_id");
+        fields.rest(draft);
+        draft.chats.push(chat);
+    }
+    let pattern = match after.is_empty() {
+        true => Yaml::text("once_each"),
+        false => Yaml::one("after", Yaml::Map(after)),
+    };
+    draft.chat = vec![("pattern".into(), pattern), participants(names)];
+    Ok(())
+}
+
+/// The chats that have to be finished before one, if that is said.
+fn prerequisites(fields: &mut Fields<'_>, ids: &BTreeMap<u64, String>) -> Result<Option<Vec<String>>> {
+    let Some(at) = fields.take("prerequisites") else { return Ok(None) };
+    let names: Vec<String> = at.items()?.iter().map(|id| chat(id, ids)).collect::<Result<_>>()?;
+    Ok((!names.is_empty()).then_some(names))
+}
+
+fn chat(id: &At<'_>, ids: &BTreeMap<u64, String>) -> Result<String> {
+    let count = id.count()?;
+    ids.get(&count).map_or_else(|| id.wrong(format!("there is no chat {count}")), |name| Ok(name.clone()))
+}
+
+/// What of the chats before is told to one, if it is not all of them and nothing more.
+fn carryover(
+    fields: &mut Fields<'_>,
+    before: &Option<Vec<String>>,
+    ids: &BTreeMap<u64, String>,
+) -> Result<Option<Yaml>> {
+    let mut entries: Entries = Vec::new();
+    if let Some(own) = fields.take("carryover") {
+        entries.push(("also".into(), Yaml::texts(own.texts()?)));
+    }
+    if let Some(but) = fields.take("finished_chat_indexes_to_exclude_from_carryover") {
+        let names: Vec<String> = but.items()?.iter().map(|id| chat(id, ids)).collect::<Result<_>>()?;
+        entries.push(("but".into(), Yaml::texts(names)));
+    }
+    if let Some(before) = before {
+        entries.push(("only".into(), Yaml::texts(before.iter().map(String::as_str))));
+    }
+    Ok((!entries.is_empty()).then_some(Yaml::Map(entries)))
+}

@@ -1,0 +1,125 @@
+//! What ends a team of AgentChat.
+
+use super::Result;
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::yaml::{Entries, Yaml};
+
+/// What ends a team, by its condition and its limit on turns.
+pub(super) fn stop(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
+    let limit = config.count("max_turns")?.map(|turns| vec![("max_turns".to_owned(), Yaml::plain(turns))]);
+    let given = config.take("termination_condition").map(|at| condition(&at, draft)).transpose()?.flatten();
+    let any = given.into_iter().chain(limit).collect();
+    Ok(joined_by_or(any).map(Yaml::Map))
+}
+
+/// Conditions of which one is enough: beside one another as far as they are of different kinds.
+fn joined_by_or(conditions: Vec<Entries>) -> Option<Entries> {
+    let mut all: Entries = Vec::new();
+    let mut beside: Vec<Yaml> = Vec::new();
+    for condition in conditions {
+        let is_new = condition.iter().all(|(key, _)| all.iter().all(|(known, _)| known != key));
+        if is_new { all.extend(condition) } else { beside.push(Yaml::Map(condition)) }
+    }
+    match all.iter_mut().find(|(key, _)| key == "any") {
+        Some((_, Yaml::List(any))) => any.append(&mut beside),
+        _ if !beside.is_empty() => all.push(("any".into(), Yaml::List(beside))),
+        _ => {}
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// A condition; nothing if it has no counterpart.
+fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
+    let mut fields = at.fields()?;
+    let class = super::component::class_of(&mut fields)?;
+    let mut config = match fields.take("config") {
+        Some(config) => config.fields()?,
+        None => return at.wrong("`config` is missing"),
+    };
+    let one = |key: &str, value: Yaml| Ok(Some(vec![(key.to_owned(), value)]));
+    match class.as_str() {
+        "OrTerminationCondition" => {
+            let conditions = all(&config.need("conditions")?, draft)?;
+            Ok(joined_by_or(conditions.into_iter().flatten().collect()))
+        }
+        "AndTerminationCondition" => both(&config.need("conditions")?, draft),
+        "MaxMessageTermination" => {
+            config.cannot("include_agent_event", "left out: messages are counted, and nothing else", draft);
+            one("max_messages", Yaml::plain(config.need("max_messages")?.count()?))
+        }
+        "TextMentionTermination" => {
+            let text = Yaml::text(config.need("text")?.text()?);
+            match config.take("sources") {
+                None => one("says", text),
+                Some(sources) => by("says", ("text", text), &sources, draft),
+            }
+        }
+        "TimeoutTermination" => one("max_time_s", Yaml::plain(config.need("timeout_seconds")?.number()?)),
+        "TokenUsageTermination" => {
+            for key in ["max_prompt_token", "max_completion_token"] {
+                config.cannot(key, "left out: tokens read and written are counted together", draft);
+            }
+            let total = config.count("max_total_token")?;
+            Ok(total.map(|total| vec![("max_tokens".to_owned(), Yaml::plain(total))]))
+        }
+        "SourceMatchTermination" => {
+            let sources = config.need("sources")?;
+            by("matches", ("pattern", Yaml::text("^")), &sources, draft)
+        }
+        "TextMessageTermination" => match config.take("source") {
+            Some(source) => by("matches", ("pattern", Yaml::text("^")), &source, draft),
+            None => one("matches", Yaml::text("^")),
+        },
+        _ => {
+            draft.note(&at.path, without(&class));
+            Ok(None)
+        }
+    }
+}
+
+/// Why a condition has no counterpart.
+fn without(class: &str) -> String {
+    match class {
+        "HandoffTermination" => {
+            "left out: a person who is handed to is a participant here, and is asked".into()
+        }
+        "StopMessageTermination" => "left out: agents of a team file say no stop messages".into(),
+        "ExternalTermination" => "left out: Ctrl-C ends a run, and `polylogue resume` goes on".into(),
+        "FunctionCallTermination" | "FunctionalTermination" => {
+            "left out: code and calls of functions end no chat here; see `stop.when`".into()
+        }
+        other => format!("left out: `{other}` is not known here"),
+    }
+}
+
+fn all(at: &At<'_>, draft: &mut Draft) -> Result<Vec<Option<Entries>>> {
+    at.items()?.iter().map(|at| condition(at, draft)).collect()
+}
+
+/// Conditions that have to hold together. Without one of them, the others would end the chat too soon.
+fn both(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
+    let conditions = all(at, draft)?;
+    if conditions.iter().any(Option::is_none) {
+        draft.note(&at.path, "left out as a whole: without all of its parts it would end the chat too soon");
+        return Ok(None);
+    }
+    let all = conditions.into_iter().flatten().map(Yaml::Map).collect();
+    Ok(Some(vec![("all".to_owned(), Yaml::List(all))]))
+}
+
+/// A condition on what some say; nothing if they are all nobody.
+fn by(
+    kind: &str,
+    (key, value): (&str, Yaml),
+    sources: &At<'_>,
+    draft: &mut Draft,
+) -> Result<Option<Entries>> {
+    let names = draft.all_known(&sources.texts()?, &sources.path);
+    if names.is_empty() {
+        draft.note(&sources.path, "the condition is left out: it is about nobody");
+        return Ok(None);
+    }
+    let entries = vec![(key.to_owned(), value), ("by".to_owned(), Yaml::texts(names))];
+    Ok(Some(vec![(kind.to_owned(), Yaml::Map(entries))]))
+}

@@ -1,0 +1,221 @@
+//! Teams of AgentChat in which it is decided who speaks.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::check;
+use crate::component::{assistant, component, openai, team};
+
+fn members(names: &[&str]) -> Vec<Value> {
+    names.iter().map(|name| assistant(name, json!({}))).collect()
+}
+
+#[test]
+fn a_model_picks_who_speaks() {
+    let prompt = "Pick one of {roles}.\n\n{history}\n\nName one of {participants}.";
+    check(
+        &team(
+            "SelectorGroupChat",
+            json!({
+                "participants": members(&["a", "b", "c"]), "model_client": openai("gpt-4o-mini"), "selector_prompt": prompt,
+                "allow_repeated_speaker": false, "max_selector_attempts": 5, "termination_condition": null, "max_turns": 6,
+            }),
+        ),
+        &expect![[r##"
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.selector_prompt: cut in two at `{history}`: the model reads the conversation between `system` and `prompt`
+
+            name: SelectorGroupChat
+            model: openai:gpt-4o
+            agents:
+              - name: a
+                system: You are a.
+              - name: b
+                system: You are b.
+              - name: c
+                system: You are c.
+            chat:
+              pattern:
+                group:
+                  pick:
+                    model:
+                      model: openai:gpt-4o-mini
+                      system: "Pick one of {roles}."
+                      prompt: "Name one of {agentlist}."
+                      attempts: 5
+                  repeat: false
+              participants: [a, b, c]
+              stop: {max_turns: 6}
+            ---
+            OPENAI_API_KEY
+        "##]],
+    );
+}
+
+#[test]
+fn the_usual_texts_of_a_selector_stay_as_they_are_here() {
+    let prompt = "You are in a role play game. The following roles are available:\n{roles}.\nRead the following conversation. \
+                  Then select the next role from {participants} to play. Only return the role.\n\n{history}\n\nRead the above \
+                  conversation. Then select the next role from {participants} to play. Only return the role.\n";
+    check(
+        &team(
+            "SelectorGroupChat",
+            json!({
+                "participants": members(&["a", "b"]), "selector_prompt": prompt, "allow_repeated_speaker": true, "max_turns": 6,
+            }),
+        ),
+        &expect![[r#"
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+
+            name: SelectorGroupChat
+            model: openai:gpt-4o
+            agents:
+              - name: a
+                system: You are a.
+              - name: b
+                system: You are b.
+            chat:
+              pattern: {group: {pick: model}}
+              participants: [a, b]
+              stop: {max_turns: 6}
+            ---
+            OPENAI_API_KEY
+        "#]],
+    );
+}
+
+#[test]
+fn agents_hand_over_and_a_person_is_there_for_whom_nobody_is() {
+    let handoff = json!({"target": "user", "description": "Asks the user", "name": "transfer_to_user", "message": "Over to you"});
+    let participants = [
+        assistant("triage", json!({"handoffs": ["refunds", handoff]})),
+        assistant("refunds", json!({"handoffs": ["triage"]})),
+    ];
+    let ending = component(
+        "autogen_agentchat.conditions.TextMentionTermination",
+        "termination",
+        json!({"text": "TERMINATE"}),
+    );
+    check(
+        &team("Swarm", json!({"participants": participants, "termination_condition": ending})),
+        &expect![[r#"
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.participants: `User` is added as a person: agents hand over to `user`
+
+            name: Swarm
+            model: openai:gpt-4o
+            agents:
+              - name: triage
+                system: You are triage.
+                handoffs: [refunds, User]
+              - name: refunds
+                system: You are refunds.
+                handoffs: [triage]
+              - name: User
+                human: true
+            chat:
+              pattern: {handoffs: {start: triage, then: stay}}
+              participants: [triage, refunds, User]
+              stop: {says: TERMINATE}
+            ---
+            OPENAI_API_KEY
+        "#]],
+    );
+}
+
+fn flow(nodes: Value, start: Option<&str>) -> Value {
+    let names: Vec<&str> = nodes.as_object().unwrap().keys().map(String::as_str).collect();
+    let graph = json!({"nodes": nodes, "default_start_node": start});
+    team(
+        "GraphFlow",
+        json!({"participants": members(&names), "graph": graph, "max_turns": 20, "termination_condition": null}),
+    )
+}
+
+fn node(name: &str, edges: &[(&str, Option<&str>)]) -> Value {
+    let edge = |(target, condition): &(&str, Option<&str>)| json!({"target": target, "condition": condition, "activation_group": target, "activation_condition": "all"});
+    json!({"name": name, "edges": edges.iter().map(edge).collect::<Vec<_>>(), "activation": "all"})
+}
+
+#[test]
+fn a_flow_with_a_loop_is_a_matter_of_states() {
+    let nodes = json!({
+        "writer": node("writer", &[("reviewer", None)]),
+        "reviewer": node("reviewer", &[("end", Some("APPROVE \"it\"")), ("writer", Some("REVISE"))]),
+        "end": node("end", &[]),
+    });
+    check(
+        &flow(nodes, Some("writer")),
+        &expect![[r##"
+        # Imported from team.json.
+        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+        #
+        # Not carried over, or not as it was:
+        # - $.config.participants[0]: called `End` here: it is a word of team files
+
+        name: GraphFlow
+        model: openai:gpt-4o
+        agents:
+          - name: End
+            system: You are end.
+          - name: reviewer
+            system: You are reviewer.
+          - name: writer
+            system: You are writer.
+        chat:
+          pattern:
+            states:
+              start: writer
+              after:
+                End: end
+                reviewer:
+                  - {when: "last.text.contains(\"APPROVE \\\"it\\\"\")", then: End}
+                  - {when: "last.text.contains(\"REVISE\")", then: writer}
+                writer: reviewer
+          participants: [End, reviewer, writer]
+          stop: {max_turns: 20}
+        ---
+        OPENAI_API_KEY
+    "##]],
+    );
+}
+
+#[test]
+fn a_flow_that_forks_and_joins_is_a_matter_of_what_comes_before() {
+    let nodes = json!({
+        "a": node("a", &[("b", None), ("c", None)]), "b": node("b", &[("d", None)]),
+        "c": node("c", &[("d", None)]), "d": node("d", &[]),
+    });
+    check(
+        &flow(nodes, None),
+        &expect![[r#"
+        # Imported from team.json.
+        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+
+        name: GraphFlow
+        model: openai:gpt-4o
+        agents:
+          - name: a
+            system: You are a.
+          - name: b
+            system: You are b.
+          - name: c
+            system: You are c.
+          - name: d
+            system: You are d.
+        chat:
+          pattern: {after: {b: [a], c: [a], d: [b, c]}}
+          participants: [a, b, c, d]
+          stop: {max_turns: 20}
+        ---
+        OPENAI_API_KEY
+    "#]],
+    );
+}
