@@ -128,10 +128,12 @@ impl<'l> Scope<'l> {
     async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
         let mut views = std::mem::take(&mut self.views);
         let resumed = std::mem::take(&mut self.resumed);
+        let began = if resumed { self.began().await? } else { None };
+        let transcript = began.as_ref().unwrap_or(&self.transcript);
         let turns = self.transcript.open_turns().iter().map(|open| {
             let view =
                 views.iter().position(|view| *view.me() == open.cue.who).map(|at| views.swap_remove(at));
-            take_turn(chat, open, Turn::new(self.log, chat, &self.transcript, open, view, resumed))
+            take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed))
         });
         let done = join_all(turns).await;
         self.views = views;
@@ -155,6 +157,26 @@ impl<'l> Scope<'l> {
                 Ok(Some(Status::Waiting(self.log.questions().await?)))
             }
         }
+    }
+
+    /// The chat as it was when the open turns began, if others that began at the same time are over by now: nobody hears
+    /// what is said meanwhile.
+    async fn began(&self) -> Result<Option<Transcript>> {
+        let events = self.transcript.events();
+        let cued = events.iter().rposition(|event| matches!(event.body, Body::Cued { .. }));
+        let Some((cued, after)) = cued.and_then(|at| events.get(at..)?.split_first()) else {
+            return Ok(None);
+        };
+        let opened_again =
+            |event: &Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::Reopened { .. });
+        if after.is_empty() || after.iter().any(opened_again) {
+            return Ok(None);
+        }
+        let mut before = self.log.events().await;
+        before.retain(|event| event.seq <= cued.seq);
+        let transcript =
+            Transcript::of(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
+        Ok(Some(transcript))
     }
 
     async fn append(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
