@@ -111,6 +111,25 @@ pub enum Reason {
         /// How often it may.
         plans: u64,
     },
+    /// Agents hold their tasks to be complete, and that is what the chat is for.
+    Completed {
+        /// Whose tasks are complete, in the order in which they were completed.
+        who: Vec<Name>,
+    },
+    /// The limit on rounds, in each of which everybody speaks once.
+    Rounds {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A participant's model made more errors than it may: in calling a tool, or in the form of what it wrote.
+    Errors {
+        /// Whose.
+        who: Name,
+        /// In what.
+        of: Erred,
+        /// How many in a row are allowed.
+        limit: u64,
+    },
     /// A participant left, and the chat does not go on without it.
     Left {
         /// Who.
@@ -125,6 +144,32 @@ pub enum Reason {
     },
     /// Several conditions held at once, and all were asked for.
     All(Vec<Reason>),
+}
+
+/// What a model made errors in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Erred {
+    /// A tool refused what it was called with, or what was to be its arguments was no JSON.
+    Tool(String),
+    /// The arguments did not fit the tool.
+    Arguments(String),
+    /// The choice of a tool.
+    Choice,
+    /// The form of the answer.
+    Answer,
+}
+
+impl fmt::Display for Erred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(tool) => write!(f, "calling `{tool}`"),
+            Self::Arguments(tool) => write!(f, "the arguments of `{tool}`"),
+            Self::Choice => f.write_str("choosing a tool"),
+            Self::Answer => f.write_str("the form of its answer"),
+        }
+    }
 }
 
 /// A way of going in circles.
@@ -165,7 +210,8 @@ impl Reason {
             | Self::Matched { .. }
             | Self::Condition { .. }
             | Self::NoReply { .. }
-            | Self::NoSpeaker { .. } => Ending::Done,
+            | Self::NoSpeaker { .. }
+            | Self::Completed { .. } => Ending::Done,
             Self::Tokens { .. } | Self::Cost { .. } | Self::Unpriced { .. } => Ending::Budget,
             Self::Left { .. } | Self::Stopped { .. } | Self::Deserted { .. } => Ending::Stopped,
             Self::All(reasons) => {
@@ -207,6 +253,15 @@ impl fmt::Display for Reason {
             Self::NoSpeaker { after: Some(who) } => write!(f, "nobody may speak after {who}"),
             Self::NoSpeaker { after: None } => f.write_str("nobody may begin"),
             Self::Stalled { plans } => write!(f, "no progress with {}", counted(*plans, "plan")),
+            Self::Completed { who } => {
+                let names: Vec<_> = who.iter().map(Name::as_str).collect();
+                let (tasks, are) = if who.len() == 1 { ("task", "is") } else { ("tasks", "are") };
+                write!(f, "the {tasks} of {} {are} complete", names.join(" and "))
+            }
+            Self::Rounds { limit } => write!(f, "the limit of {}", counted(*limit, "round")),
+            Self::Errors { who, of, limit } => {
+                write!(f, "{who}'s limit of {} in {of}", counted(*limit, "error"))
+            }
             Self::Left { who, why } => write!(f, "{who} left: {why}"),
             Self::Stopped { by } => write!(f, "stopped by {by}"),
             Self::All(reasons) => {

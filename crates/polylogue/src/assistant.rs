@@ -110,6 +110,11 @@ impl Assistant {
         other.with_specs()
     }
 
+    /// The same agent without any tools.
+    pub(crate) fn without_tools(self) -> Self {
+        Self { tools: Vec::new(), advertised: Vec::new(), ..self }.with_specs()
+    }
+
     fn without_tool(mut self, name: &str) -> Self {
         self.tools.retain(|tool| tool.spec().name != name);
         self.advertised.retain(|spec| spec.name != name);

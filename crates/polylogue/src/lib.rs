@@ -52,6 +52,7 @@
 //! | to hand over | [`Transfer`], a tool, and [`handoffs`] |
 //! | a debate and a vote | [`Debate`] |
 //! | a plan, and somebody who keeps to it | [`Ledger`] |
+//! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`Solve`] and [`EndMode`]; what came of it: [`Solved`] |
 //! | values that all share | [`state`] |
 //! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
@@ -81,8 +82,10 @@ pub mod oversight;
 pub mod prerequisites;
 pub mod reply;
 pub mod report;
+pub mod solve;
 pub mod state;
 pub mod stop;
+pub mod task;
 
 mod assistant;
 mod function;
@@ -110,7 +113,9 @@ pub use polylogue_core::*;
 pub use prerequisites::Prerequisites;
 pub use reply::Stack;
 pub use report::Report;
+pub use solve::{EndMode, History, Solve, Solved};
 pub use stop::Stop;
+pub use task::Task;
 
 /// The example of the README compiles.
 #[cfg(doctest)]

@@ -1,0 +1,289 @@
+//! Whether a task is complete: what its agent is asked, and how the answer is read.
+
+use std::sync::Arc;
+
+use polylogue_core::{Error, Message, Params, Part, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
+/// anything, in one word.
+///
+/// An answer that says neither is asked for once more. If it still says neither, the task is not complete.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    reflection: Arc<str>,
+    decision: Option<Arc<str>>,
+    again: Option<Arc<str>>,
+    open: String,
+    complete: String,
+    temperature: Option<f64>,
+    is_structured: bool,
+}
+
+/// The name of the field of a structured answer.
+const FIELD: &str = "objectives_left";
+
+impl Check {
+    /// What an agent is asked first, unless it is told otherwise. Prompts of tasks do well to speak of objectives, too: "Your
+    /// objective is fulfilled when ...".
+    pub const REFLECTION: &str =
+        "In your opinion, what objectives from your initial task have you NOT completed ?";
+    /// What it is asked then.
+    pub const DECISION: &str = "To summarize in one word, did you still had some objectives to fulfill ? Answer ONLY by \
+                                'yes' or 'no'. Do not output anything else !";
+    /// What it is asked when the answer could not be read.
+    pub const AGAIN: &str = "Answer with the one word 'yes' if you still have objectives to fulfill, or with the one word \
+                             'no' if you have none.";
+    /// What it is asked when the answer is to be JSON.
+    pub const STRUCTURED: &str = "Do you still have objectives to fulfill? Answer with {\"objectives_left\": true} or \
+                                  {\"objectives_left\": false}, and with nothing else.";
+    /// The temperature of the decision, unless it is told otherwise.
+    pub const TEMPERATURE: f64 = 0.3;
+
+    /// Sets what the agent is asked first: what is left to do. It answers freely.
+    #[must_use]
+    pub fn reflection(self, question: impl Into<Arc<str>>) -> Self {
+        Self { reflection: question.into(), ..self }
+    }
+
+    /// Sets what it is asked then: whether there is anything left to do.
+    #[must_use]
+    pub fn decision(self, question: impl Into<Arc<str>>) -> Self {
+        Self { decision: Some(question.into()), ..self }
+    }
+
+    /// Sets what it is asked when the answer could not be read.
+    #[must_use]
+    pub fn again(self, question: impl Into<Arc<str>>) -> Self {
+        Self { again: Some(question.into()), ..self }
+    }
+
+    /// Sets the words of the decision: `open` says that something is left to do, `complete` that nothing is. Upper and lower
+    /// case are the same.
+    #[must_use]
+    pub fn words(self, open: impl Into<String>, complete: impl Into<String>) -> Self {
+        Self { open: open.into(), complete: complete.into(), ..self }
+    }
+
+    /// Sets the temperature of the decision; with `None` it is that of the agent, for models that take no other.
+    #[must_use]
+    pub fn temperature(self, temperature: Option<f64>) -> Self {
+        Self { temperature, ..self }
+    }
+
+    /// Asks for the decision as JSON with one truth value: for models that can be held to a schema. An answer in one word is
+    /// understood all the same.
+    #[must_use]
+    pub fn structured(self) -> Self {
+        Self { is_structured: true, ..self }
+    }
+
+    pub(super) fn asks_first(&self) -> &str {
+        &self.reflection
+    }
+
+    /// The questions about the decision: the first, and once more.
+    pub(super) fn asks_then(&self) -> [Arc<str>; 2] {
+        let (decision, again) = if self.is_structured {
+            (Self::STRUCTURED, Self::STRUCTURED)
+        } else {
+            (Self::DECISION, Self::AGAIN)
+        };
+        let decision = self.decision.clone().unwrap_or_else(|| decision.into());
+        [decision, self.again.clone().unwrap_or_else(|| again.into())]
+    }
+
+    /// How the model writes the decision.
+    pub(super) fn params(&self, own: &Params) -> Params {
+        let temperature = self.temperature.or(own.temperature);
+        let schema = self.is_structured.then(schema);
+        Params { temperature, schema, ..own.clone() }
+    }
+
+    /// Whether both questions and both words can be told apart.
+    pub(super) fn validate(&self) -> Result<()> {
+        let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
+        if is_word(&open) && is_word(&complete) && open != complete {
+            return Ok(());
+        }
+        Err(Error::Config(format!(
+            "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters alone",
+            self.open, self.complete
+        )))
+    }
+
+    /// Whether `reply` says that the task is complete; `None` when it says neither.
+    pub(super) fn read(&self, reply: &str) -> Option<bool> {
+        let reply = without_thoughts(reply);
+        let structured = self.is_structured.then(|| read_structured(&reply)).flatten();
+        structured.or_else(|| self.read_words(&reply))
+    }
+
+    /// The first decisive word: one that stands alone between punctuation marks, or begins or ends what does. "I have no
+    /// idea" is no "no".
+    fn read_words(&self, reply: &str) -> Option<bool> {
+        let reply = reply.to_lowercase();
+        let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
+        let decides = |word: &str| (word == complete).then_some(true).or((word == open).then_some(false));
+        reply.split(ends_clause).find_map(|clause| {
+            let mut words =
+                clause.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+            let (first, last) = (words.next()?, words.next_back());
+            let bare = |word: &str| decides(word.trim_matches('\''));
+            bare(first).or_else(|| last.and_then(bare))
+        })
+    }
+}
+
+const fn ends_clause(c: char) -> bool {
+    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\n' | '(' | ')' | '–' | '—' | '。' | '，' | '！' | '、')
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self {
+            reflection: Self::REFLECTION.into(),
+            decision: None,
+            again: None,
+            open: "yes".into(),
+            complete: "no".into(),
+            temperature: Some(Self::TEMPERATURE),
+            is_structured: false,
+        }
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { FIELD: { "type": "boolean" } },
+        "required": [FIELD],
+        "additionalProperties": false,
+    })
+}
+
+fn read_structured(reply: &str) -> Option<bool> {
+    let (from, to) = (reply.find('{')?, reply.rfind('}')?);
+    let value: Value = serde_json::from_str(reply.get(from..=to)?).ok()?;
+    value.get(FIELD)?.as_bool().map(|left| !left)
+}
+
+/// What models write around their reasoning.
+const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+
+/// `text` without reasoning: not what stands between the marks, nor what stands before a closing mark that was never opened
+/// or after an opening mark that was never closed.
+fn without_thoughts(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (open, close) in THOUGHTS {
+        while let Some(end) = text.find(close) {
+            let begin = text.get(..end).and_then(|before| before.find(open)).unwrap_or(0);
+            text.replace_range(begin..end + close.len(), "");
+        }
+        if let Some(begin) = text.find(open) {
+            text.truncate(begin);
+        }
+    }
+    text
+}
+
+/// What came of asking an agent whether its task is complete. In the log it is part of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// Whether the task is complete.
+    pub complete: bool,
+    /// What was answered in the end.
+    pub reply: Arc<str>,
+    /// Whether the answer said neither, so that the task counts as not complete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclear: bool,
+}
+
+impl Verdict {
+    pub(super) fn of_reply(reply: &str, complete: Option<bool>) -> Self {
+        Self { complete: complete.unwrap_or(false), reply: reply.into(), unclear: complete.is_none() }
+    }
+
+    /// The verdict that `message` holds, if it holds one.
+    #[must_use]
+    pub fn of(message: &Message) -> Option<Self> {
+        message.parts.iter().find_map(|part| match part {
+            Part::Data(value) => serde_json::from_value(value.get("verdict")?.clone()).ok(),
+            _ => None,
+        })
+    }
+
+    pub(super) fn part(&self) -> Part {
+        Part::Data(json!({ "verdict": self }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(check: &Check, complete: Option<bool>, replies: &[&str]) {
+        for reply in replies {
+            assert_eq!(check.read(reply), complete, "{reply}");
+        }
+    }
+
+    #[test]
+    fn the_first_decisive_word_decides_and_no_part_of_a_word_does() {
+        let words = Check::default();
+        let complete =
+            ["no", "No.", " NO!", "'no'", "**no**", "\"no\"", "The answer is no.", "NO, not yes", "Well, no"];
+        check(&words, Some(true), &complete);
+        check(&words, Some(false), &["yes", "Yes", "yes.", "YES, two left", "I would say: yes", "`yes`"]);
+        let neither = [
+            "",
+            "maybe",
+            "not sure",
+            "I know it",
+            "none of your business",
+            "nope",
+            "I have no idea",
+            "noyes",
+        ];
+        check(&words, None, &neither);
+    }
+
+    #[test]
+    fn reasoning_decides_nothing() {
+        let words = Check::default();
+        check(
+            &words,
+            Some(true),
+            &["<think>yes</think>no", "yes? yes.</think>\n\nno", "<thinking>yes</thinking> No"],
+        );
+        check(&words, None, &["<think>no, no, no", "<think>yes</think>"]);
+    }
+
+    #[test]
+    fn structured_answers_are_read_with_words_around_them_and_words_instead_of_them() {
+        let json = Check::default().structured();
+        check(
+            &json,
+            Some(true),
+            &[r#"{"objectives_left": false}"#, "```json\n{\"objectives_left\":false}\n```", "no"],
+        );
+        check(&json, Some(false), &[r#"{"objectives_left": true}"#, "yes"]);
+        check(&json, None, &[r#"{"objectives_left": "no idea"}"#, "}{", "{}"]);
+    }
+
+    #[test]
+    fn the_words_are_of_any_language() {
+        let words = Check::default().words("ja", "Nein");
+        check(&words, Some(true), &["NEIN", "Nein, nichts mehr"]);
+        check(&words, Some(false), &["Ja."]);
+        assert!(words.validate().is_ok());
+        for (open, complete) in [("yes", "YES"), ("", "no"), ("not yet", "no")] {
+            let error = Check::default().words(open, complete).validate().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{open}` and `{complete}` cannot tell")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What one side of a conversation knows.
+
+use std::fmt;
+
+use polylogue_core::{Entry, Lens, Name, OutcomeStatus, Part, Transcript, View};
+
+/// What an agent was told and what it said, in order: a conversation from its point of view.
+///
+/// It ends with the agent's own last words: what was said after them has not been told to its model yet.
+///
+/// Printed, it is one block for each entry: the role in brackets, and below it what was said.
+///
+/// ```text
+/// [user]:
+/// Propose one number.
+///
+/// [assistant]:
+/// 2
+///
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+impl History {
+    /// The history of `who` at the end of `chat`, as a [`Task`](crate::Task) has its agent see the room.
+    #[must_use]
+    pub fn of(chat: &Transcript, who: &Name) -> Self {
+        Self::through(chat, who, Lens { forgets_asides: true, ..Lens::default() })
+    }
+
+    /// The same with a lens of its own.
+    #[must_use]
+    pub fn through(chat: &Transcript, who: &Name, lens: Lens) -> Self {
+        let mut entries = View::of(chat, who, lens).entries().to_vec();
+        let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
+        entries.truncate(last.map_or(0, |last| last + 1));
+        Self { entries }
+    }
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries
+            .iter()
+            .try_for_each(|entry| write!(f, "[{}]:\n{}\n\n", role(entry), words(entry.parts())))
+    }
+}
+
+fn role(entry: &Entry) -> String {
+    match entry {
+        Entry::System { .. } => "system".into(),
+        Entry::User { .. } => "user".into(),
+        Entry::Assistant { .. } => "assistant".into(),
+        Entry::Tool { tool, outcome, .. } if outcome.status == OutcomeStatus::Done => format!("tool {tool}"),
+        Entry::Tool { tool, .. } => format!("tool {tool} failed"),
+    }
+}
+
+fn words(parts: &[Part]) -> String {
+    let word = |part: &Part| match part {
+        Part::Text(text) | Part::Thought(text) => text.as_ref().to_owned(),
+        Part::Data(value) => value.to_string(),
+        Part::Media(media) => format!("({} {})", media.kind, media.url),
+        Part::Call(call) => format!("(calls `{}` with {})", call.tool, call.args),
+        _ => String::new(),
+    };
+    parts.iter().map(word).collect::<Vec<_>>().join("\n\n")
+}

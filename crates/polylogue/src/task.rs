@@ -1,0 +1,234 @@
+//! Tasks: what an agent is told to do, alone or together with others.
+//!
+//! A [`Task`] is a prompt and the agent that is to answer it. Tasks are solved one after the other ([`tasks`]), or by several
+//! agents that talk about theirs until one of them, or all, are complete ([`Solve`](crate::Solve)). What an agent was told
+//! and answered stands in its history of the conversation: its next task goes on from there.
+//!
+//! # A task after another
+//! ```
+//! use polylogue::{AnyModel, Assistant, Chat, Task, task::tasks};
+//! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
+//! let keeper = Assistant::new("Keeper", model)?;
+//! let draw = Task::new(keeper.clone(), "Think of a number from 1 to 9. Say it once, now.");
+//! let double = Task::new(keeper, "Double the number.");
+//! tasks("numbers", [draw, double])
+//! # }
+//! ```
+//!
+//! # A task that leaves nothing behind
+//! ```
+//! # use polylogue::{AnyModel, Assistant, Task};
+//! # fn example(model: AnyModel) -> Result<Task, polylogue::NameError> {
+//! let judge = Assistant::new("Judge", model)?;
+//! Ok(Task::new(judge, "Is the text above about money? Answer yes or no.").forgets())
+//! # }
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{
+    Act, Agent, AnyAgent, Chat, Error, Lens, Media, Name, Params, Part, Result, Tool, Turn,
+};
+use serde_json::Value;
+
+use crate::Assistant;
+use crate::solve::Solve;
+
+/// What an agent is told to do.
+///
+/// A task is configuration: the same value can be solved in any number of conversations.
+#[derive(Clone)]
+pub struct Task {
+    worker: Worker,
+    prompt: PromptFn,
+    media: Vec<Media>,
+    stops_by_itself: bool,
+    keeps_reflections: bool,
+    forgets: bool,
+    /// What was asked of a worker that cannot do it.
+    flaw: Option<&'static str>,
+}
+
+/// Makes the prompt of what the chat is about.
+type PromptFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
+
+/// Who works on a task.
+#[derive(Clone)]
+enum Worker {
+    Model(Box<Assistant>),
+    Other(AnyAgent),
+}
+
+impl Task {
+    /// The task `prompt` for an agent that speaks by a model.
+    ///
+    /// Two tasks whose agents have the same name are tasks of the same agent: each may have other settings.
+    #[must_use]
+    pub fn new(agent: Assistant, prompt: impl Into<Arc<str>>) -> Self {
+        // Whether a task is complete is asked aside, and must leave no trace in what the agent reads.
+        let lens = Lens { forgets_asides: true, ..agent.sees().clone() };
+        Self::of(Worker::Model(Box::new(agent.lens(lens))), prompt.into())
+    }
+
+    /// The task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
+    /// task, but not say by itself when it is complete.
+    #[must_use]
+    pub fn by(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Self {
+        Self::of(Worker::Other(AnyAgent::new(agent)), prompt.into())
+    }
+
+    fn of(worker: Worker, prompt: Arc<str>) -> Self {
+        Self {
+            worker,
+            prompt: Arc::new(move |_| Arc::clone(&prompt)),
+            media: Vec::new(),
+            stops_by_itself: false,
+            keeps_reflections: false,
+            forgets: false,
+            flaw: None,
+        }
+    }
+
+    /// Sets a prompt that is made of what the chat is about: the task that it is run with. It has to be the same for the same.
+    #[must_use]
+    pub fn prompt_from(self, prompt: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self { prompt: Arc::new(move |about| prompt(about).into()), ..self }
+    }
+
+    /// Adds a tool that the agent may call whenever it speaks about this task.
+    #[must_use]
+    pub fn tool(self, tool: impl Tool) -> Self {
+        self.model("has a tool", |agent| agent.tool(tool))
+    }
+
+    /// Sets the JSON Schema that all that the agent says about this task has to satisfy.
+    #[must_use]
+    pub fn schema(self, schema: Value) -> Self {
+        self.model("has a schema", |agent| {
+            let params = Params { schema: Some(schema), ..agent.sampling().clone() };
+            agent.params(params)
+        })
+    }
+
+    /// Adds a picture, sound or document to the prompt. It is told once, with the prompt.
+    #[must_use]
+    pub fn media(mut self, media: Media) -> Self {
+        self.media.push(media);
+        self
+    }
+
+    /// Lets the agent say when its task is complete: in a group that ends by that, it is asked after each of its turns.
+    #[must_use]
+    pub fn stops_by_itself(self) -> Self {
+        let flaw = self.flaw.or(self.assistant().is_none().then_some("stops by itself"));
+        Self { stops_by_itself: true, flaw, ..self }
+    }
+
+    /// Keeps in the agent's history what it thinks is left to do, when it is asked; nobody else reads it.
+    #[must_use]
+    pub fn keeps_reflections(self) -> Self {
+        Self { keeps_reflections: true, ..self }
+    }
+
+    /// Leaves no trace of the task in the agent's history: neither prompt nor answer. For tasks that are solved alone.
+    #[must_use]
+    pub fn forgets(self) -> Self {
+        let flaw = self.flaw.or(self.assistant().is_none().then_some("forgets"));
+        Self { forgets: true, flaw, ..self }
+    }
+
+    fn model(self, what: &'static str, change: impl FnOnce(Assistant) -> Assistant) -> Self {
+        match self.worker {
+            Worker::Model(agent) => Self { worker: Worker::Model(Box::new(change(*agent))), ..self },
+            worker @ Worker::Other(_) => Self { worker, flaw: self.flaw.or(Some(what)), ..self },
+        }
+    }
+
+    /// Whose task it is.
+    #[must_use]
+    pub fn who(&self) -> &Name {
+        match &self.worker {
+            Worker::Model(agent) => agent.name(),
+            Worker::Other(agent) => agent.name(),
+        }
+    }
+
+    pub(crate) fn description(&self) -> &str {
+        match &self.worker {
+            Worker::Model(agent) => Agent::description(&**agent),
+            Worker::Other(agent) => agent.description(),
+        }
+    }
+
+    /// The agent, if it is one that can be asked whether its task is complete.
+    pub(crate) fn assistant(&self) -> Option<&Assistant> {
+        match &self.worker {
+            Worker::Model(agent) => Some(agent),
+            Worker::Other(_) => None,
+        }
+    }
+
+    /// The prompt in a chat about `about`.
+    pub(crate) fn prompt(&self, about: &str) -> Arc<str> {
+        (self.prompt)(about)
+    }
+
+    /// What `text`, made of the prompt, is told with.
+    pub(crate) fn parts(&self, text: Arc<str>) -> Vec<Part> {
+        std::iter::once(Part::Text(text)).chain(self.media.iter().cloned().map(Part::Media)).collect()
+    }
+
+    pub(crate) const fn has_media(&self) -> bool {
+        !self.media.is_empty()
+    }
+
+    pub(crate) const fn is_flagged(&self) -> bool {
+        self.stops_by_itself
+    }
+
+    pub(crate) const fn keeps(&self) -> bool {
+        self.keeps_reflections
+    }
+
+    pub(crate) const fn is_forgotten(&self) -> bool {
+        self.forgets
+    }
+
+    /// Speaks about it.
+    pub(crate) async fn work(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        match &self.worker {
+            Worker::Model(agent) => agent.act(turn).await,
+            Worker::Other(agent) => agent.act(turn).await,
+        }
+    }
+
+    /// Whether it can be done by whoever is to do it.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.flaw.map_or(Ok(()), |what| {
+            let who = self.who();
+            Err(Error::Config(format!(
+                "the task of `{who}` {what}, but `{who}` does not speak by a model: for an `Assistant`, use `Task::new`"
+            )))
+        })
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("who", self.who())
+            .field("stops_by_itself", &self.stops_by_itself)
+            .field("keeps_reflections", &self.keeps_reflections)
+            .field("forgets", &self.forgets)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A chat in which tasks are solved alone, one after the other. The summary is the last answer.
+///
+/// # Errors
+/// When there is no task, the chat's name is illegal, or a task asks of an agent what it cannot do.
+pub fn tasks(name: &str, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
+    Solve::alone(tasks).chat(name)
+}

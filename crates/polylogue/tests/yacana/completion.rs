@@ -1,0 +1,172 @@
+//! Asking whether a task is complete. Items 28 to 41.
+
+use polylogue::solve::Check;
+use polylogue::{AnyModel, Deltas, EndMode, Model, ModelError, Params, Reply, Request, Solve, Status};
+
+use crate::stage::{Spy, log, script};
+use crate::table::{Played, agent, lines, lists, one, two};
+
+/// One iteration in which `one` is asked, and replies this to the question for a decision, one after the other.
+async fn decided(replies: &[&str], check: Check) -> Played {
+    let spy = lists(&[&["A1", "A2", "RA2"], replies].concat(), &["B1", "B2"]);
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    Played::of(spy, solve.max_iterations(1).check(check)).await
+}
+
+#[track_caller]
+fn complete(played: &Played) -> bool {
+    !played.solved.complete.is_empty()
+}
+
+// Items 28 and 30 to 33.
+#[tokio::test]
+async fn the_speaker_alone_is_asked_before_the_next_speaks_and_forgets_it() {
+    let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let played = Played::of(spy, solve.max_iterations(2)).await;
+    let requests = ["one: B2", "one: REFL", "one: YES/NO", "two: A2", "one: B3", "one: REFL", "one: YES/NO"];
+    assert_eq!(played.requests()[3..], requests);
+    let asked = played.spy.asked();
+    let before = ["user P1", "assistant A1", "user B2", "assistant A2"];
+    assert_eq!(
+        lines(&asked[5].entries),
+        [&before[..], &["user REFL", "assistant RA2", "user YES/NO"]].concat()
+    );
+    assert_eq!(lines(&asked[7].entries), [&before[..], &["user B3"]].concat());
+    // Item 36: the other reads nothing of it.
+    assert_eq!(lines(&asked[6].entries).last().unwrap(), "user A2");
+}
+
+// Items 34 to 36.
+#[tokio::test]
+async fn reflections_are_kept_where_they_were_made() {
+    let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
+    let tasks = [one(&spy).stops_by_itself().keeps_reflections(), two(&spy)];
+    let played = Played::of(spy, Solve::of(tasks, EndMode::FirstCompletion).max_iterations(2)).await;
+    let kept = ["user REFL", "assistant RA2", "user B3", "assistant A3", "user REFL", "assistant RA3"];
+    assert_eq!(played.knows("one")[4..], kept);
+    // Later requests have it, and no yes or no.
+    let asked = played.spy.asked();
+    assert_eq!(lines(&asked[7].entries)[3..], ["assistant A2", "user REFL", "assistant RA2", "user B3"]);
+    assert!(played.knows("two").iter().all(|line| !line.contains("RA") && !line.contains("REFL")));
+}
+
+// Item 32: the temperature is that of one request.
+#[tokio::test]
+async fn the_decision_is_asked_for_at_a_low_temperature() {
+    let temperatures = async |check: Check| {
+        let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
+        let warm = agent("one", spy.model()).params(Params { temperature: Some(0.9), ..Params::default() });
+        let task = polylogue::Task::new(warm, "P1").stops_by_itself();
+        let solve = Solve::of([task, two(&spy)], EndMode::FirstCompletion).check(check);
+        let played = Played::of(spy, solve).await;
+        let asked = played.spy.asked();
+        asked
+            .iter()
+            .filter(|a| a.who.as_str() == "one")
+            .map(|a| a.params.temperature.unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(temperatures(Check::default()).await, [0.9, 0.9, 0.9, 0.3, 0.9, 0.9, 0.3]);
+    // For models that take no other.
+    assert_eq!(temperatures(Check::default().temperature(None)).await, [0.9; 7]);
+}
+
+/// Fails once, when it is asked for a decision.
+struct Shaky {
+    model: AnyModel,
+    failed: std::sync::atomic::AtomicBool,
+}
+
+impl Model for Shaky {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let decides = request.params.temperature == Some(Check::TEMPERATURE);
+        if decides && !self.failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            return Err(ModelError::new(polylogue::ModelErrorKind::Connection, self.name(), "gone"));
+        }
+        self.model.complete(request, deltas).await
+    }
+}
+
+// Item 32, defect 6: a failure in the middle of it leaves nothing behind but the failure, and the run goes on.
+#[tokio::test]
+async fn a_failure_while_asked_changes_nothing() {
+    // A failed turn counts as a call, so the script has a place for it.
+    let steps = r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": "gone"}, {"one": "yes"}, {"one": "A3"},
+                    {"one": "RA3"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#;
+    let spy = Spy::on(AnyModel::new(Shaky { model: script(steps), failed: false.into() }));
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let chat = solve.chat("room").unwrap();
+    let mut log = log().await;
+    assert!(chat.run(&mut log, "").await.unwrap_err().to_string().contains("gone"));
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!("it is over") };
+    assert_eq!(reason.to_string(), "the task of one is complete");
+    let last = spy.asked().into_iter().rev().find(|asked| asked.who.as_str() == "one").unwrap();
+    let told = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3", "user REFL"];
+    assert_eq!(lines(&last.entries)[..7], told);
+}
+
+// Items 37 and 38.
+#[tokio::test]
+async fn yes_goes_on_and_no_completes() {
+    for reply in ["Yes", "yes.", "YES, two left"] {
+        assert!(!complete(&decided(&[reply], Check::default()).await), "{reply}");
+    }
+    for reply in ["no", "No."] {
+        assert!(complete(&decided(&[reply], Check::default()).await), "{reply}");
+    }
+}
+
+// Items 39 and 40, defect 5: what is no decision is asked for once more, and then counts as not complete.
+#[tokio::test]
+async fn what_is_neither_is_asked_for_once_more_and_completes_nothing() {
+    for reply in ["", "maybe", "not sure", "I know it", "none of your business", "I know nothing", "nope"] {
+        let played = decided(&[reply, reply], Check::default()).await;
+        assert!(!complete(&played), "{reply}");
+        assert!(played.solved.checks[0].verdict.unclear);
+        assert_eq!(played.requests().last().unwrap(), "one: AGAIN");
+    }
+    let played = decided(&["hard to say", "no"], Check::default()).await;
+    assert!(complete(&played));
+    // A reply of white space stays as unclear as it was, and no request ends in the agent's own words.
+    assert!(!complete(&decided(&["", " \n"], Check::default()).await));
+}
+
+// Item 41.
+#[tokio::test]
+async fn reasoning_is_not_read_as_a_decision() {
+    assert!(complete(&decided(&["<think>yes</think>no"], Check::default()).await));
+    assert!(!complete(&decided(&["<think>no</think>Yes"], Check::default()).await));
+    let spy = Spy::on(script(
+        r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": {"think": "yes", "say": "no"}}, {"two": "B1"}, {"two": "B2"}]"#,
+    ));
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    assert!(complete(&Played::of(spy, solve).await));
+}
+
+// A truth value, where the model can be held to a schema.
+#[tokio::test]
+async fn the_decision_can_be_structured() {
+    let played = decided(&[r#"{"objectives_left": false}"#], Check::default().structured()).await;
+    assert!(complete(&played));
+    let asked = played.spy.asked();
+    let schemas: Vec<bool> = asked.iter().map(|asked| asked.params.schema.is_some()).collect();
+    assert_eq!(schemas, [false, false, false, false, false, true]);
+    assert!(!complete(&decided(&[r#"{"objectives_left": true}"#], Check::default().structured()).await));
+}
+
+#[tokio::test]
+async fn the_questions_can_be_ones_own() {
+    let check = Check::default()
+        .reflection("Was fehlt noch?")
+        .decision("Fehlt noch etwas? Ja oder Nein.")
+        .again("Nur ein Wort.")
+        .words("ja", "nein");
+    let played = decided(&["no", "Nein"], check).await;
+    assert!(complete(&played));
+    let requests = ["one: Was fehlt noch?", "one: Fehlt noch etwas? Ja oder Nein.", "one: Nur ein Wort."];
+    assert_eq!(played.requests()[4..], requests);
+}

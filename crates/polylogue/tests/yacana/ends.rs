@@ -1,0 +1,137 @@
+//! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
+
+use polylogue::solve::Completion;
+use polylogue::{EndMode, Reason, Solve};
+
+use crate::stage::name;
+use crate::table::{Played, lists, one, two};
+
+/// Both agents' replies; a group in which the flagged agents stop by themselves.
+async fn play(mode: EndMode, flags: [bool; 2], max: u64, one_says: &[&str], two_says: &[&str]) -> Played {
+    let spy = lists(one_says, two_says);
+    let flag = |task: polylogue::Task, flag: bool| if flag { task.stops_by_itself() } else { task };
+    let tasks = [flag(one(&spy), flags[0]), flag(two(&spy), flags[1])];
+    Played::of(spy, Solve::of(tasks, mode).max_iterations(max)).await
+}
+
+const ONE: [bool; 2] = [true, false];
+const TWO: [bool; 2] = [false, true];
+
+// Item 17.
+#[tokio::test]
+async fn the_first_completion_ends_it_before_the_other_speaks() {
+    let played = play(EndMode::FirstCompletion, TWO, 5, &["A1"], &["B1", "B2", "none", "no"]).await;
+    assert_eq!(played.knows("one"), ["user P1", "assistant A1"]);
+    assert_eq!(played.said(), ["B2"]);
+    // Defect 13: the other was not asked any more, but the message is there for whatever comes next.
+    assert!(played.chat.room().any(|line| line.is_seen_by(&name("one")) && line.message.plain() == "B2"));
+}
+
+// Item 18.
+#[tokio::test]
+async fn one_last_chat_after_the_first_speaker() {
+    let played = play(EndMode::OneLastChat, TWO, 5, &["A1", "A2"], &["B1", "B2", "none", "no"]).await;
+    assert_eq!(played.said(), ["B2", "A2"]);
+    assert_eq!(played.requests().last().unwrap(), "one: B2");
+}
+
+// Items 19 and 20: the last to speak is not asked anything, though it may stop by itself.
+#[tokio::test]
+async fn one_last_chat_after_the_second_speaker() {
+    let one = ["A1", "A2", "none", "no"];
+    let played = play(EndMode::OneLastChat, [true, true], 5, &one, &["B1", "B2", "?", "yes", "B3"]).await;
+    assert_eq!(played.said(), ["B2", "A2", "B3"]);
+    assert_eq!(played.requests().last().unwrap(), "two: A2");
+}
+
+// Item 21.
+#[tokio::test]
+async fn one_last_group_chat_after_the_first_speaker() {
+    let two = ["B1", "B2", "none", "no", "B3"];
+    let played = play(EndMode::OneLastGroupChat, TWO, 5, &["A1", "A2"], &two).await;
+    assert_eq!(played.said(), ["B2", "A2", "B3"]);
+    assert_eq!(played.reason(), "the task of two is complete");
+}
+
+// Item 22: each once; Yacana lets three speak.
+#[tokio::test]
+async fn one_last_group_chat_after_the_second_speaker() {
+    let one = ["A1", "A2", "none", "no", "A3"];
+    let played = play(EndMode::OneLastGroupChat, ONE, 5, &one, &["B1", "B2", "B3"]).await;
+    assert_eq!(played.said(), ["B2", "A2", "B3", "A3"]);
+}
+
+// Item 24.
+#[tokio::test]
+async fn all_tasks_have_to_be_complete_and_then_nobody_speaks_any_more() {
+    let (one, two) =
+        (["A1", "A2", "?", "no", "A3"], ["B1", "B2", "?", "yes", "B3", "?", "yes", "B4", "?", "no"]);
+    let played = play(EndMode::AllComplete, [true, true], 5, &one, &two).await;
+    assert_eq!(played.said(), ["B2", "A2", "B3", "A3", "B4"]);
+    let done = |who, iteration| Completion { who: name(who), iteration };
+    assert_eq!(played.solved.complete, [done("one", 1), done("two", 3)]);
+}
+
+// Item 25: a task that is complete stays so. It is not asked about again (defect 9).
+#[tokio::test]
+async fn a_complete_task_is_not_opened_again() {
+    let (one, two) = (["A1", "A2", "?", "no", "A3"], ["B1", "B2", "?", "yes", "B3", "?", "yes"]);
+    let played = play(EndMode::AllComplete, [true, true], 2, &one, &two).await;
+    assert_eq!(played.reason(), "the limit of 2 rounds");
+    assert!(played.solved.is_complete(&name("one")) && !played.solved.is_complete(&name("two")));
+    let asked = played.requests().iter().filter(|request| *request == "one: REFL").count();
+    assert_eq!(asked, 1);
+}
+
+// Item 26.
+#[tokio::test]
+async fn the_limit_holds_in_every_mode() {
+    use EndMode::{AllComplete, FirstCompletion, MaxIterations, OneLastChat, OneLastGroupChat};
+    for mode in [MaxIterations, FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
+        let one = ["A1", "A2", "?", "yes", "A3", "?", "yes"];
+        let one = if mode == MaxIterations { &["A1", "A2", "A3"][..] } else { &one };
+        let played = play(mode, ONE, 2, one, &["B1", "B2", "B3"]).await;
+        assert_eq!(played.said(), ["B2", "A2", "B3", "A3"], "{mode:?}");
+        assert_eq!(played.solved.reason, Some(Reason::Rounds { limit: 2 }));
+        assert_eq!((played.solved.iterations, played.solved.complete.len()), (2, 0));
+    }
+}
+
+// Item 27, defect 3: the limit comes before the last words, and the reason says both.
+#[tokio::test]
+async fn a_completion_at_the_limit_gives_nobody_a_last_word() {
+    for mode in [EndMode::OneLastChat, EndMode::OneLastGroupChat] {
+        let played = play(mode, ONE, 1, &["A1", "A2", "none", "no"], &["B1", "B2"]).await;
+        assert_eq!(played.said(), ["B2", "A2"]);
+        assert_eq!(played.reason(), "the task of one is complete, and the limit of 1 round");
+        assert!(played.solved.is_complete(&name("one")));
+    }
+    // Within the last iteration there is still somebody to speak.
+    let played = play(EndMode::OneLastChat, TWO, 1, &["A1", "A2"], &["B1", "B2", "none", "no"]).await;
+    assert_eq!((played.said().len(), played.reason().as_str()), (2, "the task of two is complete"));
+}
+
+// Item 48 and defect 9: nobody is asked what is not wanted, and reflections that are to be kept are not made.
+#[tokio::test]
+async fn nobody_is_asked_when_only_the_limit_ends_it() {
+    let spy = lists(&["A1", "A2"], &["B1", "B2"]);
+    let tasks = [one(&spy).stops_by_itself().keeps_reflections(), two(&spy)];
+    let played = Played::of(spy, Solve::of(tasks, EndMode::MaxIterations).max_iterations(1)).await;
+    assert_eq!(played.requests(), ["one: P1", "two: P2", "two: A1", "one: B2"]);
+    assert!(played.solved.checks.is_empty());
+}
+
+// Defect 10 and item 70: the outcome says who was complete when, why it stopped, and what was answered.
+#[tokio::test]
+async fn the_outcome_is_read_from_the_log() {
+    let one = ["A1", "A2", "the list", "maybe", "hm", "A3", "nothing", "No."];
+    let played = play(EndMode::FirstCompletion, ONE, 5, &one, &["B1", "B2", "B3"]).await;
+    let solved = &played.solved;
+    assert_eq!(solved.reason, Some(Reason::Completed { who: vec![name("one")] }));
+    assert_eq!(solved.complete, [Completion { who: name("one"), iteration: 2 }]);
+    assert_eq!(solved.iterations, 2);
+    let checks: Vec<_> =
+        solved.checks.iter().map(|c| (c.iteration, &*c.verdict.reply, c.verdict.unclear)).collect();
+    assert_eq!(checks, [(1, "hm", true), (2, "No.", false)]);
+    assert_eq!(played.chat.closed().unwrap().1.as_ref(), "A3");
+}

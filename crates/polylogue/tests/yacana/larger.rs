@@ -1,0 +1,111 @@
+//! Three agents and more. Items 23 and 49 to 53.
+
+use expect_test::expect;
+use polylogue::solve::Completion;
+use polylogue::{EndMode, Solve, Task};
+
+use crate::stage::{Spy, name, script};
+use crate::table::{Played, agent, lines, words};
+
+/// A group of `A`, `B` and `C`, of whom these stop by themselves.
+fn group(spy: &Spy, flagged: &str, mode: EndMode) -> Solve {
+    let task = |who: &str| {
+        let task = Task::new(agent(who, spy.model()), format!("P{who}"));
+        if flagged.contains(who) { task.stops_by_itself() } else { task }
+    };
+    Solve::of(["A", "B", "C"].map(task), mode)
+}
+
+fn spy(json: &str) -> Spy {
+    Spy::on(script(json))
+}
+
+// Items 49 and 50.
+#[tokio::test]
+async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
+    let spy = spy(r#"[{"A": "a0"}, {"B": "b0"}, {"C": "c0"}, {"A": "a1"}, {"B": "b1"}, {"C": "c1"}]"#);
+    let played = Played::of(spy.clone(), group(&spy, "", EndMode::MaxIterations).max_iterations(1)).await;
+    assert_eq!(played.spy.asked().len(), 6);
+    let knows = played.knows("C");
+    assert_eq!(knows.len(), 14);
+    assert!(knows[0].starts_with("user TaskManager: This is a conversation of several speakers"));
+    assert!(knows[0].contains("you are `C`. The others are A, B."));
+    expect![[r#""#]].assert_eq(&knows[1..].join("\n"));
+    // The same in the same order for everybody, names apart.
+    let view = |who: &str| {
+        let entries =
+            polylogue::View::of(&played.chat, &name(who), polylogue::Lens::default()).entries().to_vec();
+        let told = |line: &str| line.trim_start_matches(['A', 'B', 'C', ':', ' ']).to_owned();
+        words(&lines(&entries))[2..].iter().map(|line| told(line)).collect::<Vec<_>>()
+    };
+    assert_eq!(view("A"), view("B"));
+    assert_eq!(view("B"), view("C"));
+}
+
+// Item 51.
+#[tokio::test]
+async fn the_question_about_objectives_comes_from_who_gives_the_tasks() {
+    let spy = spy(r#"[{"A": "a0"}, {"A": "?"}, {"A": "no"}]"#);
+    let played = Played::of(spy.clone(), group(&spy, "A", EndMode::FirstCompletion)).await;
+    assert_eq!(played.requests()[1..], ["A: TaskManager: REFL", "A: YES/NO"]);
+}
+
+// Item 52, defect 1: a task may be complete with the answer to it.
+#[tokio::test]
+async fn a_completion_in_the_first_round_ends_it() {
+    let first = spy(r#"[{"A": "a0"}, {"B": "b0"}, {"B": "?"}, {"B": "no"}]"#);
+    let played = Played::of(first.clone(), group(&first, "B", EndMode::FirstCompletion)).await;
+    assert_eq!(
+        (played.said(), played.reason()),
+        (vec!["a0".into(), "b0".into()], "the task of B is complete".into())
+    );
+    assert_eq!(played.solved.complete, [Completion { who: name("B"), iteration: 0 }]);
+    let last = spy(r#"[{"A": "a0"}, {"B": "b0"}, {"B": "?"}, {"B": "no"}, {"C": "c0"}]"#);
+    let played = Played::of(last.clone(), group(&last, "B", EndMode::OneLastChat)).await;
+    assert_eq!(played.said(), ["a0", "b0", "c0"]);
+    let all = spy(r#"[{"A": "a0"}, {"A": "?"}, {"A": "no"}, {"B": "b0"}, {"B": "?"}, {"B": "no"}]"#);
+    let played = Played::of(all.clone(), group(&all, "AB", EndMode::AllComplete)).await;
+    assert_eq!(played.reason(), "the tasks of A and B are complete");
+}
+
+// Item 23, defect 2: each once more, whoever was complete.
+#[tokio::test]
+async fn one_last_group_chat_is_one_turn_of_everybody() {
+    let spy = spy(
+        r#"[{"A": "a0"}, {"B": "b0"}, {"B": "?"}, {"B": "yes"}, {"C": "c0"}, {"A": "a1"}, {"B": "b1"}, {"B": "?"},
+            {"B": "no"}, {"C": "c1"}, {"A": "a2"}, {"B": "b2"}]"#,
+    );
+    let played = Played::of(spy.clone(), group(&spy, "B", EndMode::OneLastGroupChat)).await;
+    assert_eq!(played.said(), ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2"]);
+    assert_eq!(played.solved.iterations, 2);
+}
+
+// Item 53.
+#[tokio::test]
+async fn reflections_are_kept_by_their_owner_alone() {
+    let spy = spy(
+        r#"[{"A": "a0"}, {"B": "b0"}, {"B": "left: x"}, {"B": "yes"}, {"C": "c0"}, {"A": "a1"}, {"B": "b1"},
+            {"B": "left: none"}, {"B": "no"}]"#,
+    );
+    let task = |who: &str| Task::new(agent(who, spy.model()), format!("P{who}"));
+    let tasks = [task("A"), task("B").stops_by_itself().keeps_reflections(), task("C")];
+    let played = Played::of(spy.clone(), Solve::of(tasks, EndMode::FirstCompletion)).await;
+    let of = |who: &str| played.knows(who).iter().filter(|line| line.contains("left: ")).count();
+    assert_eq!((of("A"), of("B"), of("C")), (0, 2, 0));
+    let knows = played.knows("B");
+    let at = knows.iter().position(|line| line == "assistant b0").unwrap();
+    assert_eq!(knows[at + 1..at + 3], ["user TaskManager: REFL", "assistant left: x"]);
+}
+
+// Who only solves a task alone neither hears the talk nor adds names to it.
+#[tokio::test]
+async fn somebody_beside_the_talk_hears_nothing_of_it() {
+    let spy = spy(r#"[{"one": "A1"}, {"one": "A2"}, {"two": "B1"}, {"two": "B2"}, {"judge": "fine"}]"#);
+    let (one, two) = (crate::table::one(&spy), crate::table::two(&spy));
+    let judge = Task::new(agent("judge", spy.model()), "PJ");
+    let solve = Solve::of([one, two], EndMode::MaxIterations).max_iterations(1).after(judge);
+    let played = Played::of(spy, solve).await;
+    assert_eq!(played.knows("judge"), ["user PJ", "assistant fine"]);
+    assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user B2", "assistant A2"]);
+    assert_eq!(played.chat.closed().unwrap().1.as_ref(), "fine");
+}

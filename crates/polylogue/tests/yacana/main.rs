@@ -1,0 +1,23 @@
+//! What Yacana does and ought to do with tasks and groups that solve them, item by item of a conformance list of 70,
+//! through the public API. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod completion;
+mod cut;
+mod ends;
+mod histories;
+mod larger;
+mod openings;
+mod refused;
+mod solo;
+#[allow(dead_code)]
+#[path = "../autogen/stage.rs"]
+mod stage;
+mod table;
+mod tools;

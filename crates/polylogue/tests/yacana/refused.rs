@@ -1,0 +1,115 @@
+//! What is refused before anybody is asked anything. Items 42 to 47 and 54; defect 11.
+
+use polylogue::solve::Check;
+use polylogue::{Act, EndMode, Function, Media, Solve, Task};
+
+use crate::stage::{Spy, log, script};
+use crate::table::{Played, agent, numbered, one, two};
+
+#[track_caller]
+fn refused(solve: Solve, why: &str) {
+    let error = solve.chat("room").unwrap_err().to_string();
+    assert!(error.starts_with(why), "{error}");
+}
+
+fn nobody() -> Spy {
+    Spy::on(script("[]"))
+}
+
+// Item 42.
+#[test]
+fn a_group_that_ends_by_a_completion_needs_somebody_to_ask() {
+    use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};
+    let spy = nobody();
+    for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
+        refused(
+            Solve::of([one(&spy), two(&spy)], mode),
+            "the group ends when a task is complete, but nobody is asked",
+        );
+    }
+}
+
+// Items 43 and 44.
+#[test]
+fn a_group_has_two_tasks_and_an_iteration() {
+    let spy = nobody();
+    refused(Solve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
+    let none = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    refused(none, "a group needs at least 1 iteration");
+    assert_eq!(polylogue::task::tasks("none", []).unwrap_err().to_string(), "`none` has no members");
+}
+
+// Item 45: what was refused can be put right and used, a chat can be run any number of times, but a log begins once.
+#[tokio::test]
+async fn what_was_refused_can_be_put_right() {
+    let spy = numbered(2);
+    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    assert!(solve.clone().chat("room").is_err());
+    let chat = solve.max_iterations(1).chat("room").unwrap();
+    for _ in 0..2 {
+        let played = Played::chat(spy.clone(), &chat).await;
+        assert_eq!(played.knows("one").len(), 4);
+    }
+    let mut log = log().await;
+    chat.run(&mut log, "").await.unwrap();
+    let error = chat.run(&mut log, "").await.unwrap_err().to_string();
+    assert_eq!(error, "the conversation `test` has begun already");
+}
+
+// Item 46.
+#[test]
+fn the_first_message_is_for_one_of_the_two() {
+    let spy = nobody();
+    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
+    refused(solve, "`three` is to be told the first message, but the tasks are of `one` and `two`");
+}
+
+// Item 47.
+#[test]
+fn settings_of_two_are_refused_for_three() {
+    let spy = nobody();
+    let three = || {
+        Solve::of(["a", "b", "c"].map(|who| Task::new(agent(who, spy.model()), "P")), EndMode::MaxIterations)
+    };
+    for solve in [three().shift_owner("a"), three().shift_content("x"), three().reconcile()] {
+        refused(
+            solve,
+            "who is told the first message, what it says, and reconciled first messages are settings of two",
+        );
+    }
+    assert!(three().chat("room").is_ok());
+}
+
+// Item 54.
+#[test]
+fn nobody_talks_to_itself() {
+    let spy = nobody();
+    refused(Solve::of([one(&spy), one(&spy)], EndMode::MaxIterations), "two tasks of the group are of `one`");
+}
+
+#[test]
+fn what_a_task_cannot_do_is_refused() {
+    let spy = nobody();
+    let group = |task: Task| Solve::of([task, two(&spy)], EndMode::MaxIterations);
+    refused(group(one(&spy).forgets()), "the task of `one` forgets, and a talk needs what was said in it");
+    refused(
+        group(one(&spy).keeps_reflections()),
+        "the task of `one` keeps reflections, but is never reflected on",
+    );
+    let person = || Task::by(Function::new("one", |_| Ok(Act::Pass)).unwrap(), "P1");
+    refused(
+        group(person().stops_by_itself()),
+        "the task of `one` stops by itself, but `one` does not speak by a model",
+    );
+    refused(group(person().schema(serde_json::json!({}))), "the task of `one` has a schema, but");
+    refused(group(person().forgets()), "the task of `one` forgets, but `one` does not speak by a model");
+    let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+    assert!(group(person().media(media)).chat("room").is_ok());
+    let same = group(one(&spy).stops_by_itself()).check(Check::default().words("no", "No"));
+    refused(same, "`no` and `No` cannot tell whether a task is complete");
+    let named = ["a", "TaskManager", "c"].map(|who| Task::new(agent(who, spy.model()), "P"));
+    refused(
+        Solve::of(named, EndMode::MaxIterations),
+        "no agent of a larger group can be named `TaskManager`",
+    );
+}
