@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Usage};
+use crate::{Call, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Skill, Usage};
 
 /// One entry of a log.
 ///
@@ -39,6 +39,17 @@ pub enum Body {
     },
     /// A model call was finished. Holds the reply, so that a finished call is never issued again.
     Sampled(Sample),
+    /// A model could not do what was asked of it, such as to call tools. Its agent goes on in another way.
+    Unable {
+        /// The agent that asked.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// What it cannot do.
+        lacks: Skill,
+        /// What it, or its server, said.
+        why: Arc<str>,
+    },
     /// The program around an agent told its model something, such as what was wrong with its last reply.
     Prompted {
         /// The agent that is told.

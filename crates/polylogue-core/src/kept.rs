@@ -70,7 +70,7 @@ pub(crate) struct Tally {
     pub(crate) turns: u64,
     /// Finished model calls of each agent.
     pub(crate) calls: BTreeMap<Name, u64>,
-    /// Failed turns of each agent.
+    /// Failed turns of each agent, and model calls that were refused without failing the turn.
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
@@ -86,7 +86,9 @@ impl Tally {
                     self.unpriced = Some(Arc::clone(&sample.model));
                 }
             }
-            Body::Failed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
+            Body::Failed { who, .. } | Body::Unable { who, .. } => {
+                *self.failures.entry(who.clone()).or_default() += 1
+            }
             Body::Said(message) if message.to.is_aside() => {}
             Body::Said(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => self.turns += 1,
             // The turn that this chat is will end next; its members' turns are what counts.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Call, Fault, Finish, Money, Name, Outcome, Part, Path, ToolSpec, Usage, plain};
+use crate::{Call, Fault, Finish, Money, Name, Outcome, Part, Path, Skill, Skills, ToolSpec, Usage, plain};
 
 /// Something that completes conversations: a provider over HTTP, a script, a recording.
 ///
@@ -36,6 +36,12 @@ pub trait Model: Send + Sync + 'static {
         let _ = usage;
         None
     }
+
+    /// What it is known to be able to do, or not, before it is asked. It is configuration: what turns out in a call is an
+    /// error of the kind [`ModelErrorKind::Unsupported`].
+    fn skills(&self) -> Skills {
+        Skills::default()
+    }
 }
 
 /// Any model. Cloning shares it.
@@ -50,6 +56,7 @@ trait ErasedModel: Send + Sync {
         deltas: &'a mut dyn Deltas,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
+    fn skills(&self) -> Skills;
 }
 
 impl<M: Model> ErasedModel for M {
@@ -65,6 +72,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Model::cost(self, usage)
+    }
+    fn skills(&self) -> Skills {
+        Model::skills(self)
     }
 }
 
@@ -84,6 +94,9 @@ impl Model for AnyModel {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.0.cost(usage)
+    }
+    fn skills(&self) -> Skills {
+        self.0.skills()
     }
 }
 
@@ -203,6 +216,9 @@ pub struct Params {
     /// The JSON Schema that the reply has to satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Whether the reply has to be JSON, of whatever form. A schema says more, and wins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub json: bool,
     /// Further fields, given to the provider as they are.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
@@ -339,6 +355,8 @@ pub enum ModelErrorKind {
     Script,
     /// The request breaks an invariant.
     Bug,
+    /// The model, or its server, cannot do what was asked of it. Asked in another way, it may.
+    Unsupported(Skill),
 }
 
 impl ModelError {
@@ -359,7 +377,7 @@ impl ModelError {
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self.kind {
-            ModelErrorKind::Config | ModelErrorKind::Script => Fault::Config,
+            ModelErrorKind::Config | ModelErrorKind::Script | ModelErrorKind::Unsupported(_) => Fault::Config,
             ModelErrorKind::Bug => Fault::Bug,
             _ => Fault::Provider,
         }

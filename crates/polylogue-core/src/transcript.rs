@@ -5,7 +5,9 @@ mod fold;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Spent, Timestamp};
+use crate::{
+    Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Skill, Spent, Timestamp,
+};
 
 /// One chat as far as it went, folded from its events.
 ///
@@ -32,6 +34,8 @@ pub struct Transcript {
     closed: Option<(Reason, Arc<str>)>,
     /// Calls that somebody else is asked to make, and nobody has made yet.
     pending: Vec<(Name, Call)>,
+    /// What models turned out to be unable to do, for whom.
+    lacks: Vec<(Name, Arc<str>, Skill)>,
     /// Messages of the room before the chat was opened again for something more.
     before: u64,
     spent: Spent,
@@ -295,6 +299,12 @@ impl Transcript {
     /// Turns and posts begun so far, aside or not: what bounds a policy that never ends.
     pub(crate) const fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// What `model` turned out to be unable to do when `who` asked it in earlier turns.
+    pub fn lacks(&self, who: &Name, model: &str) -> impl Iterator<Item = Skill> {
+        let asked = self.lacks.iter().filter(move |(asker, asked, _)| asker == who && **asked == *model);
+        asked.map(|(.., skill)| *skill)
     }
 
     /// How many turns of `who` have begun.

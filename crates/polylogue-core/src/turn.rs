@@ -12,9 +12,9 @@ use crate::arguments;
 use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
-    Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model, Name,
-    Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample, Start, Status, Tool, ToolCx,
-    ToolSpec, Transcript, View, Words,
+    Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model,
+    ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample,
+    Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
 };
 
 /// One turn of one agent.
@@ -65,6 +65,15 @@ pub struct Ask<'a> {
     pub params: &'a Params,
     /// How the agent sees the room.
     pub lens: &'a Lens,
+}
+
+/// What came of asking a model for something that it may be unable to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attempt {
+    /// It replied.
+    Reply(Reply),
+    /// It is unable to.
+    Unable(Skill),
 }
 
 static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
@@ -179,6 +188,28 @@ impl<'a> Turn<'a> {
         };
         self.record([Body::Sampled(sample)]).await?;
         Ok(reply)
+    }
+
+    /// Asks a model as [`sample`](Self::sample) does, for something that it may be unable to do. That it is unable is in the
+    /// log, so that a resumed turn goes on as it went, and later turns need not try again ([`Transcript::lacks`]).
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    pub async fn attempt(&mut self, ask: Ask<'_>) -> Result<Attempt> {
+        if let Some(Body::Unable { lacks, .. }) = self.past.front().map(|event| &event.body) {
+            let lacks = *lacks;
+            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
+            return Ok(Attempt::Unable(lacks));
+        }
+        match self.sample(ask).await {
+            Ok(reply) => Ok(Attempt::Reply(reply)),
+            Err(Error::Model(ModelError { kind: ModelErrorKind::Unsupported(lacks), message, .. })) => {
+                let (who, model) = (self.me().clone(), ask.model.name().into());
+                self.record([Body::Unable { who, model, lacks, why: message.into() }]).await?;
+                Ok(Attempt::Unable(lacks))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Tells the agent's own model something, such as what was wrong with its last reply. It is in the log, so no

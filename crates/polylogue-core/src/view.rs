@@ -7,7 +7,7 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::words::{BEGIN, GO_ON, NOTED, spoken, told};
+use self::words::{BEGIN, GO_ON, NOTED, spoken, told, worded};
 use crate::digest::Chain;
 use crate::{
     Body, Call, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part, Sees,
@@ -445,6 +445,7 @@ impl View {
     }
 
     fn push(&mut self, entry: Entry) {
+        let entry = if self.lens.calls_in_words { worded(entry, &self.me) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
         self.entries.push(entry);

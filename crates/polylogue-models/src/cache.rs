@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Usage,
+    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Skills, Usage,
 };
 
 pub use self::error::CacheError;
@@ -187,6 +187,10 @@ impl<M: Model> Model for Cached<M> {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.model.skills()
     }
 }
 

@@ -65,6 +65,7 @@ mod provider;
 mod retry;
 mod script;
 mod sse;
+mod unsupported;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};

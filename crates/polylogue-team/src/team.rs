@@ -210,6 +210,7 @@ impl From<Parameters> for Params {
             max_tokens: of.max_tokens,
             stop: of.stop,
             schema: of.schema.map(Value::Object),
+            json: false,
             extra: of.extra,
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Chat, Deltas, Event, Log, LogId, Meta, Model, ModelError, Money, Path,
-    Question, Reply, Request, Status, Store, Timestamp, Usage,
+    AnyModel, AnyStore, Body, Chat, Deltas, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind,
+    Money, Path, Question, Reply, Request, Skills, Status, Store, Timestamp, Usage,
 };
 
 /// A conversation to be cut: how to set it up in a fresh process, and how its people answer.
@@ -116,10 +116,17 @@ impl Model for Counted {
         self.model.name()
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
-        self.calls.0.fetch_add(1, Ordering::Relaxed);
-        self.model.complete(request, deltas).await
+        let reply = self.model.complete(request, deltas).await;
+        // What a model cannot do is no finished call, and may be found out again.
+        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_))) {
+            self.calls.0.fetch_add(1, Ordering::Relaxed);
+        }
+        reply
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+    fn skills(&self) -> Skills {
+        self.model.skills()
     }
 }

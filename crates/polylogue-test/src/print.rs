@@ -101,6 +101,9 @@ fn body(body: &Body) -> String {
             });
             format!("{who} remembers: {}", words.collect::<Vec<_>>().join(" | "))
         }
+        Body::Unable { who, model, lacks, why } => {
+            format!("{who} finds {model} unable of {lacks}: {}", line(why))
+        }
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("everybody", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")

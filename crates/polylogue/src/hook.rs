@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Act, Agent, AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Part, Reply,
-    Request, Result, Turn, Usage, Wire,
+    Request, Result, Skills, Turn, Usage, Wire,
 };
 
 /// A model with hooks on what it is asked and what it replies. Several hooks of a kind run in the order in which they were
@@ -143,6 +143,10 @@ impl Model for Hooked {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.model.skills()
     }
 }
 

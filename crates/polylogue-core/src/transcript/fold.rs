@@ -159,6 +159,7 @@ impl Transcript {
             _ => true,
         };
         self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
+        turn.events.iter().for_each(|event| self.learn(event));
         self.events.extend(turn.events);
         self.events.push(Arc::clone(event));
         self.turns.entry(who.clone()).or_default().finished += 1;
@@ -170,6 +171,13 @@ impl Transcript {
         Ok(())
     }
 
+    /// Takes note of what a model cannot do: at the end of the turn, so that a turn that is resumed begins as it began.
+    fn learn(&mut self, event: &Event) {
+        if let Body::Unable { who, model, lacks, .. } = &event.body {
+            self.lacks.push((who.clone(), Arc::clone(model), *lacks));
+        }
+    }
+
     fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
         let who = match &event.body {
             Body::Sampled(Sample { who, .. })
@@ -178,6 +186,7 @@ impl Transcript {
             | Body::Returned { who, .. }
             | Body::Cleared { who, .. }
             | Body::Remembered { who, .. }
+            | Body::Unable { who, .. }
             | Body::Asked(Question { who, .. })
             | Body::Answered { to: who, .. }
             | Body::Failed { who, .. } => who,

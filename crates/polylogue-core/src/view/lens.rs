@@ -21,6 +21,9 @@ pub struct Lens {
     /// Whether what it was asked aside, and answered, is out of its sight when that turn is over: who chooses speakers
     /// has no need to read all earlier choices.
     pub forgets_asides: bool,
+    /// Whether its own calls of tools and their outcomes stand there in words, as others read them: for models that know
+    /// no tools.
+    pub calls_in_words: bool,
 }
 
 /// In which role an agent is told what is for it alone.

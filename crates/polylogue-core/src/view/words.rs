@@ -1,6 +1,8 @@
 //! What of a message is told to whom, and the words that stand where nobody's do.
 
-use crate::{CallOutcome, Name, Part};
+use serde_json::Value;
+
+use crate::{CallOutcome, Entry, Name, Part};
 
 /// Opens a conversation that would otherwise begin with the agent's own words.
 pub(super) const BEGIN: &str = "Begin.";
@@ -12,9 +14,17 @@ pub(super) const NOTED: &str = "Noted.";
 /// Stands for what the window left out, where no opening does.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 
-/// What may be sent of `parts`: no thoughts, nothing blank, calls last.
+/// What may be sent of `parts`: no thoughts, nothing blank, no value whose JSON stands there as a text, calls last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
-    let sent = |part: &&Part| !matches!(part, Part::Thought(_)) && !part.is_blank();
+    let stands = |value: &Value| {
+        let json = value.to_string();
+        parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json))
+    };
+    let sent = |part: &&Part| match part {
+        Part::Thought(_) => false,
+        Part::Data(value) => !stands(value),
+        part => !part.is_blank(),
+    };
     let mut sent: Vec<Part> = parts.iter().filter(sent).cloned().collect();
     sent.sort_by_key(|part| matches!(part, Part::Call(_)));
     sent
@@ -40,6 +50,19 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
         parts.into_iter().flat_map(tell).collect()
     } else {
         parts
+    }
+}
+
+/// `entry` without calls: a call is something said, and what came of it something heard.
+pub(super) fn worded(entry: Entry, me: &Name) -> Entry {
+    match entry {
+        Entry::Assistant { parts } => Entry::Assistant { parts: told(parts, me) },
+        Entry::Tool { id, tool, outcome } => {
+            // Told as others are told, whoever asked.
+            let answer = CallOutcome { to: Name::user(), id, tool, outcome };
+            Entry::User { parts: told(vec![Part::Outcome(answer)], me) }
+        }
+        entry => entry,
     }
 }
 

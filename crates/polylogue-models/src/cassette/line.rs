@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use polylogue_core::{
-    Delta, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Piece, Reply, ToolSpec,
+    Delta, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Piece, Reply, Skill, ToolSpec,
 };
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +121,7 @@ pub(super) struct RecordedError {
     hint: Option<String>,
 }
 
-const KINDS: [(ModelErrorKind, &str); 7] = [
+const KINDS: [(ModelErrorKind, &str); 10] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -129,6 +129,9 @@ const KINDS: [(ModelErrorKind, &str); 7] = [
     (ModelErrorKind::Protocol, "protocol"),
     (ModelErrorKind::Script, "script"),
     (ModelErrorKind::Bug, "bug"),
+    (ModelErrorKind::Unsupported(Skill::Tools), "no_tools"),
+    (ModelErrorKind::Unsupported(Skill::Schema), "no_schema"),
+    (ModelErrorKind::Unsupported(Skill::Json), "no_json"),
 ];
 
 impl From<&ModelError> for RecordedError {

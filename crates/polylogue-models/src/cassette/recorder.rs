@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
     AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Path, Reply, Request,
-    Usage,
+    Skills, Usage,
 };
 
 use super::error::CassetteError;
@@ -226,6 +226,10 @@ impl<M: Model> Model for Recorder<M> {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.model.skills()
     }
 }
 

@@ -87,6 +87,7 @@ fn parameters_are_sent_under_their_names_and_extra_fields_win() {
             .as_object()
             .unwrap()
             .clone(),
+        ..Params::default()
     };
     let mut body = asked.json(&[Entry::user("x")], &Style { max_tokens: "max_completion_tokens", ..STYLE });
     body.as_object_mut().unwrap().remove("messages");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request};
+use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skills};
 use url::Url;
 
 use super::OpenAi;
@@ -18,6 +18,7 @@ use crate::http::{Clock, Limit, Proxies, ReadError, Response, Timeouts, Transpor
 use crate::key::{Key, Redactor};
 use crate::limits::{Gate, Limits};
 use crate::retry::{Jitter, Retries};
+use crate::unsupported::Lacks;
 
 /// The longest body of a reply that is not streamed, in bytes.
 const MAX_BODY: usize = 64 << 20;
@@ -67,6 +68,9 @@ pub struct Config {
     /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI wants it, and not as
     /// `max_tokens`, as everybody else does.
     pub max_completion_tokens: bool,
+    /// What its models are known to be able to do, or not. What is not known turns out when it is asked for: a model that
+    /// refuses is not asked again for ten minutes.
+    pub skills: Skills,
 }
 
 impl Config {
@@ -91,6 +95,7 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
+            skills: Skills::default(),
         }
     }
 }
@@ -133,6 +138,7 @@ struct Inner {
     gate: Gate,
     jitter: Jitter,
     redactor: Redactor,
+    lacks: Lacks,
 }
 
 impl fmt::Debug for Endpoint {
@@ -167,6 +173,7 @@ impl Endpoint {
             gate: Gate::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
+            lacks: Lacks::default(),
             config,
         })))
     }
@@ -181,6 +188,14 @@ impl Endpoint {
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.0.config.provider
+    }
+
+    pub(super) fn lacks(&self) -> &Lacks {
+        &self.0.lacks
+    }
+
+    pub(super) fn skills(&self) -> Skills {
+        self.0.config.skills
     }
 
     pub(super) fn lacks_key(&self) -> bool {

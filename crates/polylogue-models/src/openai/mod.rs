@@ -12,13 +12,16 @@ mod think;
 
 use std::sync::Arc;
 
-use polylogue_core::{Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Price, Reply, Request, Usage};
+use polylogue_core::{
+    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Price, Reply, Request, Skills, Usage,
+};
 use serde_json::Value;
 
 pub use endpoint::{Config, Endpoint};
 
 use crate::failure::{Again, Blame, Failure};
 use crate::retry::Attempts;
+use crate::unsupported::judged;
 use tail::Style;
 
 /// A model of an endpoint. Cloning shares the endpoint.
@@ -75,6 +78,9 @@ impl Model for OpenAi {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
         let blame = self.endpoint.blame(&self.name);
         self.check(request, &blame)?;
+        if let Some(error) = self.endpoint.lacks().known(&self.name, request) {
+            return Err(error);
+        }
         let style = self.style(request);
         let body = encode::encode(request, &self.model, &style);
         let mut heard = Heard { deltas, any: false };
@@ -94,11 +100,19 @@ impl Model for OpenAi {
             }
         };
         body.give_back(request);
-        result
+        result.map_err(|error| {
+            let error = judged(error, request);
+            self.endpoint.lacks().learn(&error);
+            error
+        })
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.price?.of(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.endpoint.skills()
     }
 }
 

@@ -78,6 +78,8 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add("stop", Some(&params.stop).filter(|stop| !stop.is_empty()));
     if let Some(schema) = &params.schema {
         fields.raw("response_format", |out| write_schema(out, schema));
+    } else if params.json {
+        fields.raw("response_format", |out| out.extend_from_slice(br#"{"type":"json_object"}"#));
     }
 }
 

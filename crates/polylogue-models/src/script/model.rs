@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
     Call, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Part, Price, Reply, Request,
-    Usage, plain,
+    Skills, Usage, plain,
 };
 
 use super::excerpt::excerpt;
 use super::pieces::stream;
 use super::{Expectation, Script, ScriptError, ScriptStep};
+use crate::unsupported::judged;
 
 /// A model that replies by a script. Cloning shares it.
 ///
@@ -26,6 +27,7 @@ pub struct Scripted {
     steps: Arc<BTreeMap<Name, Vec<ScriptStep>>>,
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
+    skills: Skills,
 }
 
 impl Scripted {
@@ -34,7 +36,18 @@ impl Scripted {
         for step in script.steps() {
             steps.entry(step.who.clone()).or_default().push(step.clone());
         }
-        Self { name: format!("script:{name}").into(), steps: Arc::new(steps), played: Arc::default() }
+        Self {
+            name: format!("script:{name}").into(),
+            steps: Arc::new(steps),
+            played: Arc::default(),
+            skills: Skills::default(),
+        }
+    }
+
+    /// The same model, which says that it can do so much. It plays its steps all the same.
+    #[must_use]
+    pub fn with_skills(self, skills: Skills) -> Self {
+        Self { skills, ..self }
     }
 
     /// Whether every step was played, by this model or a clone of it: what a test asks at its end.
@@ -88,9 +101,9 @@ impl Scripted {
         self.error(ModelErrorKind::Script, message).hint(format!("add a step `- {who}: ...` to the script"))
     }
 
-    fn failure(&self, error: &ScriptError) -> ModelError {
+    fn failure(&self, error: &ScriptError, request: &Request<'_>) -> ModelError {
         let failure = self.error(kind_of(error.status), error.message.clone());
-        ModelError { status: error.status, ..failure }
+        judged(ModelError { status: error.status, ..failure }, request)
     }
 }
 
@@ -104,13 +117,17 @@ impl Model for Scripted {
         self.count(request);
         stream(step, deltas).await;
         match &step.error {
-            Some(error) => Err(self.failure(error)),
+            Some(error) => Err(self.failure(error, request)),
             None => Ok(reply(step, request.origin.nth)),
         }
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Price::FREE.of(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.skills
     }
 }
 

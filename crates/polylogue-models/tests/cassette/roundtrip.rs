@@ -68,9 +68,11 @@ prop_compose! {
         (top_k, seed, max_tokens) in any::<(Option<u32>, Option<i64>, Option<u32>)>(),
         stop in any::<Vec<String>>(),
         schema in prop::option::of(a_value()),
+        json: bool,
         extra in prop::collection::btree_map(".{0,5}", a_value(), 0..3),
     ) -> Params {
-        Params { temperature, top_p, top_k, seed, max_tokens, stop, schema, extra: extra.into_iter().collect() }
+        let extra = extra.into_iter().collect();
+        Params { temperature, top_p, top_k, seed, max_tokens, stop, schema, json, extra }
     }
 }
 

@@ -1,0 +1,87 @@
+//! What models can do besides writing text.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Something that not every model can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skill {
+    /// To call tools.
+    Tools,
+    /// To keep to a JSON Schema.
+    Schema,
+    /// To write JSON and nothing else.
+    Json,
+}
+
+impl fmt::Display for Skill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tools => "calling tools",
+            Self::Schema => "keeping to a JSON Schema",
+            Self::Json => "writing nothing but JSON",
+        })
+    }
+}
+
+/// What a model can do besides writing text. What is `None` is not known.
+///
+/// ```
+/// use polylogue_core::{Skill, Skills};
+/// let skills = Skills::TEXT.with(Skill::Json);
+/// assert_eq!([skills.has(Skill::Tools), skills.has(Skill::Json)], [Some(false), Some(true)]);
+/// assert_eq!(Skills::default().has(Skill::Tools), None);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Skills {
+    /// Whether it can call tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+    /// Whether it can be held to a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<bool>,
+    /// Whether it can be held to JSON of whatever form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<bool>,
+}
+
+impl Skills {
+    /// Text, and nothing else.
+    pub const TEXT: Self = Self { tools: Some(false), schema: Some(false), json: Some(false) };
+    /// All there is.
+    pub const ALL: Self = Self { tools: Some(true), schema: Some(true), json: Some(true) };
+
+    /// Whether the model can do it; `None` when that is not known.
+    #[must_use]
+    pub const fn has(&self, skill: Skill) -> Option<bool> {
+        match skill {
+            Skill::Tools => self.tools,
+            Skill::Schema => self.schema,
+            Skill::Json => self.json,
+        }
+    }
+
+    /// The same, and this one.
+    #[must_use]
+    pub const fn with(self, skill: Skill) -> Self {
+        self.set(skill, true)
+    }
+
+    /// The same, but not this one.
+    #[must_use]
+    pub const fn without(self, skill: Skill) -> Self {
+        self.set(skill, false)
+    }
+
+    const fn set(mut self, skill: Skill, has: bool) -> Self {
+        match skill {
+            Skill::Tools => self.tools = Some(has),
+            Skill::Schema => self.schema = Some(has),
+            Skill::Json => self.json = Some(has),
+        }
+        self
+    }
+}

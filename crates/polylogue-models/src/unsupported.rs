@@ -1,0 +1,168 @@
+//! Telling that a model cannot do what was asked of it from all else that providers refuse.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use polylogue_core::{ModelError, ModelErrorKind, Request, Skill};
+
+/// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
+/// `DeepSeek`, Groq, `OpenRouter` and OpenAI.
+const DENIALS: [&str; 16] = [
+    "not support",
+    "n't support",
+    "unsupported",
+    "unavailable",
+    "not available",
+    "not enabled",
+    "not implemented",
+    "not allowed",
+    "not permitted",
+    "no endpoints found",
+    "requires --",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "must be ",
+    "invalid parameter",
+];
+
+/// How they say that it can be done, but not like this: a fault of the request.
+const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
+
+/// `error`, as one of a model that cannot do what `request` asks of it, if that is what it says.
+pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
+    match lacking(&error, request) {
+        Some(skill) => ModelError { kind: ModelErrorKind::Unsupported(skill), ..error },
+        None => error,
+    }
+}
+
+fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
+    let may_mean = matches!(error.status, Some(400 | 404 | 422 | 500 | 501));
+    let message = error.message.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    if !may_mean || !says(&DENIALS) || says(&FAULTS) {
+        return None;
+    }
+    let asked = asked_for(request);
+    let form = says(&["response_format", "response format", "json", "schema", "structured", "grammar"]);
+    if asked.contains(&Skill::Tools) && says(&["tool", "function"]) {
+        return Some(Skill::Tools);
+    }
+    asked.into_iter().find(|skill| *skill != Skill::Tools && form)
+}
+
+/// What `request` asks for that not every model can do.
+fn asked_for(request: &Request<'_>) -> Vec<Skill> {
+    let tools = (!request.tools.is_empty()).then_some(Skill::Tools);
+    let form = match (&request.params.schema, request.params.json) {
+        (Some(_), _) => Some(Skill::Schema),
+        (None, true) => Some(Skill::Json),
+        (None, false) => None,
+    };
+    tools.into_iter().chain(form).collect()
+}
+
+/// What the models of an endpoint turned out to be unable to do: they are not asked again for a while.
+#[derive(Debug, Default)]
+pub(crate) struct Lacks(Mutex<HashMap<(String, Skill), (Instant, ModelError)>>);
+
+impl Lacks {
+    /// For how long: a server may be started anew, with more.
+    const FOR: Duration = Duration::from_secs(600);
+
+    /// Takes note of `error`, if it is one of what a model cannot do.
+    pub(crate) fn learn(&self, error: &ModelError) {
+        if let ModelErrorKind::Unsupported(skill) = error.kind {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert((error.model.clone(), skill), (Instant::now(), error.clone()));
+        }
+    }
+
+    /// The error that `model` gives to `request`, if that is known.
+    pub(crate) fn known(&self, model: &str, request: &Request<'_>) -> Option<ModelError> {
+        let asked = asked_for(request);
+        if asked.is_empty() {
+            return None;
+        }
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = |skill: Skill| {
+            let (since, error) = known.get(&(model.to_owned(), skill))?;
+            (since.elapsed() < Self::FOR).then(|| error.clone())
+        };
+        asked.into_iter().find_map(fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Entry, Name, Origin, Params, Path, ToolSpec, Wire};
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a refusal with `status` and `message` means for a request with tools, a schema, or JSON.
+    fn means(status: u16, message: &str, asked: Skill) -> Option<Skill> {
+        let tools = vec![ToolSpec::new("t", "", json!({"type": "object"}))];
+        let params = Params {
+            schema: (asked == Skill::Schema).then(|| json!({"type": "object"})),
+            json: asked == Skill::Json,
+            ..Params::default()
+        };
+        let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), Wire::default());
+        let origin = Origin { at: &at, who: &who, nth: 0 };
+        let tools = if asked == Skill::Tools { &tools[..] } else { &[] };
+        let entries = [Entry::user("go")];
+        let request =
+            Request { origin, system: None, entries: &entries, tools, params: &params, wire: &wire };
+        let error = ModelError::new(ModelErrorKind::Config, "m", message);
+        match judged(ModelError { status: Some(status), ..error }, &request).kind {
+            ModelErrorKind::Unsupported(skill) => Some(skill),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_servers_say_of_what_they_cannot_do() {
+        use Skill::{Json, Schema, Tools};
+        for (status, message, asked) in [
+            (400, "registry.ollama.ai/library/gemma:2b does not support tools", Tools),
+            (
+                400,
+                "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+                Tools,
+            ),
+            (500, "tools param requires --jinja flag", Tools),
+            (404, "No endpoints found that support tool use", Tools),
+            (400, "Unsupported parameter: 'tools' is not supported with this model", Tools),
+            (422, "tools: Extra inputs are not permitted", Tools),
+            (400, "This response_format type is unavailable now", Schema),
+            (400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported", Schema),
+            (400, "'response_format.type' must be 'json_schema' or 'text'", Json),
+        ] {
+            assert_eq!(means(status, message, asked), Some(asked), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_for_other_reasons_is_no_lack() {
+        use Skill::{Json, Schema, Tools};
+        for (status, message, asked) in [
+            (
+                400,
+                "Invalid schema for function 't': schema must be a JSON Schema of 'type: \"object\"'",
+                Tools,
+            ),
+            (400, "Invalid schema for response_format 'reply': 'a' is not permitted", Schema),
+            (400, "This model's maximum context length is 4096 tokens", Tools),
+            (400, "Unsupported parameter: 'max_tokens' is not supported with this model", Tools),
+            (400, "Unsupported value: 'temperature' does not support 0.2 with this model", Json),
+            (401, "tools are not supported for this key", Tools),
+            (429, "tools are unavailable", Tools),
+            (400, "Unsupported parameter: 'tools' is not supported with this model", Json),
+        ] {
+            assert_eq!(means(status, message, asked), None, "{message}");
+        }
+    }
+}
