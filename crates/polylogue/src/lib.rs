@@ -45,6 +45,7 @@
 //! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
 //! | a person who may step in | [`Oversight`], always, at the end, or never |
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
+//! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
 //! | to change what is read or said | [`hook`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
@@ -68,6 +69,7 @@
 
 pub mod carry;
 pub mod circles;
+pub mod code;
 pub mod debate;
 pub mod executor;
 pub mod flow;
@@ -96,6 +98,7 @@ mod retrace;
 pub use assistant::Assistant;
 pub use carry::{Briefed, Carry};
 pub use circles::Circles;
+pub use code::Coder;
 pub use debate::Debate;
 pub use executor::Executor;
 pub use flow::Flow;

@@ -1,0 +1,154 @@
+//! Code blocks of a message.
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+
+use super::infer;
+
+/// A piece of code in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Its language: the first word of the tag in lower case, such as `python` or `c++`; of a block without one, `python` or
+    /// `sh` if it reads like that.
+    pub language: Option<String>,
+    /// Whether the language was inferred, for want of a tag.
+    pub inferred: bool,
+    /// The code, with `\n` at the end of each line.
+    pub code: String,
+    /// The file it is to be in, if its first line says so.
+    pub file: Option<String>,
+}
+
+/// Tags of what is no program: documents, data, and what a program printed.
+const NO_PROGRAM: [&str; 22] = [
+    "markdown",
+    "md",
+    "text",
+    "txt",
+    "plain",
+    "plaintext",
+    "output",
+    "console",
+    "log",
+    "json",
+    "jsonl",
+    "yaml",
+    "yml",
+    "toml",
+    "ini",
+    "csv",
+    "tsv",
+    "xml",
+    "svg",
+    "diff",
+    "mermaid",
+    "latex",
+];
+
+/// How deep code may stand in blocks that are indented by mistake.
+const MAX_DEPTH: u8 = 4;
+
+impl Block {
+    /// Whether it is meant to be run: it has a language that is none of documents or data.
+    pub(super) fn is_program(&self) -> bool {
+        self.language.as_deref().is_some_and(|language| !NO_PROGRAM.contains(&language))
+    }
+
+    /// `code` within a fence that is longer than any in it.
+    pub(super) fn fenced(&self, code: &str) -> String {
+        let longest =
+            code.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max();
+        let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+        let end = if code.ends_with('\n') { "" } else { "\n" };
+        format!("{fence}{}\n{code}{end}{fence}", self.language.as_deref().unwrap_or_default())
+    }
+
+    fn new(info: &str, code: String) -> Option<Self> {
+        let code = code.replace("\r\n", "\n");
+        if code.trim().is_empty() {
+            return None;
+        }
+        let tag = language(info);
+        let inferred = tag.is_none();
+        let language = tag.or_else(|| infer::language(&code).map(str::to_owned));
+        let file = code.lines().next().and_then(file_name).map(str::to_owned);
+        Some(Self { language, inferred, code, file })
+    }
+}
+
+/// The closed code blocks of `text`, in their order, those without a known language included.
+///
+/// ```
+/// let blocks = polylogue::code::blocks("Run this:\n\n```python\n# filename: hi.py\nprint('hi')\n```\n");
+/// assert_eq!(blocks[0].language.as_deref(), Some("python"));
+/// assert_eq!(blocks[0].file.as_deref(), Some("hi.py"));
+/// ```
+#[must_use]
+pub fn blocks(text: &str) -> Vec<Block> {
+    let mut found = Vec::new();
+    collect(text, MAX_DEPTH, &mut found);
+    found
+}
+
+fn collect(text: &str, depth: u8, found: &mut Vec<Block>) {
+    // The tag of the block that is being read, and whether it is fenced; the code so far.
+    let mut open: Option<(Option<String>, String)> = None;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let source = text.get(range).unwrap_or_default();
+                open = is_closed(source).then(|| (Some(info.to_string()), String::new()));
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => open = Some((None, String::new())),
+            Event::Text(piece) => {
+                if let Some((_, code)) = &mut open {
+                    code.push_str(&piece);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => match open.take() {
+                Some((Some(info), code)) => found.extend(Block::new(&info, code)),
+                // Models indent a whole answer; Markdown then reads the fences as code.
+                Some((None, code)) if depth > 0 && has_fence(&code) => collect(&code, depth - 1, found),
+                Some((None, _)) | None => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+fn has_fence(code: &str) -> bool {
+    code.lines().any(|line| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~"))
+}
+
+/// Whether the last line of a fenced block is its closing fence. Markdown ends an open block with the document: then it
+/// was cut off, and half a program is not to be run.
+fn is_closed(source: &str) -> bool {
+    let opening = source.trim_start();
+    let Some(mark) = opening.chars().next() else { return false };
+    let length = |line: &str| line.chars().take_while(|c| *c == mark).count();
+    source.trim_end().lines().skip(1).last().is_some_and(|last| {
+        let last = last.trim_start_matches([' ', '\t', '>']);
+        length(last) >= length(opening) && last.chars().all(|c| c == mark)
+    })
+}
+
+/// The language of a fence: `python`, `python title="x"`, `{.python}`, `python,linenos`.
+fn language(info: &str) -> Option<String> {
+    let word = info.split([' ', '\t', ',', ';', '{', '}', ':']).find(|word| !word.is_empty())?;
+    let word = word.trim_start_matches('.').to_lowercase();
+    (!word.is_empty()).then_some(word)
+}
+
+/// The name in a first line that is a comment and says `filename:`.
+fn file_name(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let comment = line.strip_prefix("<!--").map(|rest| rest.strip_suffix("-->").unwrap_or(rest));
+    let comment =
+        comment.or_else(|| line.strip_prefix("/*").map(|rest| rest.strip_suffix("*/").unwrap_or(rest)));
+    let comment = comment.or_else(|| line.strip_prefix("//")).or_else(|| line.strip_prefix('#'))?;
+    let name = comment.trim().strip_prefix("filename:")?.trim();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! What came of the blocks of one message, in one reply.
+
+use polylogue_core::{Outcome, OutcomeStatus, Part};
+
+/// The results so far.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    exit_code: i64,
+    output: String,
+    /// What was changed before it was run.
+    notes: Vec<Part>,
+    /// Files and pictures.
+    rest: Vec<Part>,
+}
+
+impl Results {
+    /// Adds what is to be known besides.
+    pub(super) fn note(&mut self, text: String) {
+        self.notes.push(Part::text(text));
+    }
+
+    /// Adds what came of the next block.
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        let mut parts = outcome.parts.into_iter();
+        let said_to_be = if outcome.status == OutcomeStatus::Done { 0 } else { 1 };
+        let (exit_code, output) = match parts.next() {
+            Some(Part::Text(text)) => parted(&text)
+                .map_or((said_to_be, text.to_string()), |(code, output)| (code, output.to_owned())),
+            Some(Part::Data(value)) => (said_to_be, value.to_string()),
+            Some(part) => {
+                self.rest.push(part);
+                (said_to_be, String::new())
+            }
+            None => (said_to_be, String::new()),
+        };
+        if !self.output.is_empty() && !self.output.ends_with('\n') && !output.is_empty() {
+            self.output.push('\n');
+        }
+        self.exit_code = exit_code;
+        self.output.push_str(&output);
+        self.rest.extend(parts);
+    }
+
+    /// Whether the last block failed.
+    pub(super) const fn failed(&self) -> bool {
+        self.exit_code != 0
+    }
+
+    /// The reply.
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        let result = if self.failed() { "failed" } else { "succeeded" };
+        let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);
+        let told = Outcome::done(text.trim_end()).bounded().parts;
+        told.into_iter().chain(self.notes).chain(self.rest).collect()
+    }
+}
+
+/// The exit code and the output in what a tool for code returns: `exitcode: 0 (execution succeeded)`, then
+/// `Code output: ...`.
+fn parted(text: &str) -> Option<(i64, &str)> {
+    let rest = text.strip_prefix("exitcode: ")?;
+    let (head, output) = rest.split_once('\n').unwrap_or((rest, ""));
+    let code = head.split_whitespace().next()?.parse().ok()?;
+    Some((
+        code,
+        output
+            .strip_prefix("Code output:")
+            .map_or(output, |output| output.strip_prefix(' ').unwrap_or(output)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(outcomes: impl IntoIterator<Item = Outcome>) -> String {
+        let mut results = Results::default();
+        outcomes.into_iter().for_each(|outcome| results.add(outcome));
+        polylogue_core::plain(&results.into_parts()).into_owned()
+    }
+
+    #[test]
+    fn outputs_are_joined_under_the_last_exit_code() {
+        let ok = |output| Outcome::done(format!("exitcode: 0 (execution succeeded)\nCode output: {output}"));
+        assert_eq!(text([ok("a\n"), ok("b")]), "exitcode: 0 (execution succeeded)\nCode output: a\nb");
+        assert_eq!(text([ok("a"), ok("b")]), "exitcode: 0 (execution succeeded)\nCode output: a\nb");
+        assert_eq!(text([ok("")]), "exitcode: 0 (execution succeeded)\nCode output:");
+        let bad = Outcome::failed("exitcode: 124 (execution failed)\nCode output: x\nTimeout");
+        assert_eq!(text([ok("a"), bad]), "exitcode: 124 (execution failed)\nCode output: a\nx\nTimeout");
+    }
+
+    #[test]
+    fn tools_with_other_words_are_understood() {
+        assert_eq!(text([Outcome::done("42")]), "exitcode: 0 (execution succeeded)\nCode output: 42");
+        let failed = text([Outcome::failed("no such thing")]);
+        assert_eq!(failed, "exitcode: 1 (execution failed)\nCode output: no such thing");
+        let data = Outcome { status: OutcomeStatus::Done, parts: vec![Part::Data(serde_json::json!([1]))] };
+        assert_eq!(text([data]), "exitcode: 0 (execution succeeded)\nCode output: [1]");
+        assert!(
+            text([Outcome::unknown()])
+                .starts_with("exitcode: 1 (execution failed)\nCode output: The outcome")
+        );
+        let empty = Outcome { status: OutcomeStatus::Done, parts: vec![] };
+        assert_eq!(text([empty]), "exitcode: 0 (execution succeeded)\nCode output:");
+    }
+}

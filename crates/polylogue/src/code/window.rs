@@ -1,0 +1,25 @@
+//! In which messages code is looked for.
+
+use polylogue_core::{Line, Message, Source, Turn};
+
+/// The messages of others in which code is looked for, newest first.
+///
+/// What was said before the first turn is the task: it is looked at only when nobody has said anything else, so that the
+/// code that a task is about is not run because a reply has none.
+pub(super) fn messages<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterator<Item = &'a Message> {
+    let (chat, me) = (turn.transcript(), turn.me());
+    let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);
+    let is_new = move |line: &&Line| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
+    let seen = chat.room().rev().filter(move |line| line.is_seen_by(me));
+    let heard =
+        seen.take_while(is_new).take(last.unwrap_or(usize::MAX)).filter(move |line| line.message.from != *me);
+    let mut began = false;
+    heard
+        .take_while(move |line| {
+            let is_task = line.source == Source::Opening;
+            let goes_on = !(is_task && began);
+            began |= !is_task;
+            goes_on
+        })
+        .map(|line| &line.message)
+}
