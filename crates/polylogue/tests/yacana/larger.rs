@@ -30,7 +30,20 @@ async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
     assert_eq!(knows.len(), 14);
     assert!(knows[0].starts_with("user TaskManager: This is a conversation of several speakers"));
     assert!(knows[0].contains("you are `C`. The others are A, B."));
-    expect![[r#""#]].assert_eq(&knows[1..].join("\n"));
+    expect![[r#"
+        assistant I am C, and I speak only as C. I am ready for my task.
+        user TaskManager: A: this is your main task: `PA`
+        user A: a0
+        user TaskManager: B: this is your main task: `PB`
+        user B: b0
+        user TaskManager: C: this is your main task: `PC`
+        assistant c0
+        user TaskManager: A, it's your turn to speak now.
+        user A: a1
+        user TaskManager: B, it's your turn to speak now.
+        user B: b1
+        user TaskManager: C, it's your turn to speak now.
+        assistant c1"#]].assert_eq(&knows[1..].join("\n"));
     // The same in the same order for everybody, names apart.
     let view = |who: &str| {
         let entries =

@@ -69,7 +69,22 @@ async fn a_history_is_printed_as_blocks_of_role_and_words() {
     let chat = tasks("all", [one(&spy), Task::new(agent("one", spy.model()), "Say it again.")]).unwrap();
     let played = Played::chat(spy, &chat).await;
     let history = History::of(&played.chat, &name("one"));
-    expect![[r#""#]].assert_eq(&history.to_string());
+    expect![[r#"
+        [user]:
+        P1
+
+        [assistant]:
+         The secret number is: 2
+
+        [user]:
+        Say it again.
+
+        [assistant]:
+        Noted.
+
+        2
+
+    "#]].assert_eq(&history.to_string());
     assert_eq!(history, History::through(&played.chat, &name("one"), Lens::default()));
     assert_eq!(History::of(&played.chat, &name("nobody")).to_string(), "");
 }
