@@ -65,7 +65,7 @@ pub enum DebateError {
     NoChoice,
     /// An option is blank.
     BlankOption,
-    /// Two options differ at most in upper and lower case.
+    /// Two options differ at most in upper and lower case, and marks around them.
     SameOption(String),
 }
 
@@ -132,7 +132,7 @@ impl Debate {
             if option.is_empty() {
                 return Err(DebateError::BlankOption);
             }
-            let same = |other: &String| other.to_lowercase() == option.to_lowercase();
+            let same = |other: &String| ballot::bare(other) == ballot::bare(option);
             if options.iter().take(index).any(same) {
                 return Err(DebateError::SameOption(option.clone()));
             }

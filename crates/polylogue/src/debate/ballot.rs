@@ -18,7 +18,7 @@ pub(super) fn choice(text: &str, options: &[String]) -> Option<usize> {
 }
 
 /// Lower case, with the marks taken off that models put around answers.
-fn bare(text: &str) -> String {
+pub(super) fn bare(text: &str) -> String {
     let mark = |c: char| c.is_whitespace() || "`'\"*_.!,;:()[]<>“”‘’«»".contains(c);
     folded(text.trim_matches(mark))
 }

@@ -164,8 +164,8 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
 async fn debates_that_cannot_be_held_are_refused() {
     assert_eq!(Debate::between(["one"]).unwrap_err(), DebateError::NoChoice);
     assert_eq!(Debate::between(["one", " "]).unwrap_err(), DebateError::BlankOption);
-    let same = Debate::between(["One", "two", "one "]).unwrap_err();
-    assert_eq!(same.to_string(), "the option `one` is there twice");
+    let same = Debate::between(["One", "two", "`one` "]).unwrap_err();
+    assert_eq!(same.to_string(), "the option ``one`` is there twice");
     let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Nobody")]))).await;
     assert!(error.contains("`Nobody`, who is no participant"), "{error}");
 }

@@ -5,6 +5,7 @@
 mod debate;
 mod flow;
 mod flow_build;
+mod flow_random;
 mod handoff;
 mod ledger;
 mod stage;

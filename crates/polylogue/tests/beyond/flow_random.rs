@@ -1,0 +1,74 @@
+//! Graphs made by chance.
+
+use polylogue::flow::{Edge, Flow, Graph, Join};
+use polylogue::{Act, Chat, Function};
+
+use crate::stage::play;
+
+const NAMES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
+
+/// Numbers of a linear congruential generator (Knuth's MMIX), the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under a
+/// condition, to anybody.
+fn graph(chance: &mut Chance) -> Flow {
+    let nodes = &NAMES[..2 + chance.below(5)];
+    let mut flow = Flow::of(nodes.iter().copied()).starts_with("A");
+    for (nth, pair) in nodes.windows(2).enumerate() {
+        let (from, next) = (pair[0], Edge::from((pair[0], pair[1])));
+        let (anybody, later) = (nodes[chance.below(nodes.len())], nodes.get(nth + 2 + chance.below(3)));
+        flow = match (chance.below(2), later) {
+            (0, _) if anybody != pair[1] => {
+                flow.edge(next.otherwise()).edge(Edge::from((from, anybody)).says("again"))
+            }
+            (1, Some(later)) => flow.edge(next).edge((from, *later)),
+            _ => flow.edge(next),
+        };
+        if chance.below(4) == 0 {
+            flow = flow.join(from, Join::Any);
+        }
+    }
+    flow
+}
+
+/// Everybody says one of two words, by how much was said before.
+fn room(graph: &Graph, salt: usize) -> Chat {
+    let say = |nth: usize, who: &polylogue::Name| {
+        Function::new(who.as_str(), move |turn| {
+            let again = (turn.transcript().lines().len() * 7 + nth * 3 + salt).is_multiple_of(3);
+            Ok(Act::say(if again { "again" } else { "on" }))
+        })
+        .unwrap()
+    };
+    let room = Chat::named("room").cap(12);
+    let room = graph.nodes().iter().enumerate().fold(room, |room, (nth, who)| room.with(say(nth, who)));
+    room.policy(graph.clone()).build().unwrap()
+}
+
+// Trap T41: graphs that stalled. With a way for otherwise nobody waits in vain, whatever the graph and wherever its log is
+// cut.
+#[tokio::test]
+async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {
+    let mut chance = Chance(41);
+    let (mut played, mut finished) = (0, 0);
+    for salt in 0..150 {
+        let graph = graph(&mut chance).build().unwrap();
+        let said = play("[]", |_| room(&graph, salt)).await;
+        let end = said.lines().last().unwrap();
+        played += 1;
+        finished += usize::from(end.contains("everybody had their turn"));
+        assert!(
+            end.contains("everybody had their turn") || end.contains("limit of 12 turns"),
+            "{graph:?}\n{said}"
+        );
+    }
+    assert!(finished > 75 && finished < played, "{finished} of {played}");
+}
