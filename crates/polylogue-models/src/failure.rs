@@ -8,10 +8,12 @@ use hyper::header::HeaderMap;
 use polylogue_core::{ModelError, ModelErrorKind as Kind};
 use serde_json::Value;
 
+use crate::endpoint::Api;
 use crate::http::{Limit, Timeouts, Unsent};
 use crate::key::Redactor;
-use crate::openai::decode::Flaw;
+use crate::ollama::{self, Advice};
 use crate::retry::{GivenUp, retry_after};
+use crate::wire::decode::Flaw;
 
 /// How much of an error's body is kept.
 const BODY_KEPT: usize = 2048;
@@ -39,6 +41,8 @@ pub(crate) enum Again {
 pub(crate) struct Blame<'a> {
     /// The model, as `provider:model`.
     pub(crate) model: &'a str,
+    /// In what way it is asked.
+    pub(crate) api: Api,
     /// The base URL without what may be secret in it.
     pub(crate) base_url: &'a str,
     /// Whether a key was sent.
@@ -117,7 +121,17 @@ impl Blame<'_> {
             _ => (Kind::Config, says.hint(), Again::No),
         };
         let what = says.message.as_ref().map_or_else(|| reason(status).to_owned(), Clone::clone);
+        let (hint, again) = match self.advice(Some(status), &what) {
+            Some(advice) => (Some(advice.hint), advice.again.unwrap_or(again)),
+            None => (hint, again),
+        };
         self.failure(kind, &format!("the provider answered with status {status}: {what}"), hint, again)
+    }
+
+    /// What a server that is asked in its own way is known to mean by what it says.
+    fn advice(&self, status: Option<u16>, message: &str) -> Option<Advice> {
+        let model = self.model.split_once(':').map_or(self.model, |(_, model)| model);
+        Some(()).filter(|()| self.api == Api::Ollama).and_then(|()| ollama::advice(status, message, model))
     }
 
     fn moved(&self, refusal: &Refusal<'_>) -> Failure {
@@ -181,6 +195,7 @@ impl Blame<'_> {
     fn reach_hint(&self) -> String {
         match self.proxy {
             Some(_) => PROXY,
+            None if self.api == Api::Ollama => ollama::NOT_RUNNING,
             None => "check that the server runs and that the base URL is right",
         }
         .to_owned()
@@ -249,7 +264,7 @@ impl Blame<'_> {
                 self.failure(
                     Kind::Refused,
                     &format!("the provider broke off: {what}"),
-                    says.hint(),
+                    self.advice(None, what).map(|advice| advice.hint).or_else(|| says.hint()),
                     Again::No,
                 )
             }
@@ -312,6 +327,10 @@ impl Says {
         // Some wrap the object in a list.
         let json = json.get(0).unwrap_or(&json);
         let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
+        // Ollama passes on what the program behind it says: the JSON of an error as the text of an error.
+        if let Some(inner) = error.as_str().filter(|text| text.starts_with('{') && text.len() < body.len()) {
+            return Self::of(inner);
+        }
         let texts = [error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
         let detail = json.get("detail").filter(|detail| detail.is_array()).map(Value::to_string);
         let message = texts.into_iter().flatten().next().map(str::to_owned).or(detail);

@@ -17,6 +17,7 @@ impl Case {
     fn blame(&self) -> Blame<'_> {
         Blame {
             model: "openai:m",
+            api: Api::ChatCompletions,
             base_url: "http://127.0.0.1:1",
             has_key: true,
             key_variables: &self.variables,

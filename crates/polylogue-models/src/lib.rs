@@ -53,28 +53,30 @@
 
 mod cache;
 mod cassette;
+mod endpoint;
 mod env;
 mod failure;
 mod http;
 mod key;
 mod limits;
 mod models;
+mod ollama;
 mod openai;
 mod price;
 mod provider;
 mod retry;
 mod script;
-mod sse;
 mod unsupported;
+mod wire;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
+pub use endpoint::{Api, Config, Endpoint, EndpointModel, ServedModel};
 pub use env::{Env, EnvError};
 pub use http::{Proxies, Timeouts};
 pub use key::Key;
 pub use limits::Limits;
 pub use models::Models;
-pub use openai::{Config, Endpoint, OpenAi};
 pub use price::list_price;
 pub use provider::Provider;
 pub use retry::Retries;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::ModelError;
 
+use crate::endpoint::{Config, Endpoint, EndpointModel};
 use crate::env::Env;
-use crate::openai::{Config, Endpoint, OpenAi};
 use crate::provider::{Provider, parse_spec};
 
 /// Gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
@@ -58,7 +58,7 @@ impl Models {
     /// # Errors
     /// When there is no such provider, with a suggestion; when its address cannot be used. A missing key is no error
     /// yet: it is one of the first call.
-    pub fn model(&self, spec: &str) -> Result<OpenAi, ModelError> {
+    pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
         let defined: Vec<String> = self.defined();
         let is_defined = |name: &str| defined.iter().any(|other| other == name);
         let mut names = self.names();

@@ -2,12 +2,12 @@
 
 use polylogue_core::{ModelError, ModelErrorKind};
 
+use crate::endpoint::Config;
 use crate::env::Env;
 use crate::http::Proxies;
 use crate::key::Key;
-use crate::openai::Config;
 
-/// A provider with an OpenAI-compatible endpoint.
+/// A provider with an endpoint that can be asked: in OpenAI's way, or in Ollama's own.
 #[derive(Debug)]
 pub struct Provider {
     name: &'static str,
@@ -42,6 +42,9 @@ const fn row(
     Provider { name, base_url, keys, urls, locality }
 }
 
+/// Where Ollama listens unless it is told otherwise.
+const OLLAMA: &str = "http://127.0.0.1:11434";
+
 const PROVIDERS: &[Provider] = &[
     row(
         "openai",
@@ -50,7 +53,8 @@ const PROVIDERS: &[Provider] = &[
         &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
         Remote,
     ),
-    row("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
+    row("ollama", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
+    row("ollama-openai", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
     row("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], &[], Remote),
     row("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["DEEPSEEK_BASE_URL"], Remote),
     row(
@@ -150,12 +154,19 @@ impl Provider {
     /// sent to another only by those who say so.
     #[must_use]
     pub fn config_at(&self, base_url: &str) -> Config {
-        let base_url = if self.name == "ollama" { ollama_url(base_url) } else { base_url.to_owned() };
-        Config {
-            provider: self.name.to_owned(),
-            // Its API refuses fields that it does not know, and reports usage without being asked.
-            stream_usage: self.name != "mistral",
-            ..Config::new(base_url)
+        match self.name {
+            "ollama" => Config::ollama(base_url),
+            // The same server, asked as everybody asks OpenAI.
+            "ollama-openai" => {
+                let base_url = format!("{}/v1", Config::ollama(base_url).base_url);
+                Config { provider: self.name.to_owned(), ..Config::new(base_url) }
+            }
+            _ => Config {
+                provider: self.name.to_owned(),
+                // Its API refuses fields that it does not know, and reports usage without being asked.
+                stream_usage: self.name != "mistral",
+                ..Config::new(base_url)
+            },
         }
     }
 
@@ -166,31 +177,6 @@ impl Provider {
         ModelError::new(ModelErrorKind::Config, self.name, message)
             .hint("set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`")
     }
-}
-
-/// What `OLLAMA_HOST` says, as an address to reach it at. It is made for the server: it may lack the scheme and the
-/// port, and the host may be the one that listens on all interfaces.
-fn ollama_url(host: &str) -> String {
-    let host = host.trim().trim_end_matches('/');
-    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let (name, port) = match authority.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
-            (name, Some(port))
-        }
-        _ => (authority.trim_end_matches(':'), None),
-    };
-    let name = match name {
-        "" | "0.0.0.0" | "[::]" | "::" => "127.0.0.1",
-        name => name,
-    };
-    let port = match (port, host.contains("://"), scheme) {
-        (Some(port), ..) => format!(":{port}"),
-        (None, true, "https" | "http") => String::new(),
-        _ => ":11434".to_owned(),
-    };
-    let path = if path.is_empty() { "v1" } else { path };
-    format!("{scheme}://{name}{port}/{path}")
 }
 
 /// Splits `provider:model` or `provider/model` into a known provider and a model's name.

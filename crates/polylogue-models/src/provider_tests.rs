@@ -40,18 +40,19 @@ fn the_environment_gives_addresses_and_keys() {
 
 #[test]
 fn the_host_of_ollama_is_understood_in_every_form() {
-    for (host, expected) in [
-        ("127.0.0.1:1234", "http://127.0.0.1:1234/v1"),
-        ("gpu", "http://gpu:11434/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        (":9999", "http://127.0.0.1:9999/v1"),
-        ("http://gpu:1/", "http://gpu:1/v1"),
-        ("https://gpu.example.com", "https://gpu.example.com/v1"),
-        ("[::1]:5", "http://[::1]:5/v1"),
-        ("[::]", "http://127.0.0.1:11434/v1"),
-        ("https://gpu.example.com/ollama/v1", "https://gpu.example.com/ollama/v1"),
+    for (host, root) in [
+        ("127.0.0.1:1234", "http://127.0.0.1:1234"),
+        ("gpu", "http://gpu:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        (":9999", "http://127.0.0.1:9999"),
+        ("http://gpu:1/", "http://gpu:1"),
+        ("https://gpu.example.com", "https://gpu.example.com"),
+        ("[::1]:5", "http://[::1]:5"),
+        ("[::]", "http://127.0.0.1:11434"),
+        ("https://gpu.example.com/ollama/v1", "https://gpu.example.com/ollama"),
     ] {
-        assert_eq!(base_url("ollama", &[("OLLAMA_HOST", host)]), expected, "{host}");
+        assert_eq!(base_url("ollama", &[("OLLAMA_HOST", host)]), root, "{host}");
+        assert_eq!(base_url("ollama-openai", &[("OLLAMA_HOST", host)]), format!("{root}/v1"), "{host}");
     }
 }
 

@@ -165,7 +165,7 @@ fn a_price_can_be_given_in_place_of_the_list_price() {
     let endpoint =
         Endpoint::new(Config { provider: "openai".into(), ..Config::new("http://127.0.0.1:1/v1") }).unwrap();
     let usage = Usage { input: Some(1_000_000), output: Some(0), ..Usage::default() };
-    let dollars = |model: polylogue_models::OpenAi| model.cost(&usage).map(|cost| cost.as_dollars());
+    let dollars = |model: polylogue_models::EndpointModel| model.cost(&usage).map(|cost| cost.as_dollars());
     assert_eq!(dollars(endpoint.model("gpt-4o-mini")), Some(0.15));
     assert_eq!(dollars(endpoint.model("unheard-of")), None);
     let price = Price { input: 7.0, cached: None, output: 0.0 };

@@ -82,8 +82,16 @@ impl Transport {
 
     /// Sends `body` and waits for the head of the answer. Redirects are not followed: a key must not reach another host,
     /// and a moved endpoint is a setting to correct.
-    pub(crate) async fn post(&self, body: Bytes) -> Result<Response<'_>, Unsent> {
-        let mut request = self.request(body);
+    pub(crate) fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+        self.send(self.request(Method::POST, body))
+    }
+
+    /// Asks for what is at the address, as [`Self::post`] does.
+    pub(crate) fn get(&self) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+        self.send(self.request(Method::GET, Bytes::new()))
+    }
+
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, Unsent> {
         if let Some(mut sender) = self.pool.take().await {
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok(Response::new(response, sender, &self.pool)),
@@ -100,9 +108,9 @@ impl Transport {
         Ok(Response::new(response, sender, &self.pool))
     }
 
-    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
+    fn request(&self, method: Method, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
+        *request.method_mut() = method;
         request.uri_mut().clone_from(&self.target);
         request.headers_mut().clone_from(&self.headers);
         request

@@ -1,8 +1,11 @@
-use polylogue_core::{Call, Entry, Name, Origin, Outcome, Params, Path, Wire};
+use polylogue_core::{
+    Call, Delta, Entry, Finish, Name, Origin, Outcome, Params, Part, Path, Reply, Request, Usage, Wire,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::wire::decode::Decoder;
 
 /// The deltas as one readable line.
 #[derive(Default)]
@@ -28,7 +31,7 @@ fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T 
 
 fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
     let mut heard = Heard::default();
-    let mut decoder = Decoder::default();
+    let mut decoder = Decoder::<ChatCompletions>::default();
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
     let reply = with_request(entries, |request| fed.and_then(|()| decoder.finish(request, &mut heard)));
     (reply, heard.0)
@@ -40,7 +43,9 @@ fn stream(body: &str) -> (Result<Reply, Flaw>, String) {
 
 fn whole(body: &str) -> (Result<Reply, Flaw>, String) {
     let mut heard = Heard::default();
-    let reply = with_request(&[], |request| Decoder::default().whole(body.as_bytes(), request, &mut heard));
+    let reply = with_request(&[], |request| {
+        Decoder::<ChatCompletions>::default().whole(body.as_bytes(), request, &mut heard)
+    });
     (reply, heard.0)
 }
 
@@ -381,6 +386,6 @@ proptest! {
         ], 0..12)) {
         let body = pieces.concat();
         let _ = stream_after(&[], &[&body]);
-        let _ = with_request(&[], |request| Decoder::default().whole(&body, request, &mut ()));
+        let _ = with_request(&[], |request| Decoder::<ChatCompletions>::default().whole(&body, request, &mut ()));
     }
 }

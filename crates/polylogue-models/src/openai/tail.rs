@@ -1,57 +1,17 @@
 //! The fields of a request's body after its messages: tools, parameters, what the caller adds.
 
-use bytes::{BufMut, BytesMut};
-use polylogue_core::{Params, Request, ToolSpec};
-use serde::Serialize;
+use bytes::BytesMut;
+use polylogue_core::{Params, Request};
 use serde_json::{Map, Value};
 
-use super::json;
-
-/// In what way an endpoint wants its requests.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Style {
-    /// Whether consecutive entries of one side become one message.
-    pub(crate) merge: bool,
-    /// Whether the reply is to be streamed.
-    pub(crate) stream: bool,
-    /// Whether token usage is asked for when streaming.
-    pub(crate) stream_usage: bool,
-    /// What the field is called that limits the reply.
-    pub(crate) max_tokens: &'static str,
-}
-
-/// Fields are left out when `extra` has them: the caller's word counts, and no key stands twice.
-struct Fields<'a> {
-    out: &'a mut BytesMut,
-    extra: &'a Map<String, Value>,
-}
-
-impl Fields<'_> {
-    fn add(&mut self, name: &str, value: Option<&impl Serialize>) {
-        let Some(value) = value.filter(|_| !self.extra.contains_key(name)) else { return };
-        self.begin(name);
-        json::value(self.out, value);
-    }
-
-    /// Begins a field, or says that `extra` has it.
-    fn raw(&mut self, name: &str, write: impl FnOnce(&mut BytesMut)) {
-        if !self.extra.contains_key(name) {
-            self.begin(name);
-            write(self.out);
-        }
-    }
-
-    fn begin(&mut self, name: &str) {
-        self.out.put_u8(b',');
-        json::string(self.out, name);
-        self.out.put_u8(b':');
-    }
-}
+use crate::wire::encode::Style;
+use crate::wire::fields::{Fields, write_tools};
+use crate::wire::json;
 
 /// Writes everything after the messages, the closing brace included.
 pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
     let params = request.params;
-    let mut fields = Fields { out, extra: &params.extra };
+    let mut fields = Fields::new(out, &params.extra);
     if !request.tools.is_empty() {
         fields.raw("tools", |out| write_tools(out, request.tools));
     }
@@ -62,10 +22,9 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     }
     // `model` and `messages` are written already: the one with the extra's value, the other is refused.
     for (name, value) in params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages")) {
-        fields.begin(name);
-        json::value(fields.out, value);
+        fields.put(name, value);
     }
-    out.put_u8(b'}');
+    fields.end();
 }
 
 fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
@@ -81,23 +40,6 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     } else if params.json {
         fields.raw("response_format", |out| out.extend_from_slice(br#"{"type":"json_object"}"#));
     }
-}
-
-fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
-    out.put_u8(b'[');
-    for (index, tool) in tools.iter().enumerate() {
-        if index > 0 {
-            out.put_u8(b',');
-        }
-        out.extend_from_slice(br#"{"type":"function","function":{"name":"#);
-        json::string(out, &tool.name);
-        out.extend_from_slice(br#","description":"#);
-        json::string(out, &tool.description);
-        out.extend_from_slice(br#","parameters":"#);
-        json::value(out, &tool.parameters);
-        out.extend_from_slice(b"}}");
-    }
-    out.put_u8(b']');
 }
 
 fn write_schema(out: &mut BytesMut, schema: &Value) {

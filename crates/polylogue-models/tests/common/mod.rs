@@ -7,7 +7,7 @@ use std::time::Duration;
 use polylogue_core::{
     Delta, Deltas, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Wire,
 };
-use polylogue_models::{Config, Endpoint, Key, OpenAi, Retries, Timeouts};
+use polylogue_models::{Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
 
 pub(crate) const KEY: &str = "sk-a-key-that-nobody-may-see";
@@ -24,7 +24,7 @@ pub(crate) fn config(server: &Server) -> Config {
     }
 }
 
-pub(crate) fn model(config: Config) -> OpenAi {
+pub(crate) fn model(config: Config) -> EndpointModel {
     Endpoint::new(config).unwrap().model("m")
 }
 
@@ -95,13 +95,13 @@ impl Deltas for Heard {
 }
 
 /// Asks, and tells the reply and the pieces.
-pub(crate) async fn ask(model: &OpenAi, asked: &Asked) -> (Result<Reply, ModelError>, String) {
+pub(crate) async fn ask(model: &EndpointModel, asked: &Asked) -> (Result<Reply, ModelError>, String) {
     let mut heard = Heard::default();
     let reply = model.complete(&asked.request(), &mut heard).await;
     (reply, heard.0)
 }
 
-pub(crate) async fn reply(model: &OpenAi) -> Result<Reply, ModelError> {
+pub(crate) async fn reply(model: &EndpointModel) -> Result<Reply, ModelError> {
     ask(model, &Asked::default()).await.0
 }
 

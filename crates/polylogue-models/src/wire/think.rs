@@ -8,7 +8,7 @@ const MAX_HELD: usize = 1024;
 
 /// What a piece of content turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Thought,
     Text,
 }
@@ -16,7 +16,7 @@ pub(super) enum Kind {
 /// Reads content in pieces and says what is thought and what is text. Holds back no more than a tag that may still
 /// become complete, and the white space before it.
 #[derive(Debug, Default)]
-pub(super) struct Splitter {
+pub(crate) struct Splitter {
     state: State,
     held: String,
 }
@@ -36,7 +36,7 @@ enum State {
 
 impl Splitter {
     /// Takes the next piece of content and tells `hear` what it is.
-    pub(super) fn feed(&mut self, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
+    pub(crate) fn feed(&mut self, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
         if self.state == State::Text {
             return say(Kind::Text, piece, hear);
         }
@@ -67,7 +67,7 @@ impl Splitter {
     }
 
     /// The content is over: what was held back is what it looks like.
-    pub(super) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
+    pub(crate) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
         let kind = match self.state {
             State::Opened | State::Inside => Kind::Thought,
             State::Start | State::After | State::Text => Kind::Text,
@@ -78,7 +78,7 @@ impl Splitter {
 
 /// The thought and the answer in the whole text of a model whose prompt ends in the opening tag, so that it writes only
 /// the closing one. That is known no sooner than the tag comes.
-pub(super) fn unopened(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn unopened(text: &str) -> Option<(&str, &str)> {
     // Looked for in every reply, so quickly.
     let (thought, rest) = text.split_at_checked(memchr::memmem::find(text.as_bytes(), CLOSE.as_bytes())?)?;
     let answer = rest.strip_prefix(CLOSE)?;

@@ -1,14 +1,4 @@
-//! Models behind OpenAI-compatible chat-completions endpoints.
-
-mod calls;
-mod chunk;
-pub(crate) mod decode;
-mod encode;
-mod endpoint;
-mod json;
-mod message;
-mod tail;
-mod think;
+//! A model of an endpoint: asked, and asked again.
 
 use std::sync::Arc;
 
@@ -17,16 +7,18 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-pub use endpoint::{Config, Endpoint};
-
+use super::{Api, Endpoint};
 use crate::failure::{Again, Blame, Failure};
+use crate::ollama::{self, Ollama};
+use crate::openai::ChatCompletions;
 use crate::retry::Attempts;
 use crate::unsupported::judged;
-use tail::Style;
+use crate::wire::Protocol;
+use crate::wire::encode::{Style, encode};
 
 /// A model of an endpoint. Cloning shares the endpoint.
 #[derive(Debug, Clone)]
-pub struct OpenAi {
+pub struct EndpointModel {
     endpoint: Endpoint,
     /// What the endpoint calls it.
     model: Arc<str>,
@@ -35,8 +27,8 @@ pub struct OpenAi {
     price: Option<Price>,
 }
 
-impl OpenAi {
-    pub(crate) fn new(endpoint: Endpoint, model: &str) -> Self {
+impl EndpointModel {
+    pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let provider = endpoint.provider();
         let price = crate::price::list_price(provider, model);
         Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price }
@@ -62,31 +54,56 @@ impl OpenAi {
 
     /// Refuses what can be known to fail before anything is sent.
     fn check(&self, request: &Request<'_>, blame: &Blame<'_>) -> Result<(), ModelError> {
-        if request.params.extra.contains_key("messages") {
-            let message = "`messages` cannot be an extra field: the conversation is what is sent";
-            return Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
+        let extra = &request.params.extra;
+        let refuse = |message: &str| Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
+        if extra.contains_key("messages") {
+            return refuse("`messages` cannot be an extra field: the conversation is what is sent");
+        }
+        if let (Api::Ollama, Err(why)) = (self.endpoint.api(), ollama::check(extra)) {
+            return refuse(why);
         }
         if self.endpoint.lacks_key() { Err(blame.no_key()) } else { Ok(()) }
     }
 }
 
-impl Model for OpenAi {
+impl Model for EndpointModel {
     fn name(&self) -> &str {
         &self.name
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        match self.endpoint.api() {
+            Api::ChatCompletions => self.ask::<ChatCompletions>(request, deltas).await,
+            Api::Ollama => self.ask::<Ollama>(request, deltas).await,
+        }
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.price?.of(usage)
+    }
+
+    fn skills(&self) -> Skills {
+        self.endpoint.skills()
+    }
+}
+
+impl EndpointModel {
+    async fn ask<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply, ModelError> {
         let blame = self.endpoint.blame(&self.name);
         self.check(request, &blame)?;
         if let Some(error) = self.endpoint.lacks().known(&self.name, request) {
             return Err(error);
         }
         let style = self.style(request);
-        let body = encode::encode(request, &self.model, &style);
+        let body = encode::<P>(request, &self.model, &style);
         let mut heard = Heard { deltas, any: false };
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
-            let attempt = self.endpoint.attempt(body.bytes(), style.stream, request, &mut heard, &blame);
+            let attempt = self.endpoint.attempt::<P>(body.bytes(), style.stream, request, &mut heard, &blame);
             let failure = match attempt.await {
                 Ok(reply) => break Ok(reply),
                 Err(failure) => failure,
@@ -107,16 +124,6 @@ impl Model for OpenAi {
         })
     }
 
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.price?.of(usage)
-    }
-
-    fn skills(&self) -> Skills {
-        self.endpoint.skills()
-    }
-}
-
-impl OpenAi {
     fn style(&self, request: &Request<'_>) -> Style {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::openai::ChatCompletions;
 
 const STYLE: Style = Style { merge: true, stream: false, stream_usage: true, max_tokens: "max_tokens" };
 
@@ -29,7 +30,7 @@ impl Asked {
         let origin = Origin { at: &self.at, who: &self.who, nth: 0 };
         let Self { tools, params, wire, .. } = self;
         let request = Request { origin, system: self.system.as_deref(), entries, tools, params, wire };
-        let body = encode(&request, "m", style);
+        let body = encode::<ChatCompletions>(&request, "m", style);
         let bytes = body.bytes().to_vec();
         body.give_back(&request);
         bytes

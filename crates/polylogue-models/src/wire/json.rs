@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Appends `text` as it stands inside a JSON string, without the quotes.
 ///
 /// The same bytes as `serde_json` writes; ours, because texts of several entries are joined within one string.
-pub(super) fn escape(out: &mut BytesMut, text: &str) {
+pub(crate) fn escape(out: &mut BytesMut, text: &str) {
     let mut rest = text.as_bytes();
     loop {
         let (plain, special) = rest.split_at(plain_length(rest));
@@ -52,14 +52,14 @@ fn escape_byte(out: &mut BytesMut, byte: u8) {
 }
 
 /// Appends `text` as a JSON string.
-pub(super) fn string(out: &mut BytesMut, text: &str) {
+pub(crate) fn string(out: &mut BytesMut, text: &str) {
     out.put_u8(b'"');
     escape(out, text);
     out.put_u8(b'"');
 }
 
 /// Appends `value` as JSON. What cannot be written as JSON (there is no such thing among our types) becomes `null`.
-pub(super) fn value(out: &mut BytesMut, value: &impl Serialize) {
+pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     let start = out.len();
     if serde_json::to_writer(out.writer(), value).is_err() {
         out.truncate(start);

@@ -3,35 +3,16 @@
 use polylogue_core::{Call, Delta, Entry, Part, Request};
 use serde_json::Value;
 
-use super::chunk::{Fragment, Function};
-
 /// A piece of a call, or all of it. What is missing is empty.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Piece<'a> {
-    index: Option<u64>,
-    id: &'a str,
-    tool: &'a str,
-    pub(super) args: &'a str,
+pub(crate) struct Piece<'a> {
+    /// The index the server gave.
+    pub(crate) index: Option<u64>,
+    pub(crate) id: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) args: &'a str,
     /// Whether it is a call of its own, whatever it looks like.
-    whole: bool,
-}
-
-impl<'a> Piece<'a> {
-    pub(super) fn of(fragment: &'a Fragment<'_>, whole: bool) -> Self {
-        let piece = fragment.function.as_ref().map(Self::of_function).unwrap_or_default();
-        Self { index: fragment.index.0, id: fragment.id.get().unwrap_or_default(), whole, ..piece }
-    }
-
-    /// From the form calls had when there was at most one.
-    pub(super) fn of_only(function: &'a Function<'_>) -> Self {
-        Self { index: Some(0), ..Self::of_function(function) }
-    }
-
-    fn of_function(function: &'a Function<'_>) -> Self {
-        let tool = function.name.get().unwrap_or_default();
-        let args = function.arguments.0.get().unwrap_or_default();
-        Self { tool, args, ..Self::default() }
-    }
+    pub(crate) whole: bool,
 }
 
 /// The most calls in one reply. More is no reply but a runaway model or a server that lies.
@@ -42,7 +23,7 @@ const MIN_ID: usize = 9;
 
 /// The calls of a reply so far.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Draft>);
+pub(crate) struct Calls(Vec<Draft>);
 
 #[derive(Debug, Default)]
 struct Draft {
@@ -55,31 +36,31 @@ struct Draft {
 
 /// What a fragment adds, for whoever watches.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Added {
+pub(crate) struct Added {
     /// Which call, counted from 0 in the order they began.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// Whether its tool's name became known just now.
-    pub(super) named: bool,
+    pub(crate) named: bool,
 }
 
 impl Calls {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.0.iter().any(Draft::is_call)
     }
 
     /// The name of a call's tool, as far as it is known.
-    pub(super) fn tool(&self, index: usize) -> &str {
+    pub(crate) fn tool(&self, index: usize) -> &str {
         self.0.get(index).map_or("", |draft| &draft.tool)
     }
 
     /// All calls so far, each as one piece.
-    pub(super) fn deltas(&self) -> impl Iterator<Item = Delta<'_>> {
+    pub(crate) fn deltas(&self) -> impl Iterator<Item = Delta<'_>> {
         let drafts = self.0.iter().enumerate();
         drafts.map(|(index, draft)| Delta::Call { index, tool: Some(&draft.tool), args: &draft.args })
     }
 
     /// Adds a piece to the call it belongs to. Returns `None` when there are too many calls.
-    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Option<Added> {
+    pub(crate) fn add(&mut self, piece: &Piece<'_>) -> Option<Added> {
         let index = match self.position(piece) {
             Some(index) => index,
             None if self.0.len() < MAX_CALLS => {
@@ -112,7 +93,7 @@ impl Calls {
     }
 
     /// The calls, with ids that are unique in the conversation of `request`'s agent.
-    pub(super) fn finish(self, request: &Request<'_>) -> impl Iterator<Item = Call> {
+    pub(crate) fn finish(self, request: &Request<'_>) -> impl Iterator<Item = Call> {
         let mut taken: Vec<String> = Vec::new();
         self.0.into_iter().filter(Draft::is_call).enumerate().map(move |(index, draft)| {
             let id = unique_id(draft.id, index, request, &taken);

@@ -9,9 +9,21 @@ use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{Entry, Request, plain};
 use serde_json::Value;
 
-use super::json;
-use super::message;
-use super::tail::{Style, write_tail};
+use super::{Protocol, json};
+use crate::endpoint::Api;
+
+/// In what way an endpoint wants its requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    /// Whether consecutive entries of one side become one message.
+    pub(crate) merge: bool,
+    /// Whether the reply is to be streamed.
+    pub(crate) stream: bool,
+    /// Whether token usage is asked for when streaming.
+    pub(crate) stream_usage: bool,
+    /// What the field is called that limits the reply.
+    pub(crate) max_tokens: &'static str,
+}
 
 /// A body, and how to get back the part of it that stays true for the next request.
 pub(crate) struct Body {
@@ -44,6 +56,7 @@ struct Kept {
 }
 
 struct Prefix {
+    api: Api,
     model: Box<str>,
     system: Option<Box<str>>,
     merge: bool,
@@ -54,8 +67,9 @@ struct Prefix {
 }
 
 impl Prefix {
-    fn fits(&self, request: &Request<'_>, model: &str, merge: bool) -> bool {
-        *self.model == *model
+    fn fits<P: Protocol>(&self, request: &Request<'_>, model: &str, merge: bool) -> bool {
+        self.api == P::API
+            && *self.model == *model
             && self.merge == merge
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
@@ -63,32 +77,32 @@ impl Prefix {
 }
 
 /// Writes the body of `request` to `model`.
-pub(crate) fn encode(request: &Request<'_>, model: &str, style: &Style) -> Body {
+pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
     // An extra field wins over ours, the model's name included.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
-    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits(request, model, style.merge));
-    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin(request, model, style.merge));
+    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style.merge));
+    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style.merge));
     let open = open_group(request.entries, style.merge).max(prefix.entries);
-    write_groups(&mut buffer, request.entries, prefix.entries..open, style.merge);
+    write_groups::<P>(&mut buffer, request.entries, prefix.entries..open, style.merge);
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups(&mut buffer, request.entries, open..request.entries.len(), style.merge);
+    write_groups::<P>(&mut buffer, request.entries, open..request.entries.len(), style.merge);
     buffer.put_u8(b']');
-    write_tail(&mut buffer, request, style);
+    P::tail(&mut buffer, request, style);
     Body { bytes: buffer.freeze(), kept: prefix }
 }
 
 /// Everything before the first entry.
-fn begin(request: &Request<'_>, model: &str, merge: bool) -> Kept {
+fn begin<P: Protocol>(request: &Request<'_>, model: &str, merge: bool) -> Kept {
     let mut buffer = BytesMut::with_capacity(4096);
     buffer.extend_from_slice(br#"{"model":"#);
     json::string(&mut buffer, model);
     buffer.extend_from_slice(br#","messages":["#);
     if let Some(system) = request.system.filter(|text| !text.trim().is_empty()) {
-        message::system(&mut buffer, system);
+        P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let prefix = Prefix { model: model.into(), system, merge, entries: 0, length: buffer.len() };
+    let prefix = Prefix { api: P::API, model: model.into(), system, merge, entries: 0, length: buffer.len() };
     Kept { prefix, buffer }
 }
 
@@ -106,17 +120,17 @@ fn joins(entry: &Entry, next: &Entry) -> bool {
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
-fn write_groups(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merge: bool) {
+fn write_groups<P: Protocol>(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merge: bool) {
     let entries = entries.get(range).unwrap_or_default();
     for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
         separate(out);
         match group.first() {
-            Some(Entry::System { parts }) if !merge => message::system(out, &plain(parts)),
+            Some(Entry::System { parts }) if !merge => P::system(out, &plain(parts)),
             Some(Entry::System { .. } | Entry::User { .. }) => {
-                message::user(out, group.iter().flat_map(Entry::parts))
+                P::user(out, group.iter().flat_map(Entry::parts))
             }
-            Some(Entry::Assistant { parts }) => message::assistant(out, parts),
-            Some(Entry::Tool { id, outcome, .. }) => message::tool(out, id, outcome),
+            Some(Entry::Assistant { parts }) => P::assistant(out, parts),
+            Some(Entry::Tool { id, tool, outcome }) => P::tool(out, id, tool, outcome),
             None => {}
         }
     }

@@ -1,0 +1,204 @@
+//! An endpoint: an address, a key, and the limits that all its models share.
+
+mod address;
+mod config;
+mod model;
+mod read;
+mod served;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skills};
+use url::Url;
+
+pub use config::{Api, Config};
+pub use model::EndpointModel;
+pub use served::ServedModel;
+
+use crate::failure::{Blame, Failure};
+use crate::http::{Clock, Limit, Transport};
+use crate::key::{Key, Redactor};
+use crate::limits::Gate;
+use crate::retry::{Jitter, Retries};
+use crate::unsupported::Lacks;
+use crate::wire::Protocol;
+use crate::wire::encode::Style;
+use address::{chat_url, shown};
+use read::{read_stream, read_whole, refusal};
+
+/// An endpoint. Cloning shares it: its connections, and its limits.
+///
+/// ```
+/// use polylogue_core::Model;
+/// use polylogue_models::{Config, Endpoint};
+/// let endpoint = Endpoint::new(Config { provider: "vllm".into(), ..Config::new("http://127.0.0.1:8000/v1") })?;
+/// assert_eq!(endpoint.model("Qwen/Qwen3-8B").name(), "vllm:Qwen/Qwen3-8B");
+/// # Ok::<(), polylogue_core::ModelError>(())
+/// ```
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    /// The base URL as errors show it.
+    shown: String,
+    transport: Transport,
+    gate: Gate,
+    jitter: Jitter,
+    redactor: Redactor,
+    lacks: Lacks,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.0.config).finish()
+    }
+}
+
+impl Endpoint {
+    /// Makes ready to reach an endpoint; nothing is sent.
+    ///
+    /// # Errors
+    /// When the base URL is none, or a header or the key cannot be sent.
+    pub fn new(config: Config) -> Result<Self, ModelError> {
+        let refuse = |message: String| ModelError::new(ModelErrorKind::Config, &*config.provider, message);
+        let url = chat_url(config.api, &config.base_url).map_err(|why| {
+            refuse(format!("the base URL {why}")).hint("it looks like `http://127.0.0.1:8000/v1`")
+        })?;
+        let headers = headers(&config).map_err(refuse)?;
+        let password = url.password().map(str::to_owned);
+        let query: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        let secrets = config.key.as_ref().map(Key::reveal).into_iter();
+        let secrets = secrets.chain(config.headers.iter().map(|(_, value)| value.as_str()));
+        let redactor =
+            Redactor::new(secrets.chain(password.as_deref()).chain(query.iter().map(String::as_str)));
+        let base = Url::parse(config.base_url.trim()).unwrap_or_else(|_| url.clone());
+        let transport = Transport::new(&url, headers, config.timeouts.connect, &config.proxies)
+            .map_err(|why| refuse(format!("the base URL {why}")))?;
+        Ok(Self(Arc::new(Inner {
+            shown: shown(&base),
+            transport,
+            gate: Gate::new(config.limits),
+            jitter: Jitter::new(config.retries.seed),
+            redactor,
+            lacks: Lacks::default(),
+            config,
+        })))
+    }
+
+    /// The model that the endpoint calls `name`, at its list price if that is known.
+    #[must_use]
+    pub fn model(&self, name: &str) -> EndpointModel {
+        EndpointModel::new(self.clone(), name)
+    }
+
+    /// What stands before the `:` in the names of its models.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.0.config.provider
+    }
+
+    /// In what way its models are asked.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        self.0.config.api
+    }
+
+    fn lacks(&self) -> &Lacks {
+        &self.0.lacks
+    }
+
+    fn skills(&self) -> Skills {
+        self.0.config.skills
+    }
+
+    fn lacks_key(&self) -> bool {
+        self.0.config.needs_key && self.0.config.key.is_none()
+    }
+
+    fn retries(&self) -> &Retries {
+        &self.0.config.retries
+    }
+
+    fn jitter(&self) -> &Jitter {
+        &self.0.jitter
+    }
+
+    fn style(&self) -> Style {
+        let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
+        let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+        Style { merge, stream, stream_usage, max_tokens }
+    }
+
+    fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {
+        let Inner { config, shown, redactor, transport, .. } = &*self.0;
+        let has_key = config.key.is_some();
+        let proxy = transport.proxy();
+        Blame {
+            model,
+            api: config.api,
+            base_url: shown,
+            has_key,
+            key_variables: &config.key_variables,
+            proxy,
+            redactor,
+        }
+    }
+
+    /// Sends `body` once and reads the reply.
+    async fn attempt<P: Protocol>(
+        &self,
+        body: Bytes,
+        stream: bool,
+        request: &Request<'_>,
+        deltas: &mut dyn Deltas,
+        blame: &Blame<'_>,
+    ) -> Result<Reply, Failure> {
+        let _pass = self.0.gate.pass().await;
+        let timeouts = self.0.config.timeouts;
+        let clock = Clock::start(timeouts);
+        let late = |limit| blame.late(limit, timeouts);
+        let limit = if stream { Limit::FirstToken } else { Limit::Total };
+        let sent = clock.wait(limit, self.0.transport.post(body)).await.map_err(late)?;
+        let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+        let status = response.status();
+        if !(200..300).contains(&status) {
+            return Err(refusal(&mut response, &clock, blame).await);
+        }
+        let reply = if stream {
+            read_stream::<P>(&mut response, &clock, request, deltas).await
+        } else {
+            read_whole::<P>(&mut response, &clock, request, deltas).await
+        };
+        reply.map_err(|stop| stop.failure(blame, timeouts, status))
+    }
+}
+
+fn headers(config: &Config) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let streamed = match config.api {
+        Api::ChatCompletions => "text/event-stream, application/json",
+        Api::Ollama => "application/x-ndjson, application/json",
+    };
+    headers.insert(ACCEPT, HeaderValue::from_static(streamed));
+    if let Some(key) = &config.key {
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
+        let mut bearer =
+            bearer.map_err(|_| "the key has characters that no key has, such as a line end".to_owned())?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    for (name, value) in &config.headers {
+        let legal = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("`{name}` is no name of a header"))?;
+        let value = HeaderValue::from_str(value);
+        let mut value = value.map_err(|_| format!("the value of the header `{name}` cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(legal, value);
+    }
+    Ok(headers)
+}

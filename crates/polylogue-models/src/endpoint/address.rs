@@ -1,0 +1,72 @@
+//! Where an endpoint is, and where at it what is asked for.
+
+use url::Url;
+
+use super::Api;
+
+impl Api {
+    const fn chat(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "/chat/completions",
+            Self::Ollama => "/api/chat",
+        }
+    }
+
+    /// `base` without the paths that are often given with it.
+    pub(super) fn root(self, base: &str) -> &str {
+        let base = base.trim_end_matches('/');
+        let base = base.strip_suffix(self.chat()).unwrap_or(base);
+        match self {
+            Self::ChatCompletions => base,
+            // The address that its OpenAI-compatible API has, too.
+            Self::Ollama => base.strip_suffix("/v1").or_else(|| base.strip_suffix("/api")).unwrap_or(base),
+        }
+    }
+}
+
+/// Where models are asked. A base URL that names that place already is understood too.
+pub(super) fn chat_url(api: Api, base: &str) -> Result<Url, String> {
+    place(api, base, api.chat())
+}
+
+/// The place called `path` at the base URL.
+pub(super) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
+    let mut url = Url::parse(base.trim()).map_err(|why| format!("cannot be read: {why}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err("does not begin with `http://` or `https://`".to_owned());
+    }
+    let path = format!("{}{path}", api.root(url.path()));
+    url.set_path(&path);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// A URL without what may be secret in it: credentials and query.
+pub(super) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path().trim_end_matches('/'))
+}
+
+/// What `OLLAMA_HOST` says, as an address to reach it at. It is made for the server: it may lack the scheme and the
+/// port, and the host may be the one that listens on all interfaces.
+pub(crate) fn of_ollama(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
+            (name, Some(port))
+        }
+        _ => (authority.trim_end_matches(':'), None),
+    };
+    let name = match name {
+        "" | "0.0.0.0" | "[::]" | "::" => "127.0.0.1",
+        name => name,
+    };
+    let port = match (port, host.contains("://"), scheme) {
+        (Some(port), ..) => format!(":{port}"),
+        (None, true, "https" | "http") => String::new(),
+        _ => ":11434".to_owned(),
+    };
+    let slash = if path.is_empty() { "" } else { "/" };
+    format!("{scheme}://{name}{port}{slash}{path}")
+}

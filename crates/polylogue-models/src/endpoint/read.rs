@@ -1,0 +1,123 @@
+//! Reading what an endpoint answers, within limits of time and size.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use polylogue_core::{Deltas, Reply, Request};
+
+use crate::failure::{Blame, Failure, Refusal};
+use crate::http::{Clock, Limit, ReadError, Response, Timeouts, read_all, read_up_to};
+use crate::wire::Protocol;
+use crate::wire::decode::{Decoder, Flaw};
+
+/// The longest body of a reply that is not streamed, in bytes.
+const MAX_BODY: usize = 64 << 20;
+
+/// The longest streamed body, in bytes: some hundred for each of the longest reply's tokens.
+const MAX_STREAM: usize = 256 << 20;
+
+/// How much of an error's body is read.
+const MAX_ERROR: usize = 64 << 10;
+
+/// How long usage is waited for once the reply itself is complete.
+const AFTER_FINISH: Duration = Duration::from_secs(5);
+
+/// How long the end of a body is waited for once its reply has ended, so that the connection can be used again.
+const AFTER_END: Duration = Duration::from_millis(50);
+
+/// Why reading a reply stopped.
+pub(super) enum Stop {
+    Late(Limit),
+    Broken(hyper::Error),
+    Flaw(Flaw),
+}
+
+impl Stop {
+    /// What it comes to, of a reply that came with `status`.
+    pub(super) fn failure(self, blame: &Blame<'_>, timeouts: Timeouts, status: u16) -> Failure {
+        match self {
+            Self::Late(limit) => blame.late(limit, timeouts),
+            Self::Broken(error) => blame.broken(&error),
+            Self::Flaw(flaw) => blame.flawed(flaw, status),
+        }
+    }
+}
+
+impl From<Flaw> for Stop {
+    fn from(flaw: Flaw) -> Self {
+        Self::Flaw(flaw)
+    }
+}
+
+pub(super) async fn read_stream<P: Protocol>(
+    response: &mut Response<'_>,
+    clock: &Clock,
+    request: &Request<'_>,
+    deltas: &mut dyn Deltas,
+) -> Result<Reply, Stop> {
+    let mut decoder = Decoder::<P>::default();
+    let mut received = 0_usize;
+    while !decoder.finished() {
+        let limit = if decoder.began() { Limit::Idle } else { Limit::FirstToken };
+        let chunk = clock.wait(limit, response.chunk()).await.map_err(Stop::Late)?;
+        let Some(bytes) = chunk.map_err(Stop::Broken)? else { return Ok(decoder.finish(request, deltas)?) };
+        received = received.saturating_add(bytes.len());
+        if received > MAX_STREAM {
+            return Err(Flaw::TooLong("the reply does not end").into());
+        }
+        decoder.feed(&bytes, deltas)?;
+    }
+    // The reply is complete: what is still to come is its usage, and nothing that goes wrong now can undo it.
+    let rest = clock
+        .wait(Limit::Total, tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas)));
+    if let Ok(Ok(Err(flaw))) = rest.await {
+        return Err(flaw.into());
+    }
+    if decoder.ended() {
+        let drain = read_up_to(response, MAX_ERROR);
+        let _ = tokio::time::timeout(AFTER_END, drain).await;
+    }
+    Ok(decoder.finish(request, deltas)?)
+}
+
+/// Reads on until the mark of the end, or whatever ends the body, within the bounds of an error's.
+async fn read_rest<P: Protocol>(
+    response: &mut Response<'_>,
+    decoder: &mut Decoder<P>,
+    deltas: &mut dyn Deltas,
+) -> Result<(), Flaw> {
+    let mut received = 0_usize;
+    while !decoder.ended() && received < MAX_ERROR {
+        let Ok(Some(bytes)) = response.chunk().await else { break };
+        received = received.saturating_add(bytes.len());
+        decoder.feed(&bytes, deltas)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn read_whole<P: Protocol>(
+    response: &mut Response<'_>,
+    clock: &Clock,
+    request: &Request<'_>,
+    deltas: &mut dyn Deltas,
+) -> Result<Reply, Stop> {
+    let body = read_body(response, clock).await?;
+    Ok(Decoder::<P>::default().whole(&body, request, deltas)?)
+}
+
+/// Reads all of a body.
+pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Result<Bytes, Stop> {
+    let body = clock.wait(Limit::Total, read_all(response, MAX_BODY)).await.map_err(Stop::Late)?;
+    body.map_err(|error| match error {
+        ReadError::TooLong => Stop::Flaw(Flaw::TooLong("the reply does not end")),
+        ReadError::Broken(error) => Stop::Broken(error),
+    })
+}
+
+pub(super) async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &Blame<'_>) -> Failure {
+    let (status, headers) = (response.status(), response.headers().clone());
+    // The status says enough: a body that breaks off or does not come is none.
+    let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;
+    let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();
+    blame.refused(&Refusal { status, headers: &headers, body: &body, is_cut })
+}

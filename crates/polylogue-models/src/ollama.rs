@@ -1,0 +1,94 @@
+//! Ollama's own API: `/api/chat`, a whole reply or one JSON object a line.
+
+mod advice;
+mod chunk;
+mod message;
+mod tail;
+
+use bytes::BytesMut;
+use polylogue_core::{Deltas, Outcome, Part, Request};
+
+use crate::endpoint::Api;
+use crate::wire::Protocol;
+use crate::wire::calls::Piece;
+use crate::wire::decode::Flaw;
+use crate::wire::draft::Draft;
+use crate::wire::encode::Style;
+
+pub(crate) use advice::{Advice, NOT_RUNNING, advice};
+pub(crate) use tail::check;
+
+/// Ollama's own API.
+#[derive(Debug, Default)]
+pub(crate) struct Ollama;
+
+impl Protocol for Ollama {
+    const API: Api = Api::Ollama;
+    const REPLY: &'static str = "a reply of Ollama";
+    const CORE: &'static str = "message";
+    type Chunk<'a> = chunk::Chunk<'a>;
+
+    fn system(out: &mut BytesMut, text: &str) {
+        message::system(out, text);
+    }
+
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+        message::user(out, parts);
+    }
+
+    fn assistant(out: &mut BytesMut, parts: &[Part]) {
+        message::assistant(out, parts);
+    }
+
+    fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
+        message::tool(out, id, tool, outcome);
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        tail::write_tail(out, request, style);
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Self::Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn Deltas,
+    ) -> Result<(), Flaw> {
+        if chunk.error.is_some() {
+            return Err(Flaw::Error(String::from_utf8_lossy(raw).into_owned()));
+        }
+        if let Some(message) = &chunk.message {
+            reply.said = true;
+            if let Some(piece) = message.thinking.get() {
+                reply.think(piece, deltas)?;
+            }
+            if let Some(piece) = message.content.get() {
+                reply.speak(piece, deltas)?;
+            }
+            // They are never in pieces.
+            message.tool_calls.iter().flatten().try_for_each(|call| reply.call(&whole(call), deltas))?;
+        }
+        reply.meter(chunk.usage());
+        reply.goes_on = chunk.done == Some(false);
+        if chunk.done == Some(true) {
+            reply.stop(chunk.done_reason.get().unwrap_or_default());
+            reply.ended = true;
+        }
+        Ok(())
+    }
+}
+
+fn whole<'a>(call: &'a chunk::ToolCall<'_>) -> Piece<'a> {
+    let (tool, args) = match &call.function {
+        Some(function) => (function.name.get(), function.arguments.0.get()),
+        None => (None, None),
+    };
+    Piece {
+        index: None,
+        id: call.id.get().unwrap_or_default(),
+        tool: tool.unwrap_or_default(),
+        args: args.unwrap_or_default(),
+        whole: true,
+    }
+}

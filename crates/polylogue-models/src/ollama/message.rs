@@ -1,0 +1,98 @@
+//! Single messages of a request to Ollama.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::{Call, Outcome, Part};
+
+use crate::wire::json;
+use crate::wire::words::{arguments, is_wordless, legal_name, text};
+
+pub(super) fn system(out: &mut BytesMut, text: &str) {
+    out.extend_from_slice(br#"{"role":"system","content":"#);
+    json::string(out, text);
+    out.put_u8(b'}');
+}
+
+/// What others said, in one message: its words, and its pictures beside them.
+pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    out.extend_from_slice(br#"{"role":"user","content":"#);
+    let mut images = parts.clone().into_iter().filter_map(image).peekable();
+    let mut words = parts.clone().into_iter().filter(|part| image(part).is_none());
+    if images.peek().is_some() && words.all(is_wordless) {
+        out.extend_from_slice(br#""""#);
+    } else {
+        text(out, parts.into_iter().filter(|part| image(part).is_none()));
+    }
+    if images.peek().is_some() {
+        list(out, "images", images, json::string);
+    }
+    out.put_u8(b'}');
+}
+
+/// What the agent said itself.
+pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
+    let mut calls = parts.iter().filter_map(call).peekable();
+    out.extend_from_slice(br#"{"role":"assistant","content":"#);
+    if calls.peek().is_some() && parts.iter().all(is_wordless) {
+        out.extend_from_slice(br#""""#);
+    } else {
+        text(out, parts);
+    }
+    if calls.peek().is_some() {
+        list(out, "tool_calls", calls, tool_call);
+    }
+    out.put_u8(b'}');
+}
+
+/// What came of a call. Versions before 0.12 know neither the id nor the name, and go by the order.
+pub(super) fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
+    out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
+    json::string(out, &legal_name(tool));
+    out.extend_from_slice(br#","tool_call_id":"#);
+    json::string(out, id);
+    out.extend_from_slice(br#","content":"#);
+    text(out, &outcome.parts);
+    out.put_u8(b'}');
+}
+
+fn call(part: &Part) -> Option<&Call> {
+    match part {
+        Part::Call(call) => Some(call),
+        _ => None,
+    }
+}
+
+/// The bytes of a picture in base64. Ollama fetches nothing, so that a picture elsewhere is only named in words.
+fn image(part: &Part) -> Option<&str> {
+    let Part::Media(media) = part else { return None };
+    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    inline.filter(|_| media.kind.starts_with("image/")).map(|(_, data)| data)
+}
+
+fn tool_call(out: &mut BytesMut, call: &Call) {
+    out.extend_from_slice(br#"{"id":"#);
+    json::string(out, &call.id);
+    out.extend_from_slice(br#","function":{"name":"#);
+    json::string(out, &legal_name(&call.tool));
+    out.extend_from_slice(br#","arguments":"#);
+    json::value(out, &*arguments(call));
+    out.extend_from_slice(b"}}");
+}
+
+/// A further field of a message: a list.
+fn list<T>(
+    out: &mut BytesMut,
+    name: &str,
+    items: impl Iterator<Item = T>,
+    mut write: impl FnMut(&mut BytesMut, T),
+) {
+    out.put_u8(b',');
+    json::string(out, name);
+    out.extend_from_slice(b":[");
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.put_u8(b',');
+        }
+        write(out, item);
+    }
+    out.put_u8(b']');
+}

@@ -1,0 +1,83 @@
+//! The fields of a request to Ollama after its messages: tools, form, options, what the caller adds.
+
+use bytes::BytesMut;
+use polylogue_core::{Params, Request};
+use serde_json::{Map, Value, json};
+
+use crate::wire::encode::Style;
+use crate::wire::fields::{Fields, write_tools};
+
+/// The fields of Ollama's `ChatRequest`. Every other extra field is one of its options.
+const FIELDS: [&str; 9] =
+    ["format", "keep_alive", "logprobs", "shift", "stream", "think", "tools", "top_logprobs", "truncate"];
+
+/// Extra fields that stand elsewhere.
+const ELSEWHERE: [&str; 4] = ["messages", "model", "options", "response_format"];
+
+/// Refuses extra fields that cannot be sent.
+pub(crate) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+    match extra.get("options") {
+        Some(options) if !options.is_object() => Err("`options` is no object"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes everything after the messages, the closing brace included.
+pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+    let params = request.params;
+    let mut fields = Fields::new(out, &params.extra);
+    if !request.tools.is_empty() {
+        fields.raw("tools", |out| write_tools(out, request.tools));
+    }
+    fields.add("format", format(params).as_ref());
+    // Ollama streams unless it is told not to.
+    fields.add("stream", Some(&style.stream));
+    // Else it drops, without a word, what does not fit into `num_ctx`, and the model answers to the rest. Versions before
+    // 0.12.6 do so all the same.
+    fields.add("truncate", Some(&false));
+    fields.add("shift", Some(&false));
+    fields.add("options", Some(&options(params)).filter(|options| !options.is_empty()));
+    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+        fields.put(name, value);
+    }
+    fields.end();
+}
+
+/// The form of the reply: `json`, or a schema. What other servers call it is understood, too.
+fn format(params: &Params) -> Option<Value> {
+    let Some(wanted) = params.extra.get("response_format") else { return params.schema.clone() };
+    match wanted.get("type").and_then(Value::as_str) {
+        Some("json_object") => Some(json!("json")),
+        Some("json_schema") => wanted.pointer("/json_schema/schema").cloned(),
+        _ => None,
+    }
+}
+
+fn options(params: &Params) -> Map<String, Value> {
+    let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
+    let known = [
+        ("temperature", finite(params.temperature)),
+        ("top_p", finite(params.top_p)),
+        ("top_k", params.top_k.map(Value::from)),
+        ("seed", params.seed.map(Value::from)),
+        ("num_predict", params.max_tokens.map(Value::from)),
+        ("stop", Some(Value::from(params.stop.clone())).filter(|_| !params.stop.is_empty())),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let further = params.extra.iter().filter(|(name, _)| !is_field(name));
+    let further = further.map(|(name, value)| (option_name(name).to_owned(), value.clone()));
+    let own = params.extra.get("options").and_then(Value::as_object).cloned().unwrap_or_default();
+    known.chain(further).chain(own).collect()
+}
+
+fn is_field(name: &str) -> bool {
+    FIELDS.contains(&name) || ELSEWHERE.contains(&name)
+}
+
+/// What Ollama calls an option that others call otherwise.
+fn option_name(name: &str) -> &str {
+    match name {
+        "max_tokens" | "max_completion_tokens" => "num_predict",
+        name => name,
+    }
+}

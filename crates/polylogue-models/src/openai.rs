@@ -1,0 +1,59 @@
+//! OpenAI's chat completions, as OpenAI and everybody who is compatible with it speak them.
+
+mod chunk;
+mod decode;
+mod message;
+mod tail;
+
+use bytes::BytesMut;
+use polylogue_core::{Deltas, Outcome, Part, Request};
+
+use crate::endpoint::Api;
+use crate::wire::Protocol;
+use crate::wire::decode::Flaw;
+use crate::wire::draft::Draft;
+use crate::wire::encode::Style;
+
+/// Chat completions.
+#[derive(Debug, Default)]
+pub(crate) struct ChatCompletions {
+    /// The choice that is read: the first that is seen.
+    choice: Option<u64>,
+}
+
+impl Protocol for ChatCompletions {
+    const API: Api = Api::ChatCompletions;
+    const REPLY: &'static str = "a chat completion";
+    const CORE: &'static str = "choices";
+    type Chunk<'a> = chunk::Chunk<'a>;
+
+    fn system(out: &mut BytesMut, text: &str) {
+        message::system(out, text);
+    }
+
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+        message::user(out, parts);
+    }
+
+    fn assistant(out: &mut BytesMut, parts: &[Part]) {
+        message::assistant(out, parts);
+    }
+
+    fn tool(out: &mut BytesMut, id: &str, _: &str, outcome: &Outcome) {
+        message::tool(out, id, outcome);
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        tail::write_tail(out, request, style);
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Self::Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn Deltas,
+    ) -> Result<(), Flaw> {
+        self.chunk(chunk, raw, reply, deltas)
+    }
+}

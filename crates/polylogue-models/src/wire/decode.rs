@@ -1,0 +1,225 @@
+//! From what a server sends to a reply, piece by piece or whole.
+
+use polylogue_core::{Deltas, Reply, Request};
+
+use super::Protocol;
+use super::draft::Draft;
+use super::sse::{Line, LineTooLong, Splitter};
+
+/// The longest event of several lines, in bytes.
+const MAX_EVENT: usize = 32 << 20;
+
+/// Why what a server sent is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// An error in the place of a reply: its JSON.
+    Error(String),
+    /// It cannot be read: why, and what came.
+    Unreadable { why: String, excerpt: String },
+    /// It ended before the reply was finished.
+    Cut,
+    /// It does not end, or is too long to be a reply.
+    TooLong(&'static str),
+    /// Nothing came at all.
+    Empty,
+}
+
+impl From<LineTooLong> for Flaw {
+    fn from(_: LineTooLong) -> Self {
+        Self::TooLong("a line of the reply does not end")
+    }
+}
+
+/// Reads one reply.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder<P> {
+    splitter: Splitter,
+    event: Pending,
+    reading: Reading<P>,
+}
+
+/// The lines of an event that is not yet complete.
+#[derive(Debug, Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    /// Whether they are bare JSON: then a blank line does not end them.
+    bare: bool,
+}
+
+/// The reply so far, and what a protocol has to know to go on with it.
+#[derive(Debug, Default)]
+struct Reading<P> {
+    protocol: P,
+    reply: Draft,
+}
+
+impl<P: Protocol> Decoder<P> {
+    /// Takes the next bytes of a stream.
+    ///
+    /// # Errors
+    /// When they cannot be part of a reply.
+    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        let Self { splitter, event, reading } = self;
+        splitter.feed(bytes, |line| hear(event, reading, line, deltas))
+    }
+
+    /// Whether a first piece of a reply came; comments and empty events are none.
+    pub(crate) fn began(&self) -> bool {
+        self.reading.reply.began
+    }
+
+    /// Whether the server said that the reply is over, so that nothing more is to be waited for.
+    pub(crate) fn ended(&self) -> bool {
+        self.reading.reply.ended
+    }
+
+    /// Whether the reply is complete, though its usage may still come.
+    pub(crate) fn finished(&self) -> bool {
+        self.reading.reply.is_finished()
+    }
+
+    /// Reads a body that came whole. It is usually one JSON object; else it is read like a stream.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub(crate) fn whole(
+        mut self,
+        body: &[u8],
+        request: &Request<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply, Flaw> {
+        match read::<P>(body) {
+            Read::Chunk(chunk) => {
+                self.reading.take(&chunk, body, deltas)?;
+                self.reading.reply.ended |= !self.reading.reply.goes_on;
+            }
+            Read::Begun | Read::Other => self.feed(body, deltas)?,
+        }
+        self.finish(request, deltas)
+    }
+
+    /// The stream is over: the reply.
+    ///
+    /// # Errors
+    /// When there is none, or only the beginning of one.
+    pub(crate) fn finish(self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, Flaw> {
+        let Self { mut splitter, mut event, mut reading } = self;
+        splitter.finish(|line| hear(&mut event, &mut reading, line, deltas))?;
+        event.flush(&mut reading, deltas)?;
+        reading.reply.finish(request, P::CORE, deltas)
+    }
+}
+
+fn hear<P: Protocol>(
+    event: &mut Pending,
+    reading: &mut Reading<P>,
+    line: Line<'_>,
+    deltas: &mut dyn Deltas,
+) -> Result<(), Flaw> {
+    match line {
+        Line::Blank if event.bare => Ok(()),
+        Line::Blank => event.flush(reading, deltas),
+        Line::Data(bytes) | Line::Bare(bytes) if !event.bytes.is_empty() => event.append(bytes),
+        Line::Data(bytes) => event.begin(bytes, false, reading, deltas),
+        Line::Bare(bytes) => event.begin(bytes, true, reading, deltas),
+    }
+}
+
+impl Pending {
+    /// Reads the first line of an event. Most events have one line, and some servers leave out the blank line
+    /// after it: so it is read at once, and kept only if it is the beginning of something longer.
+    fn begin<P: Protocol>(
+        &mut self,
+        line: &[u8],
+        bare: bool,
+        reading: &mut Reading<P>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<(), Flaw> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(());
+        }
+        if line.eq_ignore_ascii_case(b"[DONE]") {
+            reading.reply.ended = true;
+            return Ok(());
+        }
+        match read::<P>(line) {
+            Read::Chunk(chunk) => reading.take(&chunk, line, deltas),
+            Read::Begun => {
+                self.bare = bare;
+                self.append(line)
+            }
+            Read::Other => reading.take_all(line, deltas),
+        }
+    }
+
+    fn append(&mut self, line: &[u8]) -> Result<(), Flaw> {
+        if self.bytes.len().saturating_add(line.len()) > MAX_EVENT {
+            return Err(Flaw::TooLong("an event of the reply does not end"));
+        }
+        if !self.bytes.is_empty() {
+            self.bytes.push(b'\n');
+        }
+        self.bytes.extend_from_slice(line);
+        Ok(())
+    }
+
+    fn flush<P: Protocol>(&mut self, reading: &mut Reading<P>, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        // An event that breaks off is a broken connection where nothing says that the reply was complete.
+        match reading.take_all(&bytes, deltas) {
+            Err(Flaw::Unreadable { .. }) if is_cut(&bytes) => Err(Flaw::Cut),
+            result => result,
+        }
+    }
+}
+
+/// What bytes are.
+enum Read<C> {
+    Chunk(C),
+    /// The beginning of something longer.
+    Begun,
+    /// Several in a row, text that is no UTF-8, or no JSON.
+    Other,
+}
+
+/// Reads a single object. That all is UTF-8 is checked at once, which is quicker than text by text.
+fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Read::Other };
+    match serde_json::from_str(text) {
+        Ok(chunk) => Read::Chunk(chunk),
+        Err(error) if error.is_eof() => Read::Begun,
+        Err(_) => Read::Other,
+    }
+}
+
+fn is_cut(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err_and(|error| error.is_eof())
+}
+
+impl<P: Protocol> Reading<P> {
+    fn take(&mut self, chunk: &P::Chunk<'_>, raw: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        self.reply.heard = true;
+        self.protocol.take(chunk, raw, &mut self.reply, deltas)
+    }
+
+    /// Reads what is no single object: several in a row, or text that is no UTF-8.
+    fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        let text = String::from_utf8_lossy(bytes);
+        for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
+            match chunk {
+                Ok(chunk) => self.take(&chunk, bytes, deltas)?,
+                Err(error) => return Err(unreadable(&error, P::REPLY, &text)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> Flaw {
+    let excerpt = text.chars().take(200).collect();
+    Flaw::Unreadable { why: format!("it is no JSON of {reply} ({error})"), excerpt }
+}

@@ -1,0 +1,193 @@
+//! A reply while it is put together: what the pieces of all protocols come to.
+
+use polylogue_core::{Delta, Deltas, Finish, Part, Reply, Request, Usage};
+
+use super::calls::{Calls, Piece};
+use super::decode::Flaw;
+use super::think::{self, Kind};
+
+/// The longest reply, in bytes of thought, text and arguments. The longest models write is a tenth of it.
+const MAX_REPLY: usize = 16 << 20;
+
+/// The reply so far.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    think: think::Splitter,
+    thought: String,
+    text: String,
+    calls: Calls,
+    refused: bool,
+    finish: Option<Finish>,
+    usage: Usage,
+    /// Whether there was anything that can hold a reply, even if it held nothing.
+    pub(crate) said: bool,
+    /// The mark of the end or a whole message was seen: nothing is missing.
+    pub(crate) ended: bool,
+    /// What was taken last says that more is to come.
+    pub(crate) goes_on: bool,
+    /// The usage came after everything else: the reply is complete.
+    pub(crate) metered: bool,
+    /// Whether anything was received that can be read.
+    pub(crate) heard: bool,
+    /// Whether a first piece of the reply came.
+    pub(crate) began: bool,
+    size: usize,
+}
+
+impl Draft {
+    /// Whether the reply is complete, though its usage may still come.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ended || self.finish.is_some()
+    }
+
+    /// Takes a piece of reasoning.
+    ///
+    /// # Errors
+    /// When there is too much of it.
+    pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        self.grow(piece)?;
+        self.thought.push_str(piece);
+        deltas.push(Delta::Thought(piece));
+        Ok(())
+    }
+
+    /// Takes a piece of content, in which reasoning may be marked.
+    ///
+    /// # Errors
+    /// When there is too much of it.
+    pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        self.grow(piece)?;
+        let Self { think, thought, text, .. } = self;
+        think.feed(piece, &mut |kind, piece| sort(kind, piece, thought, text, deltas));
+        Ok(())
+    }
+
+    /// Takes a piece of what the model says in place of a reply that it refuses.
+    ///
+    /// # Errors
+    /// When there is too much of it.
+    pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        self.grow(piece)?;
+        self.refused = true;
+        self.text.push_str(piece);
+        deltas.push(Delta::Text(piece));
+        Ok(())
+    }
+
+    /// Takes why the reply stopped: nothing more of it is to come.
+    pub(crate) fn stop(&mut self, reason: &str) {
+        self.finish = Some(finish(reason));
+        self.began = true;
+    }
+
+    /// Takes what was counted; the last count that tells anything stays.
+    pub(crate) fn meter(&mut self, usage: Usage) {
+        if !usage.is_unknown() {
+            self.usage = usage;
+        }
+    }
+
+    /// Takes a piece of a tool call.
+    ///
+    /// # Errors
+    /// When there are too many, or they are too long.
+    pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+        self.grow(piece.args)?;
+        let added = self.calls.add(piece).ok_or(Flaw::TooLong("the reply has too many tool calls"))?;
+        if added.named || !piece.args.is_empty() {
+            let tool = added.named.then(|| self.calls.tool(added.index));
+            deltas.push(Delta::Call { index: added.index, tool, args: piece.args });
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self, piece: &str) -> Result<(), Flaw> {
+        self.began = true;
+        self.size = self.size.saturating_add(piece.len());
+        if self.size > MAX_REPLY { Err(Flaw::TooLong("the reply is longer than 16 MiB")) } else { Ok(()) }
+    }
+
+    /// The reply, which has to have a field called `core`.
+    ///
+    /// # Errors
+    /// When there is none, or only the beginning of one.
+    pub(crate) fn finish(
+        mut self,
+        request: &Request<'_>,
+        core: &str,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply, Flaw> {
+        let complete = self.ended || self.finish.is_some() || self.metered;
+        match (self.said, complete) {
+            (false, false) if !self.heard => return Err(Flaw::Empty),
+            (_, false) => return Err(Flaw::Cut),
+            (true, true) => {}
+            (false, true) => {
+                let why = format!("it has no `{core}`");
+                return Err(Flaw::Unreadable { why, excerpt: String::new() });
+            }
+        }
+        let Self { think, thought, text, .. } = &mut self;
+        think.finish(&mut |kind, piece| sort(kind, piece, thought, text, deltas));
+        self.find_thought(deltas);
+        Ok(self.reply(request))
+    }
+
+    /// Takes a thought out of the text whose beginning was not marked. It was told as text, so all is told again.
+    fn find_thought(&mut self, deltas: &mut dyn Deltas) {
+        let unmarked = Some(&self.text).filter(|_| self.thought.is_empty());
+        let Some((thought, answer)) = unmarked.and_then(|text| think::unopened(text)) else { return };
+        deltas.push(Delta::Restart);
+        let (thought, answer) = (thought.to_owned(), answer.to_owned());
+        for (piece, delta) in [(&thought, Delta::Thought(&thought)), (&answer, Delta::Text(&answer))] {
+            if !piece.is_empty() {
+                deltas.push(delta);
+            }
+        }
+        self.calls.deltas().for_each(|call| deltas.push(call));
+        (self.thought, self.text) = (thought, answer);
+    }
+
+    fn reply(self, request: &Request<'_>) -> Reply {
+        let finish = match self.finish.unwrap_or(Finish::Unknown) {
+            _ if self.refused => Finish::Filter,
+            Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
+            finish => finish,
+        };
+        let thought = Some(self.thought.trim()).filter(|thought| !thought.is_empty());
+        let text = Some(self.text).filter(|text| !text.trim().is_empty());
+        let mut parts = Vec::with_capacity(2);
+        parts.extend(thought.map(|thought| Part::Thought(thought.into())));
+        parts.extend(text.map(Part::text));
+        parts.extend(self.calls.finish(request).map(Part::Call));
+        Reply { parts, finish, usage: self.usage, cached: false }
+    }
+}
+
+fn sort(kind: Kind, piece: &str, thought: &mut String, text: &mut String, deltas: &mut dyn Deltas) {
+    match kind {
+        Kind::Thought => {
+            thought.push_str(piece);
+            deltas.push(Delta::Thought(piece));
+        }
+        Kind::Text => {
+            text.push_str(piece);
+            deltas.push(Delta::Text(piece));
+        }
+    }
+}
+
+fn finish(reason: &str) -> Finish {
+    let known = known_finish(reason).or_else(|| known_finish(&reason.to_ascii_lowercase()));
+    known.unwrap_or(Finish::Unknown)
+}
+
+fn known_finish(reason: &str) -> Option<Finish> {
+    Some(match reason {
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete" => Finish::Stop,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::Calls,
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" => Finish::Length,
+        "content_filter" | "safety" | "refusal" | "recitation" => Finish::Filter,
+        _ => return None,
+    })
+}

@@ -1,0 +1,70 @@
+//! The fields of a request beside its messages.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::ToolSpec;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::json;
+
+/// Fields are left out when `extra` has them: the caller's word counts, and no key stands twice.
+pub(crate) struct Fields<'a> {
+    out: &'a mut BytesMut,
+    extra: &'a Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(out: &'a mut BytesMut, extra: &'a Map<String, Value>) -> Self {
+        Self { out, extra }
+    }
+
+    /// Adds a field if it has a value and `extra` says nothing of it.
+    pub(crate) fn add(&mut self, name: &str, value: Option<&impl Serialize>) {
+        if let Some(value) = value.filter(|_| !self.extra.contains_key(name)) {
+            self.put(name, value);
+        }
+    }
+
+    /// Adds a field that writes itself, unless `extra` has it.
+    pub(crate) fn raw(&mut self, name: &str, write: impl FnOnce(&mut BytesMut)) {
+        if !self.extra.contains_key(name) {
+            self.begin(name);
+            write(self.out);
+        }
+    }
+
+    /// Adds a field whatever `extra` says.
+    pub(crate) fn put(&mut self, name: &str, value: &impl Serialize) {
+        self.begin(name);
+        json::value(self.out, value);
+    }
+
+    /// The last brace of the body.
+    pub(crate) fn end(self) {
+        self.out.put_u8(b'}');
+    }
+
+    fn begin(&mut self, name: &str) {
+        self.out.put_u8(b',');
+        json::string(self.out, name);
+        self.out.put_u8(b':');
+    }
+}
+
+/// The list of tools, which all protocols write as OpenAI does.
+pub(crate) fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
+    out.put_u8(b'[');
+    for (index, tool) in tools.iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b',');
+        }
+        out.extend_from_slice(br#"{"type":"function","function":{"name":"#);
+        json::string(out, &tool.name);
+        out.extend_from_slice(br#","description":"#);
+        json::string(out, &tool.description);
+        out.extend_from_slice(br#","parameters":"#);
+        json::value(out, &tool.parameters);
+        out.extend_from_slice(b"}}");
+    }
+    out.put_u8(b']');
+}
