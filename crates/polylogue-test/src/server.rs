@@ -1,4 +1,4 @@
-//! A chat-completions server that plays a script and misbehaves on demand.
+//! A chat-completions server that plays a script and misbehaves on demand. It speaks Ollama's own API, too.
 //!
 //! It speaks HTTP/1.1 over real sockets, by hand, so that it can split, delay, cut short and lie at any byte. Every
 //! request is checked as the strictest servers would ([`validate`]): one that breaks a rule gets a 400 and is listed
@@ -29,6 +29,7 @@ mod behaviour;
 mod chunks;
 mod completion;
 mod http;
+mod ollama;
 mod parameters;
 mod playbook;
 mod quirk;
@@ -112,6 +113,12 @@ impl Server {
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// Where clients find it that speak Ollama's own API: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn ollama_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Its address.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, History, Playbook, Quirk, Received};
+use super::{Answer, History, Playbook, Quirk, Received, ollama};
 
 /// A server: what it answers, how fast, and what it refuses.
 ///
@@ -63,7 +63,7 @@ impl Behaviour {
         Self { latency, ..self }
     }
 
-    /// What `/v1/models` lists; any model is answered all the same.
+    /// What `/v1/models` and `/api/tags` list; any model is answered all the same.
     #[must_use]
     pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
         Self { models: models.into_iter().map(Into::into).collect(), ..self }
@@ -75,7 +75,7 @@ impl Behaviour {
         Self { history, ..self }
     }
 
-    /// Refuses `tools` and `response_format` with 400, as small servers do. That is no violation: a client may try.
+    /// Refuses `tools` and `response_format` with 400, as small servers do; of Ollama's own API, `tools`. That is no violation: a client may try.
     #[must_use]
     pub fn text_only(self) -> Self {
         Self { text_only: true, ..self }
@@ -113,6 +113,9 @@ impl Behaviour {
 
     /// The refusal of a server that can only do text.
     pub(super) fn check_abilities(&self, received: &Received) -> Option<Answer> {
+        if self.text_only && received.is_ollama() && received.body.get("tools").is_some() {
+            return Some(Answer::error(400, ollama::no_tools(received.model())));
+        }
         let asked = ["tools", "response_format"].into_iter().find(|field| received.body.get(field).is_some());
         let field = asked.filter(|_| self.text_only)?;
         Some(Answer::error(

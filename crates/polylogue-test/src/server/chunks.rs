@@ -214,7 +214,7 @@ fn indexed(completion: &Completion<'_>, nth: usize) -> Map<String, Value> {
 }
 
 /// Cuts `text` into `count` pieces of nearly equal length, at most one a character; or, without a count, into words.
-fn pieces(text: &str, count: Option<usize>) -> Vec<&str> {
+pub(super) fn pieces(text: &str, count: Option<usize>) -> Vec<&str> {
     let Some(count) = count else { return text.split_inclusive(' ').collect() };
     let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let chars = starts.len();

@@ -92,7 +92,7 @@ fn check_format(format: Option<&Value>) -> Result<(), String> {
     }
 }
 
-fn check_tools(body: &Map<String, Value>) -> Result<(), String> {
+pub(super) fn check_tools(body: &Map<String, Value>) -> Result<(), String> {
     let Some(tools) = body.get("tools") else {
         return match body.contains_key("tool_choice") || body.contains_key("parallel_tool_calls") {
             true => Err("`tool_choice` and `parallel_tool_calls` are only allowed with `tools`".into()),

@@ -72,6 +72,8 @@ pub enum Quirk {
     Ndjson,
     /// No `[DONE]` at the end.
     NoDone,
+    /// No line end at the end of the stream.
+    NoFinalNewline,
     /// Every so many bytes are a chunk and a write of their own.
     SplitEvery(usize),
     /// The whole body is one chunk and one write.
@@ -207,6 +209,7 @@ impl Quirk {
         entry("byte-order-mark", Self::ByteOrderMark),
         entry("ndjson", Self::Ndjson),
         entry("no-done", Self::NoDone),
+        entry("no-final-newline", Self::NoFinalNewline),
         entry("split-every", Self::SplitEvery(1)),
         entry("merged", Self::Merged),
         entry("unstreamed", Self::Unstreamed),

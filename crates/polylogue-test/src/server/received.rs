@@ -74,10 +74,19 @@ impl Received {
         self.messages().iter().filter(|message| role(message) == "assistant").count()
     }
 
-    /// Whether a streamed reply is asked for.
+    /// Whether a streamed reply is asked for. Ollama streams unless it is told not to.
     #[must_use]
     pub fn streams(&self) -> bool {
-        self.field("stream") == Some(&Value::Bool(true))
+        match self.field("stream") {
+            None => self.is_ollama(),
+            stream => stream == Some(&Value::Bool(true)),
+        }
+    }
+
+    /// Whether it is a request in Ollama's own form.
+    #[must_use]
+    pub fn is_ollama(&self) -> bool {
+        self.path.split('?').next() == Some("/api/chat")
     }
 
     /// The model that is asked for; empty when none is named.

@@ -8,7 +8,7 @@ use super::answer::Refusal;
 use super::completion::Completion;
 use super::refusal::{error_body, reason};
 use super::sse::{Step, body, error_object};
-use super::{Answer, Quirk, Received};
+use super::{Answer, Quirk, Received, ollama};
 
 /// A response, as the steps of sending it.
 #[derive(Debug, PartialEq)]
@@ -85,7 +85,7 @@ fn json(status: u16, body: impl Into<Vec<u8>>) -> Response {
 
 fn response(answer: &Answer, received: &Received) -> Response {
     if let Some(refusal) = &answer.refusal {
-        return json(refusal.status, error_body(refusal).to_string());
+        return refused(refusal, received);
     }
     answer.quirks.iter().find_map(|quirk| instead(quirk, received)).unwrap_or_else(|| {
         let streamed = received.streams() && !answer.has(&Quirk::Unstreamed);
@@ -97,17 +97,14 @@ fn response(answer: &Answer, received: &Received) -> Response {
 /// What a quirk sends instead of a reply.
 fn instead(quirk: &Quirk, received: &Received) -> Option<Response> {
     Some(match quirk {
-        Quirk::Status(status) => {
-            let refusal = Refusal { status: *status, message: None, code: None };
-            json(*status, error_body(&refusal).to_string())
-        }
+        Quirk::Status(status) => refused(&Refusal { status: *status, message: None, code: None }, received),
         Quirk::EchoKey => {
             let key = received.header("authorization").unwrap_or("no key");
             let message =
                 format!("Incorrect API key provided: {key}. You can find your key in your settings.");
             let refusal =
                 Refusal { status: 401, message: Some(message), code: Some("invalid_api_key".into()) };
-            json(401, error_body(&refusal).to_string())
+            refused(&refusal, received)
         }
         Quirk::Redirect(to) => {
             let headers = vec![("location".to_owned(), to.to_string())];
@@ -123,8 +120,17 @@ fn instead(quirk: &Quirk, received: &Received) -> Option<Response> {
     })
 }
 
+/// A refusal, with the body of the API that was asked.
+fn refused(refusal: &Refusal, received: &Received) -> Response {
+    let body = match received.is_ollama() {
+        true => ollama::error_body(refusal, received.model()),
+        false => error_body(refusal),
+    };
+    json(refusal.status, body.to_string())
+}
+
 fn stream(completion: &Completion<'_>) -> Response {
-    let bare = completion.has(&Quirk::Ndjson);
+    let bare = completion.has(&Quirk::Ndjson) || completion.received.is_ollama();
     Response {
         status: 200,
         content_type: if bare { "application/x-ndjson" } else { "text/event-stream; charset=utf-8" },
@@ -136,10 +142,14 @@ fn stream(completion: &Completion<'_>) -> Response {
 
 /// A reply that is not streamed.
 fn whole(completion: &Completion<'_>) -> Response {
-    let mut response = json(200, completion.body().to_string());
+    let reply = match completion.received.is_ollama() {
+        true => ollama::body(completion),
+        false => completion.body(),
+    };
+    let mut response = json(200, reply.to_string());
     for quirk in &completion.answer.quirks {
         match quirk {
-            Quirk::ErrorInStream(_) => response = json(200, error_object()),
+            Quirk::ErrorInStream(_) => response = json(200, error_object(completion)),
             Quirk::InvalidJson => cut(&mut response.body),
             Quirk::PauseBeforeFirst(pause) => response.body.insert(0, Step::Wait(*pause)),
             Quirk::Stall(pause) | Quirk::Pace(pause) => halve(&mut response.body, *pause),

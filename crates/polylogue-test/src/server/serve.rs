@@ -14,7 +14,7 @@ use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
 use super::sse::Step;
 use super::validate::validate_as;
-use super::{Answer, Playbook, Received, unique};
+use super::{Answer, Playbook, Received, ollama, unique};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -135,6 +135,9 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     match (received.method.as_str(), path) {
         ("POST", "/v1/chat/completions") => complete(shared, book, received),
         ("GET", "/v1/models") => plan_json(200, &models(&shared.behaviour.models)),
+        ("POST", "/api/chat") => complete(shared, book, received),
+        ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behaviour.models)),
+        ("GET", "/api/version") => plan_json(200, &ollama::version()),
         (_, "/v1/chat/completions" | "/v1/models") => plan_error(405, "Method not allowed"),
         (method, _) => plan_error(404, &format!("Invalid URL ({method} {path})")),
     }
@@ -165,7 +168,10 @@ fn check(behaviour: &Behaviour, received: &Received) -> Result<(), String> {
     if !kind.starts_with("application/json") {
         return Err(format!("`content-type` is `{kind}`, not `application/json`"));
     }
-    validate_as(&received.body, behaviour.history)
+    match received.is_ollama() {
+        true => ollama::validate(&received.body, behaviour.history),
+        false => validate_as(&received.body, behaviour.history),
+    }
 }
 
 /// Sends the steps. Whether all of them were sent.

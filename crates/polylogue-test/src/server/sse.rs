@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::chunks::{chunks, one_more};
+use super::chunks::{self, Chunks};
 use super::completion::Completion;
-use super::{Answer, Quirk};
+use super::{Answer, Quirk, ollama};
 
 /// A piece of a body, or of a whole response.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +21,8 @@ pub(super) enum Step {
 
 /// The body of a streamed reply.
 pub(super) fn body(completion: &Completion<'_>) -> Vec<Step> {
-    let lines = Lines::of(completion.answer);
-    let chunks = chunks(completion);
+    let lines = Lines::of(completion);
+    let chunks = objects(completion);
     let all = chunks.chunks.len();
     let shown = shown(completion.answer, chunks.before_finish, all);
     let mut steps = Vec::with_capacity(shown + 2);
@@ -36,7 +36,24 @@ pub(super) fn body(completion: &Completion<'_>) -> Vec<Step> {
         steps.push(Step::Write(lines.event(nth, chunk)));
     }
     end(completion, &lines, shown < all, &mut steps);
+    if let (true, Some(Step::Write(last))) = (completion.has(&Quirk::NoFinalNewline), steps.last_mut()) {
+        last.truncate(last.trim_ascii_end().len());
+    }
     steps
+}
+
+fn objects(completion: &Completion<'_>) -> Chunks {
+    match completion.received.is_ollama() {
+        true => ollama::chunks(completion),
+        false => chunks::chunks(completion),
+    }
+}
+
+fn one_more(completion: &Completion<'_>, text: &str) -> String {
+    match completion.received.is_ollama() {
+        true => ollama::one_more(completion, text),
+        false => chunks::one_more(completion, text),
+    }
 }
 
 /// How many chunks are sent before something else takes over.
@@ -65,7 +82,7 @@ fn end(completion: &Completion<'_>, lines: &Lines, cut: bool, steps: &mut Vec<St
     for quirk in &completion.answer.quirks {
         match quirk {
             Quirk::ErrorInStream(_) => {
-                steps.push(Step::Write(lines.event(0, &error_object())));
+                steps.push(Step::Write(lines.event(0, &error_object(completion))));
                 return;
             }
             Quirk::EndlessStream => {
@@ -73,7 +90,8 @@ fn end(completion: &Completion<'_>, lines: &Lines, cut: bool, steps: &mut Vec<St
                 steps.push(Step::Forever(event, Duration::ZERO));
             }
             Quirk::EndlessLine => {
-                steps.push(Step::Write(br#"data: {"id":""#.to_vec()));
+                let begin = if lines.bare { "" } else { "data: " };
+                steps.push(Step::Write([begin, r#"{"id":""#].concat().into_bytes()));
                 steps.push(Step::Forever(vec![b'x'; 4096], Duration::ZERO));
             }
             Quirk::EndlessComments(pause) => {
@@ -82,13 +100,16 @@ fn end(completion: &Completion<'_>, lines: &Lines, cut: bool, steps: &mut Vec<St
             _ => {}
         }
     }
-    if !cut && !completion.has(&Quirk::NoDone) && !completion.has(&Quirk::Ndjson) {
+    if !cut && !completion.has(&Quirk::NoDone) && !lines.bare {
         steps.push(Step::Write(lines.event(0, "[DONE]")));
     }
 }
 
 /// The error object that servers put into a stream when something breaks half-way.
-pub(super) fn error_object() -> String {
+pub(super) fn error_object(completion: &Completion<'_>) -> String {
+    if completion.received.is_ollama() {
+        return ollama::error_object().to_string();
+    }
     let message = "The server had an error while processing your request. Sorry about that!";
     json!({"error": {"message": message, "type": "server_error", "param": null, "code": null}}).to_string()
 }
@@ -104,7 +125,8 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(answer: &Answer) -> Self {
+    fn of(completion: &Completion<'_>) -> Self {
+        let answer = completion.answer;
         let end = match () {
             () if answer.has(&Quirk::Crlf) => "\r\n",
             () if answer.has(&Quirk::Cr) => "\r",
@@ -116,7 +138,7 @@ impl Lines {
             comments: answer.has(&Quirk::Comments),
             names: answer.has(&Quirk::EventNames),
             spread: answer.has(&Quirk::MultiLineData),
-            bare: answer.has(&Quirk::Ndjson),
+            bare: answer.has(&Quirk::Ndjson) || completion.received.is_ollama(),
         }
     }
 

@@ -51,7 +51,7 @@ pub fn validate_as(body: &Value, history: History) -> Result<(), String> {
     check_history(messages, history)
 }
 
-fn check_history(messages: &[Value], history: History) -> Result<(), String> {
+pub(super) fn check_history(messages: &[Value], history: History) -> Result<(), String> {
     let mut reader = Reader { history, ..Reader::default() };
     for (index, message) in messages.iter().enumerate() {
         let read = message.as_object().ok_or_else(|| "is no object".to_owned());

@@ -100,11 +100,15 @@ impl Client {
     }
 
     pub(crate) fn post_with(&mut self, body: &Value, headers: &str) {
+        self.post_to("/v1/chat/completions", body, headers);
+    }
+
+    pub(crate) fn post_to(&mut self, path: &str, body: &Value, headers: &str) {
         let body = body.to_string();
         let length = body.len();
         self.write(
             format!(
-                "POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n{headers}\
+                "POST {path} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n{headers}\
                  content-length: {length}\r\n\r\n{body}"
             )
             .as_bytes(),

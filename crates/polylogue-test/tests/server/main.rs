@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod ollama;
 mod playbook;
 mod quirks;
 mod refusals;
