@@ -134,10 +134,13 @@ async fn the_environment_leads_to_the_server() {
     }
     assert_eq!(server.requests()[2].model(), "anything/at:all");
     let ollama = Models::new(Env::of([("OLLAMA_HOST", server.address().to_string())]));
-    let model = ollama.model("ollama:m").unwrap();
-    let error = reply(&model).await.unwrap_err();
-    assert!(error.hint.unwrap().contains("`OLLAMA_API_KEY`"), "this server wants a key after all");
-    assert_eq!(model.cost(&Usage::default()), Some(polylogue_core::Money::default()));
+    for (spec, path) in [("ollama:m", "/api/chat"), ("ollama-openai:m", "/v1/chat/completions")] {
+        let model = ollama.model(spec).unwrap();
+        let error = reply(&model).await.unwrap_err();
+        assert!(error.hint.unwrap().contains("`OLLAMA_API_KEY`"), "this server wants a key after all");
+        assert_eq!(server.requests().last().unwrap().path, path);
+        assert_eq!(model.cost(&Usage::default()), Some(polylogue_core::Money::default()));
+    }
 }
 
 #[tokio::test]

@@ -36,7 +36,10 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     // 0.12.6 do so all the same.
     fields.add("truncate", Some(&false));
     fields.add("shift", Some(&false));
-    fields.add("options", Some(&options(params)).filter(|options| !options.is_empty()));
+    let options = options(params);
+    if !options.is_empty() {
+        fields.put("options", &options);
+    }
     for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
         fields.put(name, value);
     }

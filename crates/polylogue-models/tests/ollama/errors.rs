@@ -1,0 +1,101 @@
+//! What goes wrong with Ollama, and what to do about it.
+
+use std::time::Duration;
+
+use polylogue_core::{Fault, ModelErrorKind as Kind};
+use polylogue_models::{Config, Retries};
+use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
+
+use crate::common::{Asked, ask, model, quick, reply, text};
+use crate::config;
+
+/// Asks a server that always answers so, three times if that may help: the error, and how often was asked.
+async fn failed(answer: Answer) -> (polylogue_core::ModelError, usize) {
+    let server = Server::start(Behaviour::from(answer)).await;
+    let error = reply(&model(Config { retries: quick(3), ..config(&server) })).await.unwrap_err();
+    (error, server.count())
+}
+
+#[tokio::test]
+async fn every_error_says_what_to_do_and_only_what_may_pass_is_tried_again() {
+    let nested = r#"{"error":{"code":400,"message":"request (8889 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":8889,"n_ctx":4096}}"#;
+    for (answer, kind, says, hint, asked) in [
+        (Answer::status(404), Kind::Config, "model 'm' not found", "`ollama pull m`", 1),
+        (
+            Answer::error(400, "the input length exceeds the context length"),
+            Kind::Config,
+            "exceeds the context length",
+            "`num_ctx`",
+            1,
+        ),
+        (Answer::error(400, nested), Kind::Config, "request (8889 tokens) exceeds", "`num_ctx`", 1),
+        (
+            Answer::error(400, "registry.ollama.ai/library/m does not support tools"),
+            Kind::Config,
+            "does not support tools",
+            "no tools",
+            1,
+        ),
+        (
+            Answer::error(500, "model requires more system memory (22.7 GiB) than is available (6.0 GiB)"),
+            Kind::Refused,
+            "more system memory",
+            "smaller model",
+            1,
+        ),
+        (Answer::status(503), Kind::Refused, "maximum pending requests", "`OLLAMA_MAX_QUEUE`", 3),
+        (Answer::status(500), Kind::Refused, "llama runner process", "try again later", 3),
+        (Answer::text("x").with(Quirk::HangUp), Kind::Connection, "broke", "", 3),
+        (Answer::text("x y z").with(Quirk::Truncated), Kind::Connection, "broke", "", 3),
+        (
+            Answer::text("x y z").with(Quirk::ErrorInStream(2)),
+            Kind::Refused,
+            "an error was encountered",
+            "",
+            1,
+        ),
+    ] {
+        let (error, count) = failed(answer).await;
+        assert_eq!((error.kind, count), (kind, asked), "{error:?}");
+        assert!(error.message.contains(says), "{error:?}");
+        assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_to_be_started() {
+    let server = Server::start(Behaviour::from("x")).await;
+    let config = config(&server);
+    drop(server);
+    let error = reply(&model(config)).await.unwrap_err();
+    assert_eq!((error.kind, error.fault()), (Kind::Connection, Fault::Provider));
+    let hint = error.hint.unwrap();
+    assert!(hint.contains("`ollama serve`") && hint.contains("`OLLAMA_HOST`"), "{hint}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_ollama_is_told_from_a_model_that_is_not_there() {
+    let server = Server::start(Behaviour::from("x")).await;
+    let elsewhere = Config::ollama(&format!("{}/elsewhere", server.ollama_url()));
+    let error = reply(&model(Config { retries: Retries::none(), ..elsewhere })).await.unwrap_err();
+    assert_eq!(error.status, Some(404));
+    assert!(error.hint.unwrap().contains("is that the address of Ollama?"));
+}
+
+#[tokio::test]
+async fn a_retry_takes_back_the_pieces_that_were_told_and_waits_as_long_as_asked() {
+    let server = Server::start(Playbook::list([
+        Answer::text("It is rai").with(Quirk::Truncated),
+        Answer::status(503).retry_after_secs(1),
+        Answer::text("It is sunny."),
+    ]))
+    .await;
+    let begun = std::time::Instant::now();
+    let (reply, heard) =
+        ask(&model(Config { retries: quick(3), ..config(&server) }), &Asked::default()).await;
+    assert_eq!(text(&reply.unwrap()), "It is sunny.");
+    let (before, after) = heard.split_once('|').unwrap();
+    assert!("It is rai".starts_with(before) && after == "It is sunny.", "{heard}");
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert_eq!(server.unused(), 0);
+}
