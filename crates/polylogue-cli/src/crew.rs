@@ -95,7 +95,10 @@ impl Crew {
     }
 
     /// Under a budget, a model of unknown price is refused before it costs anything.
-    fn priced(&self, model: polylogue_models::OpenAi) -> Result<polylogue_models::OpenAi, ModelError> {
+    fn priced(
+        &self,
+        model: polylogue_models::EndpointModel,
+    ) -> Result<polylogue_models::EndpointModel, ModelError> {
         let own = self.prices.iter().find(|(name, _)| name == model.name()).map(|(_, price)| *price);
         let price = own.or_else(|| model.price());
         let model = model.with_price(price);

@@ -92,3 +92,7 @@ fn whole<'a>(call: &'a chunk::ToolCall<'_>) -> Piece<'a> {
         whole: true,
     }
 }
+
+#[cfg(test)]
+#[path = "ollama/tests.rs"]
+mod tests;

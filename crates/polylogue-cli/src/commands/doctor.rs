@@ -10,7 +10,7 @@ use polylogue_team::{Endpoint, Loaded, Overrides, Team, load};
 
 use super::write;
 use crate::play::tell;
-use crate::probe::{listens, shown};
+use crate::probe::{listens, ollama, shown};
 use crate::reach::is_ones_own;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -23,7 +23,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Tr
     let env = Env::with_file(Path::new(".env"))?;
     text.push_str("models\n");
     for provider in Provider::all() {
-        let _ = writeln!(text, "  {:<12} {}", provider.name(), finding(provider, &env).await);
+        rows(&mut text, provider.name(), finding(provider, &env).await);
     }
     if let Some(team) = &team {
         let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &env).await);
@@ -45,11 +45,16 @@ fn team(file: &Path, vars: &[(String, String)]) -> Result<Team, Trouble> {
 async fn endpoints(team: &Team, env: &Env) -> String {
     let mut text = String::new();
     for (name, endpoint) in team.all_endpoints() {
-        for (index, line) in of_endpoint(name, endpoint, env).await.into_iter().enumerate() {
-            let _ = writeln!(text, "  {:<12} {line}", if index == 0 { name } else { "" });
-        }
+        rows(&mut text, name, of_endpoint(name, endpoint, env).await);
     }
     if text.is_empty() { "  none of its own\n".to_owned() } else { text }
+}
+
+/// A name, and lines beside it.
+fn rows(text: &mut String, name: &str, lines: Vec<String>) {
+    for (index, line) in lines.into_iter().enumerate() {
+        let _ = writeln!(text, "  {:<14} {line}", if index == 0 { name } else { "" });
+    }
 }
 
 async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> {
@@ -58,10 +63,10 @@ async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> 
         Err(error) => return vec![error.message],
     };
     let address = shown(&config.base_url);
-    let at = match is_ones_own(&config) {
-        true if listens(&config.base_url).await => format!("answers at {address}"),
-        true => format!("nothing answers at {address}"),
-        false => format!("at {address}"),
+    let (at, ollama) = match is_ones_own(&config) {
+        true if listens(&config.base_url).await => (format!("answers at {address}"), ollama(&config).await),
+        true => (format!("nothing answers at {address}"), Vec::new()),
+        false => (format!("at {address}"), Vec::new()),
     };
     let key = match (&config.key, config.key_variables.join("` or `")) {
         (Some(_), variables) => Some(format!("key found in `{variables}`")),
@@ -70,7 +75,7 @@ async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> 
     };
     let headers = endpoint.headers.keys().map(|header| format!("`{header}`")).collect::<Vec<_>>().join(", ");
     let headers = (!headers.is_empty()).then(|| format!("headers {headers}"));
-    [at].into_iter().chain(key).chain(headers).chain([bounds(&config)]).collect()
+    [at].into_iter().chain(ollama).chain(key).chain(headers).chain([bounds(&config)]).collect()
 }
 
 fn bounds(config: &Config) -> String {
@@ -84,21 +89,24 @@ fn bounds(config: &Config) -> String {
 }
 
 /// What is known of a provider without asking it anything that costs.
-async fn finding(provider: &Provider, env: &Env) -> String {
+async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
     let config = match provider.config(env) {
         Ok(config) => config,
-        Err(_) => return format!("no address: set `{}`", provider.url_variables().join("` or `")),
+        Err(_) => return vec![format!("no address: set `{}`", provider.url_variables().join("` or `"))],
     };
     let key = config.key_variables.iter().find(|name| env.get(name).is_some());
-    match (key, config.needs_key, provider.is_local()) {
-        (_, _, true) => {
-            let answers = if listens(&config.base_url).await { "answers" } else { "nothing answers" };
-            format!("{answers} at {}", shown(&config.base_url))
+    let address = shown(&config.base_url);
+    let found = match (key, config.needs_key, provider.is_local()) {
+        (_, _, true) if listens(&config.base_url).await => {
+            let answers = format!("answers at {address}");
+            return [answers].into_iter().chain(ollama(&config).await).collect();
         }
-        (Some(variable), _, _) => format!("key found in `{variable}`, at {}", shown(&config.base_url)),
+        (_, _, true) => format!("nothing answers at {address}"),
+        (Some(variable), _, _) => format!("key found in `{variable}`, at {address}"),
         (None, true, _) => format!("no key: set `{}`", config.key_variables.join("` or `")),
-        (None, false, _) => format!("no key needed, at {}", shown(&config.base_url)),
-    }
+        (None, false, _) => format!("no key needed, at {address}"),
+    };
+    vec![found]
 }
 
 async fn store(cli: &args::Cli) -> Result<String, (String, Trouble)> {

@@ -212,7 +212,7 @@ fn a_team_without_a_script_gets_a_clear_error() {
         hint: give it a `stop`, such as `stop: {max_turns: 20}`
 
         error (config): opnai:gpt-4o-mini: there is no provider `opnai`
-          hint: did you mean `openai:gpt-4o-mini`? known providers: openai, ollama, anthropic, deepseek, qwen, mistral, groq, together, openrouter, xai, gemini, vllm, llamacpp, lmstudio, compatible
+          hint: did you mean `openai:gpt-4o-mini`? known providers: openai, ollama, ollama-openai, anthropic, deepseek, qwen, mistral, groq, together, openrouter, xai, gemini, vllm, llamacpp, lmstudio, compatible
     "#]]
         .assert_eq(&home.run(&["run", "team.yaml", "-m", "opnai:gpt-4o-mini"]).exits(2).masked(&home));
     assert_eq!(home.listed().len(), 0, "nothing was begun");
