@@ -18,7 +18,7 @@
 //!
 //! # An endpoint of one's own
 //!
-//! Any server that speaks OpenAI's chat completions will do; [`Config`] says how to reach it, how much to ask of it
+//! Any server that speaks OpenAI's chat completions or Ollama's own [`Api`] will do; [`Config`] says how to reach it, how much to ask of it
 //! at once ([`Limits`]), how long to wait ([`Timeouts`]) and when to try again ([`Retries`]).
 //!
 //! ```
@@ -35,6 +35,29 @@
 //! # let _ = model;
 //! # Ok::<(), polylogue_core::ModelError>(())
 //! ```
+//!
+//! # Ollama
+//!
+//! `ollama:NAME` asks an Ollama server in its own way, `ollama-openai:NAME` the same server as an OpenAI-compatible one;
+//! both look for it where `OLLAMA_HOST` says. Only its own API takes `num_ctx`, `keep_alive` and `think`, as extra fields
+//! of a request, and only there it can be told to refuse a conversation that does not fit, in place of dropping the rest
+//! of it without a word: that is what it is told.
+//!
+//! ```
+//! use polylogue_core::Params;
+//! use polylogue_models::{Config, Endpoint};
+//! use serde_json::json;
+//!
+//! let model = Endpoint::new(Config::ollama("127.0.0.1:11434"))?.model("llama3.2");
+//! let extra = [("num_ctx".to_owned(), json!(16384)), ("keep_alive".to_owned(), json!("30m"))];
+//! let params = Params { extra: extra.into_iter().collect(), ..Params::default() };
+//! # let _ = (model, params);
+//! # Ok::<(), polylogue_core::ModelError>(())
+//! ```
+//!
+//! [`Endpoint::models`] lists what a server has.
+//!
+//! # What servers get wrong
 //!
 //! Replies are read with lenience: most of what servers get wrong changes nothing. What cannot be read is an error that
 //! says whose fault it is and what to do, and shows no key.

@@ -1,7 +1,6 @@
 //! `doctor`: what is found on this machine.
 
 use expect_test::expect;
-use polylogue_test::server::Behaviour;
 
 use crate::home::{Home, KEY, NOBODY, serve, shipped};
 use crate::models::talk;
@@ -53,8 +52,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
 
 #[test]
 fn it_lists_the_models_of_ollama() {
-    let behaviour = Behaviour::from(talk()).models(["llama3.2:latest", "qwen3:8b"]);
-    let server = serve(behaviour);
+    let server = serve(talk().models(["llama3.2:latest", "qwen3:8b"]));
     let ollama = |home: Home| {
         let text = home.run(&["doctor"]).ok().out.replace(&server.ollama_url(), "OLLAMA");
         let lines = text.lines().skip_while(|line| !line.starts_with("  ollama"));
