@@ -58,9 +58,10 @@ fn it_lists_the_models_of_ollama() {
         let lines = text.lines().skip_while(|line| !line.starts_with("  ollama"));
         lines
             .take_while(|line| !line.starts_with("  anthropic"))
-            .fold(String::new(), |all, line| all + line + "\n")
+            .fold("models\n".to_owned(), |all, line| all + line + "\n")
     };
     expect![[r#"
+        models
           ollama         answers at OLLAMA
                          Ollama 0.13.0
                          models: llama3.2:latest (2.0 GB), qwen3:8b (2.0 GB)
@@ -68,6 +69,7 @@ fn it_lists_the_models_of_ollama() {
     "#]]
     .assert_eq(&ollama(Home::new().var("OLLAMA_HOST", &server.address().to_string())));
     expect![[r#"
+        models
           ollama         answers at OLLAMA/elsewhere
                          which models it has is not known: the provider answered with status 404: Invalid URL (GET /elsewhere/api/version)
           ollama-openai  answers at OLLAMA/elsewhere/v1

@@ -1,6 +1,6 @@
 //! Models, how they write and how they are reached.
 
-use polylogue_models::{Env, Provider};
+use polylogue_models::{Config, Env, Provider};
 use serde_json::{Map, Value};
 
 use super::Result;
@@ -155,8 +155,8 @@ fn azure(url: &At<'_>, config: &mut Fields<'_>, draft: &mut Draft) -> Result<Str
 /// Who is at an address: the provider `known`, another one that is known, or an endpoint of one's own.
 fn reached(known: &str, url: &At<'_>, has_key: bool, draft: &mut Draft) -> Result<String> {
     let mut address = url.text()?.trim().trim_end_matches('/').to_owned();
-    if known == "ollama" && !address.ends_with("/v1") {
-        address.push_str("/v1");
+    if known == "ollama" {
+        address = Config::ollama(&address).base_url;
     }
     let env = Env::of::<&str, &str>([]);
     let same = |provider: &&Provider| provider.config(&env).is_ok_and(|config| config.base_url == address);
