@@ -48,7 +48,9 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
 
 /// The form of the reply: `json`, or a schema. What other servers call it is understood, too.
 fn format(params: &Params) -> Option<Value> {
-    let Some(wanted) = params.extra.get("response_format") else { return params.schema.clone() };
+    let Some(wanted) = params.extra.get("response_format") else {
+        return params.schema.clone().or_else(|| params.json.then(|| json!("json")));
+    };
     match wanted.get("type").and_then(Value::as_str) {
         Some("json_object") => Some(json!("json")),
         Some("json_schema") => wanted.pointer("/json_schema/schema").cloned(),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Fault, ModelErrorKind as Kind};
+use polylogue_core::{Fault, ModelErrorKind as Kind, Skill};
 use polylogue_models::{Config, Retries};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
 
-use crate::common::{Asked, ask, model, quick, reply, text};
+use crate::common::{Asked, ask, model, quick, reply, text, weather};
 use crate::config;
 
 /// Asks a server that always answers so, three times if that may help: the error, and how often was asked.
@@ -60,6 +60,20 @@ async fn every_error_says_what_to_do_and_only_what_may_pass_is_tried_again() {
         assert!(error.message.contains(says), "{error:?}");
         assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{error:?}");
     }
+}
+
+#[tokio::test]
+async fn a_model_without_tools_is_told_so_once() {
+    let server = Server::start(Behaviour::from("x").text_only()).await;
+    let model = model(config(&server));
+    let asked = Asked { tools: vec![weather()], ..Asked::default() };
+    for _ in 0..2 {
+        let error = ask(&model, &asked).await.0.unwrap_err();
+        assert_eq!(error.kind, Kind::Unsupported(Skill::Tools), "{error:?}");
+        assert!(error.hint.unwrap().contains("no tools"));
+    }
+    assert_eq!(server.count(), 1, "it is remembered");
+    assert!(reply(&model).await.is_ok(), "without tools it answers");
 }
 
 #[tokio::test]

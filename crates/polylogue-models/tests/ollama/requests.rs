@@ -85,7 +85,7 @@ async fn parameters_are_options_and_the_callers_word_counts() {
         max_tokens: Some(100),
         stop: vec!["END".into()],
         schema: Some(schema.clone()),
-        extra: Map::new(),
+        ..Params::default()
     };
     let options = json!({"temperature": 0.5, "top_p": 0.9, "top_k": 20, "seed": 7, "num_predict": 100, "stop": ["END"]});
     let with = |fields: Value| Asked {
@@ -122,6 +122,9 @@ async fn parameters_are_options_and_the_callers_word_counts() {
 
 #[tokio::test]
 async fn the_form_of_a_reply_may_be_asked_for_as_of_other_servers() {
+    let params = Params { json: true, ..Params::default() };
+    let body = sent(config, &Asked { params, ..Asked::default() }).await;
+    assert_eq!((&body["format"], body.get("options")), (&json!("json"), None));
     let schema = json!({"type": "object"});
     for (wanted, format) in [
         (json!({"type": "json_object"}), json!("json")),
