@@ -215,6 +215,14 @@ pub(crate) struct Show {
     /// In which layout the conversation is written
     #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "agent", "markdown"])]
     pub(crate) style: Style,
+
+    /// Show what every agent was told and said, each from its own point of view; with `--as`, that of one agent
+    #[arg(long, conflicts_with_all = ["json", "markdown", "style", "call"])]
+    pub(crate) history: bool,
+
+    /// Show what every agent was told and said, next to each other
+    #[arg(long, conflicts_with_all = ["json", "markdown", "style", "agent", "history"])]
+    pub(crate) side_by_side: bool,
 }
 
 #[derive(Debug, Args)]

@@ -270,7 +270,9 @@ pub(crate) fn tell_wrapped(text: &str) {
 
 /// Reads a line from the person who is asked; `None` when the input ends or they want to stop.
 async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String>, Trouble> {
-    let _ = write!(io::stderr(), "{}> ", question.who).and_then(|()| io::stderr().flush());
+    // In one piece, so that no key that is typed ahead shows up within it.
+    let prompt = format!("{}> ", question.who);
+    let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
     let line = read_line(signals).await;
     if !matches!(line, Ok(Some(_))) {
         // What follows begins a line.

@@ -1,4 +1,6 @@
-//! `polylogue show`: a whole conversation, or what one agent's model was sent.
+//! `polylogue show`: a whole conversation, what one agent's model was sent, or what every agent knows.
+
+mod sides;
 
 use std::io;
 use std::sync::Arc;
@@ -24,6 +26,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     let Intact { events, damage } = store.read_intact(&id).await?;
     let looks = Looks::of(wish(cli.color), &io::stdout());
     let text = match &args.agent {
+        _ if args.history || args.side_by_side => {
+            sides::shown(&Kept::of(&store, &id).await?, &events, args, looks)?
+        }
         Some(agent) => {
             let team = Kept::of(&store, &id).await?;
             received(&team, &events, agent, args, looks)?
@@ -53,11 +58,7 @@ fn received(
     args: &args::Show,
     looks: Looks,
 ) -> Result<String, Trouble> {
-    let nobody = || {
-        let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
-        Trouble::usage(format!("no model speaks for `{agent}`"))
-            .hint(format!("there are {}", names.join(", ")))
-    };
+    let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
     let assistants = kept.team.assistants(&|_| Ok(silent()))?;
     let mut namesakes = assistants.iter().filter(|assistant| *assistant.name() == who).peekable();
@@ -79,6 +80,11 @@ fn received(
         true => json::line(&shown.as_json(sample, &entries)).map_err(unwritable),
         false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
     }
+}
+
+fn nobody(kept: &Kept, agent: &str) -> Trouble {
+    let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
+    Trouble::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
 
 /// Whether the endpoint of `model` is sent as one message what several others said in a row. Scripts have no endpoint.

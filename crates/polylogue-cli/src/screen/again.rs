@@ -1,6 +1,6 @@
 //! What need not be told, because the next event tells it.
 
-use polylogue_core::{Body, Choice, Chooser};
+use polylogue_core::{Body, Cue};
 
 /// Whether `next` tells `text`, which was said in private before it: a summary that was asked for aside, an answer that
 /// is then said, passes or leaves.
@@ -10,15 +10,13 @@ pub(crate) fn tells(next: &Body, text: &str) -> bool {
         Body::Said(message) => message.plain().trim() == text.trim(),
         Body::Passed { .. } => text.trim().is_empty(),
         Body::Left { .. } | Body::Stopped { .. } => true,
-        // Who was asked aside whose turn it is: the choice tells what was replied.
-        Body::Cued { cues } => {
-            cues.iter().any(|cue| cue.choice.as_ref().is_some_and(|choice| is_asked(choice)))
-        }
+        // Whoever was asked aside whose turn it is: that follows.
+        Body::Cued { cues } => cues.iter().any(is_chosen),
         _ => false,
     }
 }
 
-/// Whether somebody was asked whose turn it is.
-const fn is_asked(choice: &Choice) -> bool {
-    matches!(choice.by, Chooser::Agent(_) | Chooser::Fallback { .. })
+/// Whether somebody has a turn in the room after a choice.
+fn is_chosen(cue: &Cue) -> bool {
+    cue.choice.is_some() && !cue.to.is_aside()
 }

@@ -1,11 +1,15 @@
 //! How it came to be somebody's turn, in a line.
 
-use polylogue_core::{Choice, Chooser, Name};
+use polylogue_core::{Chooser, Cue, Name};
 
 use super::text::folded;
 
-/// Why it is the turn of `who`. What goes without saying - an order, a rule, nobody else - is told only of the `whole`.
-pub(super) fn told(who: &Name, choice: &Choice, whole: bool) -> Option<String> {
+/// Why it is somebody's turn in the room. What goes without saying - an order, a rule, nobody else - is told only of the
+/// `whole`.
+pub(super) fn told(cue: &Cue, whole: bool) -> Option<String> {
+    // Whoever is asked aside is told whom to choose among by a choice that is none yet.
+    let choice = cue.choice.as_ref().filter(|_| !cue.to.is_aside())?;
+    let who = &cue.who;
     let of = match choice.of.as_slice() {
         [] | [_] => String::new(),
         many => format!(" among {}", many.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),
@@ -27,11 +31,14 @@ pub(super) fn told(who: &Name, choice: &Choice, whole: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::Choice;
+
     use super::*;
 
     fn check(by: Chooser, reply: Option<&str>, whole: bool) -> Option<String> {
         let [ann, bob] = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
-        told(&ann, &Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) }, whole)
+        let choice = Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) };
+        told(&Cue::to_all(ann).chosen(choice), whole)
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use polylogue_core::{
-    Audience, Body, CallOutcome, Cue, Entry, Event, Message, Name, Outcome, Part, Path, plain,
-};
+use polylogue_core::{Audience, Body, CallOutcome, Entry, Event, Message, Name, Outcome, Part, Path, plain};
 
 use super::call::{self, calls_tools, short};
 use super::choice;
@@ -120,8 +118,7 @@ impl File {
             }
             Body::Said(message) | Body::Posted(message) => self.message(at, message),
             Body::Cued { cues } => {
-                let told = |cue: &Cue| choice::told(&cue.who, cue.choice.as_ref()?, false);
-                cues.iter().filter_map(told).for_each(|text| self.note(&text));
+                cues.iter().filter_map(|cue| choice::told(cue, false)).for_each(|text| self.note(&text));
             }
             // What an agent says before it uses tools; other replies are said, or were drafts.
             Body::Sampled(sample) => {
@@ -141,6 +138,9 @@ impl File {
             Body::Asked(question) => {
                 self.block(&format!("### {} asks", question.who));
                 self.body(&question.text);
+            }
+            Body::Answered { to, text } if text.trim().is_empty() => {
+                self.note(&format!("No answer for {to}"))
             }
             Body::Answered { to, text } => {
                 self.block(&format!("### Answer for {to}"));

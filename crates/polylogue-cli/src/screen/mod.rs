@@ -5,7 +5,7 @@
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
-//! - [`plain`], [`familiar`], [`json`], [`document`] (`show`), [`end`] (the closing lines)
+//! - [`plain`], [`familiar`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
 //! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of
 //!
@@ -30,6 +30,7 @@ mod moves;
 mod plain;
 mod region;
 mod room;
+pub(crate) mod sides;
 mod style;
 mod teller;
 pub(crate) mod text;

@@ -7,7 +7,8 @@ pub(crate) fn told(body: &Body) -> Option<(&Name, String)> {
     Some(match body {
         Body::Passed { who } => (who, "passes".into()),
         Body::Left { who, why } => (who, format!("leaves: {why}")),
-        Body::Stopped { who, reason } => (who, format!("ends the chat: {reason}")),
+        // Why is told when the chat is closed.
+        Body::Stopped { who, .. } => (who, "ends the chat".into()),
         Body::Joined { who, sees: Sees::All } => (who, "joins, and sees what was said before".into()),
         Body::Joined { who, sees: Sees::New } => (who, "joins, and sees what is said from now on".into()),
         Body::Cleared { who, of, keep } => {

@@ -115,9 +115,7 @@ impl Teller {
             Body::Said(message) => self.said(at, message),
             Body::Posted(message) => self.speech(at, message),
             Body::Asked(question) => self.asked(at, question),
-            Body::Answered { to, text } => {
-                self.waiting = Some((at.clone(), format!("answer for {to}: "), text.to_string()));
-            }
+            Body::Answered { to, text } => self.answered(at, to, text),
             Body::Failed { who, error } => self.failed(at, who, error),
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
             Body::Reopened { message } => {
@@ -147,8 +145,7 @@ impl Teller {
 
     fn cued(&mut self, at: &Path, cue: &Cue) {
         self.audiences.insert((at.clone(), cue.who.clone()), cue.to.clone());
-        let chosen = cue.choice.as_ref().and_then(|choice| choice::told(&cue.who, choice, self.format.whole));
-        if let Some(text) = chosen {
+        if let Some(text) = choice::told(cue, self.format.whole) {
             self.interrupted();
             self.note(at, &text, Style::DIM);
         }
@@ -464,6 +461,16 @@ impl Teller {
         self.put(at, &lines);
         self.depth = at.depth();
         self.last = Last::Speech;
+    }
+
+    /// An answer waits for what comes of it. That there was none is seen by whoever is there.
+    fn answered(&mut self, at: &Path, to: &Name, text: &str) {
+        let label = match text.trim() {
+            "" if !self.format.whole => return,
+            "" => format!("no answer for {to}"),
+            _ => format!("answer for {to}: "),
+        };
+        self.waiting = Some((at.clone(), label, text.trim().to_owned()));
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {

@@ -19,6 +19,8 @@ mod import;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod modes;
+#[cfg(test)]
 mod more;
 #[cfg(test)]
 mod offline;

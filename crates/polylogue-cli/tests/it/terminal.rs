@@ -55,8 +55,21 @@ impl Terminal {
     /// Waits until `text` is on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until `text` is on the screen and somebody is asked after it.
+    #[track_caller]
+    pub(crate) fn wait_for_question(&self, text: &str) {
+        let is_asked =
+            |screen: &str| screen.rsplit_once(text).is_some_and(|(_, rest)| rest.trim_end().ends_with('>'));
+        self.wait_until(text, is_asked);
+    }
+
+    #[track_caller]
+    fn wait_until(&self, text: &str, holds: impl Fn(&str) -> bool) {
         let begun = Instant::now();
-        while !self.sees().contains(text) {
+        while !holds(&self.sees()) {
             assert!(begun.elapsed() < PATIENCE, "`{text}` is not on the screen:\n{}", self.sees());
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -7,7 +7,7 @@ use super::agents;
 use super::cursor::{At, Fields};
 use super::draft::Draft;
 use super::graph;
-use super::models::{Model, of_client};
+use super::models::of_client;
 use super::stops;
 use super::yaml::{Entries, Yaml};
 
@@ -93,7 +93,7 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
         "SelectorGroupChat" => Some(selector(&mut config, draft)?),
         "Swarm" => Some(swarm(&participants, &names, &mut extra, draft)?),
         "MagenticOneGroupChat" => Some(ledger(&mut config, draft)?),
-        "GraphFlow" => Some(graph::pattern(&mut config, &names, draft)?),
+        "GraphFlow" => Some(graph::pattern(&mut config, draft)?),
         other => {
             return fields.at.wrong(format!("there is no counterpart for a team of the class `{other}`"));
         }
@@ -247,14 +247,20 @@ fn swarm(
     Ok(Yaml::one("handoffs", Yaml::Map(handoffs)))
 }
 
-/// A model plans and keeps a ledger.
+/// A planner keeps a ledger. It is the only one whom the definition gives no name.
 fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
-    let model: Model =
-        config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
-    let mut entries = model.entries();
-    let stalls = config.count("max_stalls")?.filter(|stalls| *stalls != 3);
-    entries.extend(stalls.map(|stalls| ("stalls".to_owned(), Yaml::plain(stalls))));
-    let answer = config.text("final_answer_prompt")?;
-    entries.extend(answer.map(|text| ("answer".to_owned(), Yaml::text(text))));
-    Ok(if entries.is_empty() { Yaml::text("plan") } else { Yaml::one("plan", Yaml::Map(entries)) })
+    let model = config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
+    let planner = draft.stranger("Planner");
+    let mut agent: Entries = vec![("name".into(), Yaml::text(&planner))];
+    agent.extend(model.entries());
+    draft.agents.push(agent);
+    let mut plan: Entries = vec![("planner".into(), Yaml::text(planner))];
+    // There, too, 20 turns are the most when nothing is said.
+    for key in ["max_turns", "max_stalls"] {
+        plan.extend(config.count(key)?.map(|count| (key.to_owned(), Yaml::plain(count))));
+    }
+    if let Some(answer) = config.text("final_answer_prompt")? {
+        plan.push(("words".into(), Yaml::one("answer", Yaml::text(answer))));
+    }
+    Ok(Yaml::one("plan", Yaml::Map(plan)))
 }

@@ -141,19 +141,18 @@ fn flow(nodes: Value, start: Option<&str>) -> Value {
 
 fn node(name: &str, edges: &[(&str, Option<&str>)]) -> Value {
     let edge = |(target, condition): &(&str, Option<&str>)| json!({"target": target, "condition": condition, "activation_group": target, "activation_condition": "all"});
-    json!({"name": name, "edges": edges.iter().map(edge).collect::<Vec<_>>(), "activation": "all"})
+    let activation = if name == "any" { "any" } else { "all" };
+    json!({"name": name, "edges": edges.iter().map(edge).collect::<Vec<_>>(), "activation": activation})
 }
 
 #[test]
-fn a_flow_with_a_loop_is_a_matter_of_states() {
+fn a_flow_with_a_loop() {
     let nodes = json!({
         "writer": node("writer", &[("reviewer", None)]),
         "reviewer": node("reviewer", &[("end", Some("APPROVE \"it\"")), ("writer", Some("REVISE"))]),
         "end": node("end", &[]),
     });
-    check(
-        &flow(nodes, Some("writer")),
-        &expect![[r##"
+    check(&flow(nodes, Some("writer")), &expect![[r##"
         # Imported from team.json.
         # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
         #
@@ -171,31 +170,25 @@ fn a_flow_with_a_loop_is_a_matter_of_states() {
             system: You are writer.
         chat:
           pattern:
-            states:
+            flow:
               start: writer
-              after:
-                End: end
-                reviewer:
-                  - {when: "last.text.contains(\"APPROVE \\\"it\\\"\")", then: End}
-                  - {when: "last.text.contains(\"REVISE\")", then: writer}
+              edges:
+                reviewer: [{to: End, says: "APPROVE \"it\""}, {to: writer, says: REVISE}]
                 writer: reviewer
           participants: [End, reviewer, writer]
           stop: {max_turns: 20}
         ---
         OPENAI_API_KEY
-    "##]],
-    );
+    "##]]);
 }
 
 #[test]
-fn a_flow_that_forks_and_joins_is_a_matter_of_what_comes_before() {
+fn a_flow_that_forks_and_joins() {
     let nodes = json!({
         "a": node("a", &[("b", None), ("c", None)]), "b": node("b", &[("d", None)]),
         "c": node("c", &[("d", None)]), "d": node("d", &[]),
     });
-    check(
-        &flow(nodes, None),
-        &expect![[r#"
+    check(&flow(nodes, None), &expect![[r#"
         # Imported from team.json.
         # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
 
@@ -211,11 +204,91 @@ fn a_flow_that_forks_and_joins_is_a_matter_of_what_comes_before() {
           - name: d
             system: You are d.
         chat:
-          pattern: {after: {b: [a], c: [a], d: [b, c]}}
+          pattern:
+            flow: {edges: {a: [b, c], b: d, c: d}}
           participants: [a, b, c, d]
           stop: {max_turns: 20}
         ---
         OPENAI_API_KEY
-    "#]],
+    "#]]);
+}
+
+#[test]
+fn a_flow_in_which_one_of_two_is_enough() {
+    let mut nodes = json!({
+        "a": node("a", &[("any", None)]), "b": node("b", &[("any", None), ("c", None)]),
+        "any": node("any", &[]), "c": node("c", &[]), "nobody": node("nobody", &[]),
+    });
+    nodes["b"]["edges"][1]["activation_group"] = "other".into();
+    nodes["b"]["edges"][1]["target"] = "nobody".into();
+    let mut definition = flow(nodes, None);
+    definition["config"]["participants"]
+        .as_array_mut()
+        .unwrap()
+        .retain(|one| one["config"]["name"] != "nobody");
+    check(&definition, &expect![[r#"
+        # Imported from team.json.
+        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+        #
+        # Not carried over, or not as it was:
+        # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
+        # - $.config.graph.nodes.nobody: left out: there is no such participant
+
+        name: GraphFlow
+        model: openai:gpt-4o
+        agents:
+          - name: a
+            system: You are a.
+          - name: any
+            system: You are any.
+          - name: b
+            system: You are b.
+          - name: c
+            system: You are c.
+        chat:
+          pattern: {flow: {edges: {a: any, b: any}, join: {any: any}}}
+          participants: [a, any, b, c]
+          stop: {max_turns: 20}
+        ---
+        OPENAI_API_KEY
+    "#]]);
+}
+
+#[test]
+fn a_planner_keeps_a_ledger() {
+    check(
+        &team(
+            "MagenticOneGroupChat",
+            json!({
+                "participants": members(&["a", "b"]), "model_client": openai("gpt-4o-mini"), "max_turns": 30, "max_stalls": 2,
+                "final_answer_prompt": "Answer {task}.", "termination_condition": null,
+            }),
+        ),
+        &expect![[r##"
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+
+            name: MagenticOneGroupChat
+            agents:
+              - name: a
+                system: You are a.
+                model: openai:gpt-4o
+              - name: b
+                system: You are b.
+                model: openai:gpt-4o
+              - name: Planner
+                model: openai:gpt-4o-mini
+            chat:
+              pattern:
+                plan:
+                  planner: Planner
+                  max_turns: 30
+                  max_stalls: 2
+                  words: {answer: "Answer {task}."}
+              participants: [a, b]
+              stop: {max_turns: 30}
+            ---
+            OPENAI_API_KEY
+        "##]],
     );
 }

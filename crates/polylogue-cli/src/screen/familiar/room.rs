@@ -58,7 +58,8 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn of(cue: &Cue, is_group: bool) -> Self {
-        let (aside, chosen) = (cue.to.is_aside(), cue.choice.is_some());
+        let aside = cue.to.is_aside();
+        let chosen = !aside && cue.choice.is_some();
         Self { aside, chosen, next: !aside && (chosen || is_group), ..Self::default() }
     }
 }
