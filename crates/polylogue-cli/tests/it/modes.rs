@@ -224,6 +224,7 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
         You speak as Kim; Bot ended the conversation. Type a reply to go on; Enter or exit ends
         the conversation.
         Kim>
+
         Kim ends the chat
 
         done: Bot said `TERMINATE` · 10 turns · tokens unknown · $0 · TIME
