@@ -39,6 +39,11 @@ impl History {
         entries.truncate(last.map_or(0, |last| last + 1));
         Self { entries }
     }
+
+    /// Its entries as text: the role, and what was said.
+    pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
+        self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
+    }
 }
 
 impl fmt::Display for History {

@@ -1,7 +1,7 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
 use polylogue::solve::Completion;
-use polylogue::{EndMode, Reason, Solve};
+use polylogue::{Act, EndMode, Function, History, Reason, Solve, Solved, Task, Turn};
 
 use crate::stage::name;
 use crate::table::{Played, lists, one, two};
@@ -134,4 +134,39 @@ async fn the_outcome_is_read_from_the_log() {
         solved.checks.iter().map(|c| (c.iteration, &*c.verdict.reply, c.verdict.unclear)).collect();
     assert_eq!(checks, [(1, "hm", true), (2, "No.", false)]);
     assert_eq!(played.chat.closed().unwrap().1.as_ref(), "A3");
+}
+
+// Whoever leaves ends the talk, and so does whoever stops it: each for its own reason.
+#[tokio::test]
+async fn somebody_who_leaves_or_stops_ends_the_talk() {
+    for (act, why) in [
+        (Act::Leave("had enough".into()), "one left: had enough"),
+        (Act::Stop(Reason::Stopped { by: "one".into() }), "stopped by one"),
+    ] {
+        let spy = lists(&[], &["B1", "B2"]);
+        let quits = move |turn: &Turn<'_>| {
+            let begins = turn.transcript().turns_of(turn.me()) == 0;
+            Ok(if begins { Act::say("A1") } else { act.clone() })
+        };
+        let one = Task::by(Function::new("one", quits).unwrap(), "P1");
+        let played = Played::of(spy.clone(), Solve::of([one, two(&spy)], EndMode::MaxIterations)).await;
+        assert_eq!((played.reason().as_str(), played.said()), (why, vec!["B2".to_owned()]));
+    }
+}
+
+// A conversation that goes on about something more: everybody hears it, and the tasks are solved once more.
+#[tokio::test]
+async fn a_group_goes_on_about_something_more() {
+    let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let chat = solve.chat("room").unwrap();
+    let mut log = crate::stage::log().await;
+    chat.run(&mut log, "").await.unwrap();
+    let more = polylogue::Message::text(polylogue::Name::user(), "Again!");
+    chat.go_on(&mut log, more).await.unwrap();
+    let transcript = log.transcript().await.unwrap();
+    let solved = Solved::of(&transcript);
+    assert_eq!((solved.complete.len(), solved.iterations), (1, 1));
+    let knows = crate::table::lines(&History::of(&transcript, &name("two")).entries);
+    assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
 }

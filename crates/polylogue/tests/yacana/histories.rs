@@ -1,7 +1,7 @@
 //! The worked histories: both points of view.
 
 use expect_test::{Expect, expect};
-use polylogue::{EndMode, Solve, Task};
+use polylogue::{EndMode, History, Solve, Task};
 
 use crate::table::{Played, agent, lists, numbered, one, two};
 
@@ -16,12 +16,15 @@ async fn two_plain_tasks_and_one_iteration() {
     let spy = numbered(2);
     let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P2
-         2 | assistant A1             | assistant B1
-         3 | user B2                  | user A1
-         4 | assistant A2             | assistant B2
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P2
+        2  | assistant A1             | assistant B1
+        3  | user B2                  | user A1
+        4  | assistant A2             | assistant B2
+    "#]],
+    );
     assert_eq!(played.requests(), ["one: P1", "two: P2", "two: A1", "one: B2"]);
     assert_eq!(played.reason(), "the limit of 1 round");
 }
@@ -32,20 +35,23 @@ async fn amusement_park() {
     let spy = numbered(6);
     let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
     let played = Played::of(spy, solve).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P2
-         2 | assistant A1             | assistant B1
-         3 | user B2                  | user A1
-         4 | assistant A2             | assistant B2
-         5 | user B3                  | user A2
-         6 | assistant A3             | assistant B3
-         7 | user B4                  | user A3
-         8 | assistant A4             | assistant B4
-         9 | user B5                  | user A4
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P2
+        2  | assistant A1             | assistant B1
+        3  | user B2                  | user A1
+        4  | assistant A2             | assistant B2
+        5  | user B3                  | user A2
+        6  | assistant A3             | assistant B3
+        7  | user B4                  | user A3
+        8  | assistant A4             | assistant B4
+        9  | user B5                  | user A4
         10 | assistant A5             | assistant B5
         11 | user B6                  | user A5
         12 | assistant A6             | assistant B6
-    "#]]);
+    "#]],
+    );
     assert_eq!((played.requests().len(), played.solved.iterations), (12, 5));
     let requests = ["one: P1", "two: P2", "two: A1", "one: B2", "two: A2", "one: B3", "two: A3"];
     assert_eq!(played.requests()[..7], requests);
@@ -75,14 +81,17 @@ async fn guess_the_number_until_the_first_completion() {
     let spy = lists(&["R", "A1", "A2", "nothing", "no"], &["B1", "B2"]);
     let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
-    check(&played, &expect![[r#"
-         1 | user S                   | user P2
-         2 | assistant R              | assistant B1
-         3 | user P1                  | user A1
-         4 | assistant A1             | assistant B2
-         5 | user B2                  | -
-         6 | assistant A2             | -
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user S                   | user P2
+        2  | assistant R              | assistant B1
+        3  | user P1                  | user A1
+        4  | assistant A1             | assistant B2
+        5  | user B2                  | -
+        6  | assistant A2             | -
+    "#]],
+    );
     let requests = ["one: S", "one: P1", "two: P2", "two: A1", "one: B2", "one: REFL", "one: YES/NO"];
     assert_eq!(played.requests(), requests);
     assert_eq!(played.reason(), "the task of one is complete");
@@ -97,18 +106,21 @@ async fn guess_the_number_and_one_last_chat() {
     );
     let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::OneLastChat);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
-    check(&played, &expect![[r#"
-         1 | user S                   | user P2
-         2 | assistant R              | assistant B1
-         3 | user P1                  | user A1
-         4 | assistant A1             | assistant B2
-         5 | user B2                  | user A2
-         6 | assistant A2             | assistant B3
-         7 | user B3                  | user A3
-         8 | assistant A3             | assistant B4
-         9 | user B4                  | user A4
+    check(
+        &played,
+        &expect![[r#"
+        1  | user S                   | user P2
+        2  | assistant R              | assistant B1
+        3  | user P1                  | user A1
+        4  | assistant A1             | assistant B2
+        5  | user B2                  | user A2
+        6  | assistant A2             | assistant B3
+        7  | user B3                  | user A3
+        8  | assistant A3             | assistant B4
+        9  | user B4                  | user A4
         10 | assistant A4             | assistant B5
-    "#]]);
+    "#]],
+    );
     assert_eq!(played.requests().len(), 16);
     assert_eq!(played.reason(), "the task of one is complete");
 }
@@ -119,16 +131,19 @@ async fn guess_the_number_and_one_last_group_chat() {
     let spy = lists(&["R", "A1", "A2", "none", "no", "A3"], &["B1", "B2", "B3"]);
     let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::OneLastGroupChat);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
-    check(&played, &expect![[r#"
-         1 | user S                   | user P2
-         2 | assistant R              | assistant B1
-         3 | user P1                  | user A1
-         4 | assistant A1             | assistant B2
-         5 | user B2                  | user A2
-         6 | assistant A2             | assistant B3
-         7 | user B3                  | -
-         8 | assistant A3             | -
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user S                   | user P2
+        2  | assistant R              | assistant B1
+        3  | user P1                  | user A1
+        4  | assistant A1             | assistant B2
+        5  | user B2                  | user A2
+        6  | assistant A2             | assistant B3
+        7  | user B3                  | -
+        8  | assistant A3             | -
+    "#]],
+    );
     assert_eq!(played.requests().last().unwrap(), "one: B3");
 }
 
@@ -141,16 +156,19 @@ async fn counting_until_all_are_complete() {
     );
     let tasks = [one(&spy).stops_by_itself(), two(&spy).stops_by_itself()];
     let played = Played::of(spy.clone(), Solve::of(tasks, EndMode::AllComplete)).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P2
-         2 | assistant A1             | assistant B1
-         3 | user B2                  | user A1
-         4 | assistant A2             | assistant B2
-         5 | user B3                  | user A2
-         6 | assistant A3             | assistant B3
-         7 | -                        | user A3
-         8 | -                        | assistant B4
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P2
+        2  | assistant A1             | assistant B1
+        3  | user B2                  | user A1
+        4  | assistant A2             | assistant B2
+        5  | user B3                  | user A2
+        6  | assistant A3             | assistant B3
+        7  | -                        | user A3
+        8  | -                        | assistant B4
+    "#]],
+    );
     assert_eq!(played.requests().len(), 17);
     assert_eq!(played.reason(), "the tasks of one and two are complete");
 }
@@ -161,16 +179,19 @@ async fn list_of_numbers_that_is_never_complete() {
     let spy = lists(&["A1", "A2", "?", "yes", "A3", "?", "yes", "A4", "?", "yes"], &["B1", "B2", "B3", "B4"]);
     let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy, solve.max_iterations(3)).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P2
-         2 | assistant A1             | assistant B1
-         3 | user B2                  | user A1
-         4 | assistant A2             | assistant B2
-         5 | user B3                  | user A2
-         6 | assistant A3             | assistant B3
-         7 | user B4                  | user A3
-         8 | assistant A4             | assistant B4
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P2
+        2  | assistant A1             | assistant B1
+        3  | user B2                  | user A1
+        4  | assistant A2             | assistant B2
+        5  | user B3                  | user A2
+        6  | assistant A3             | assistant B3
+        7  | user B4                  | user A3
+        8  | assistant A4             | assistant B4
+    "#]],
+    );
     assert_eq!(played.requests().len(), 14);
     assert_eq!(played.reason(), "the limit of 3 rounds");
 }
@@ -182,20 +203,23 @@ async fn bat_and_ball_with_reflections_that_are_kept() {
     let one = one(&spy).stops_by_itself().keeps_reflections();
     let solve = Solve::of([one, two(&spy)], EndMode::FirstCompletion).reconcile();
     let played = Played::of(spy, solve).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P1
-         2 | assistant A1             | assistant A1
-         3 | user P2                  | user P2
-         4 | assistant B1             | assistant B1
-         5 | user B2                  | user B1
-         6 | assistant A2             | assistant B2
-         7 | user REFL                | user A2
-         8 | assistant RA2            | assistant B3
-         9 | user B3                  | -
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P1
+        2  | assistant A1             | assistant A1
+        3  | user P2                  | user P2
+        4  | assistant B1             | assistant B1
+        5  | user B2                  | user B1
+        6  | assistant A2             | assistant B2
+        7  | user REFL                | user A2
+        8  | assistant RA2            | assistant B3
+        9  | user B3                  | -
         10 | assistant A3             | -
         11 | user REFL                | -
         12 | assistant RA3            | -
-    "#]]);
+    "#]],
+    );
     assert_eq!(played.requests().len(), 10);
 }
 
@@ -205,16 +229,19 @@ async fn bat_and_ball_with_reflections_that_are_not_kept() {
     let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
     let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion).reconcile();
     let played = Played::of(spy, solve).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P1
-         2 | assistant A1             | assistant A1
-         3 | user P2                  | user P2
-         4 | assistant B1             | assistant B1
-         5 | user B2                  | user B1
-         6 | assistant A2             | assistant B2
-         7 | user B3                  | user A2
-         8 | assistant A3             | assistant B3
-    "#]]);
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P1
+        2  | assistant A1             | assistant A1
+        3  | user P2                  | user P2
+        4  | assistant B1             | assistant B1
+        5  | user B2                  | user B1
+        6  | assistant A2             | assistant B2
+        7  | user B3                  | user A2
+        8  | assistant A3             | assistant B3
+    "#]],
+    );
     assert_eq!(played.requests().len(), 10);
 }
 
@@ -227,20 +254,44 @@ async fn guess_up_to_twenty_without_a_tool() {
     );
     let tasks = [one(&spy), two(&spy).stops_by_itself()];
     let played = Played::of(spy.clone(), Solve::of(tasks, EndMode::FirstCompletion)).await;
-    check(&played, &expect![[r#"
-         1 | user P1                  | user P2
-         2 | assistant A1: 14         | assistant B1
-         3 | user B2                  | user A1: 14
-         4 | assistant A2             | assistant B2
-         5 | user B3                  | user A2
-         6 | assistant A3             | assistant B3
-         7 | user B4                  | user A3
-         8 | assistant A4             | assistant B4
-         9 | user B5                  | user A4
+    check(
+        &played,
+        &expect![[r#"
+        1  | user P1                  | user P2
+        2  | assistant A1: 14         | assistant B1
+        3  | user B2                  | user A1: 14
+        4  | assistant A2             | assistant B2
+        5  | user B3                  | user A2
+        6  | assistant A3             | assistant B3
+        7  | user B4                  | user A3
+        8  | assistant A4             | assistant B4
+        9  | user B5                  | user A4
         10 | assistant A5             | assistant B5
         11 | user B6                  | user A5
         12 | assistant A6             | assistant B6
-    "#]]);
+    "#]],
+    );
     assert_eq!(played.requests().len(), 22);
     assert_eq!(played.reason(), "the limit of 5 rounds");
+}
+
+// What is printed of each side is what its model was sent and answered: every request about a task is a beginning of it.
+#[tokio::test]
+async fn histories_are_what_the_models_were_sent() {
+    let spy = lists(&["R", "A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3", "B4"]);
+    let one = one(&spy).stops_by_itself().keeps_reflections();
+    let solve = Solve::of([one, two(&spy)], EndMode::OneLastChat).reconcile();
+    let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
+    let mut last = [0, 0];
+    for asked in played.spy.asked() {
+        let history = History::of(&played.chat, &asked.who).entries;
+        let decides = asked.params.temperature == Some(polylogue::solve::Check::TEMPERATURE);
+        if !decides {
+            assert_eq!(asked.entries, history[..asked.entries.len()], "{}", asked.who);
+            last[usize::from(asked.who.as_str() == "two")] = asked.entries.len();
+        }
+    }
+    for (side, sent) in ["one", "two"].into_iter().zip(last) {
+        assert_eq!(played.knows(side).len(), sent + 1, "{side}");
+    }
 }

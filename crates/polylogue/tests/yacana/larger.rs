@@ -43,7 +43,8 @@ async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
         user TaskManager: B, it's your turn to speak now.
         user B: b1
         user TaskManager: C, it's your turn to speak now.
-        assistant c1"#]].assert_eq(&knows[1..].join("\n"));
+        assistant c1"#]]
+    .assert_eq(&knows[1..].join("\n"));
     // The same in the same order for everybody, names apart.
     let view = |who: &str| {
         let entries =

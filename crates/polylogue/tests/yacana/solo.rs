@@ -84,7 +84,8 @@ async fn a_history_is_printed_as_blocks_of_role_and_words() {
 
         2
 
-    "#]].assert_eq(&history.to_string());
+    "#]]
+    .assert_eq(&history.to_string());
     assert_eq!(history, History::through(&played.chat, &name("one"), Lens::default()));
     assert_eq!(History::of(&played.chat, &name("nobody")).to_string(), "");
 }

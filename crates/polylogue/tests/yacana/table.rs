@@ -39,7 +39,7 @@ impl Played {
         let (one, two) = (self.knows("one"), self.knows("two"));
         let cell = |lines: &[String], at: usize| lines.get(at).cloned().unwrap_or_else(|| "-".into());
         let rows = (0..one.len().max(two.len()))
-            .map(|at| format!("{:2} | {:24} | {}\n", at + 1, cell(&one, at), cell(&two, at)));
+            .map(|at| format!("{:<2} | {:24} | {}\n", at + 1, cell(&one, at), cell(&two, at)));
         rows.collect()
     }
 
