@@ -308,7 +308,8 @@ impl Transcript {
     }
 
     /// How many turns of `who` have begun.
-    pub(crate) fn begun(&self, who: &Name) -> u64 {
+    #[must_use]
+    pub fn begun(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.begun)
     }
 }

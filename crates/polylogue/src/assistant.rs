@@ -4,15 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Ask, Call, Error, Lens, Name, NameError, Outcome, OutcomeStatus, Params,
-    Part, Reply, Result, Tool, ToolCx, ToolError, ToolSpec, Turn,
+    Act, Agent, AnyModel, AnyTool, Call, Lens, Name, NameError, Outcome, Params, Result, Tool, ToolCx,
+    ToolError, ToolSpec, Turn,
 };
 use serde_json::Value;
+
+use crate::tooling::{Taught, ToolUse, Trace, Work};
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
 ///
 /// On its turn it asks the model; as long as the model calls tools, it runs them and asks again; what the model then
-/// says is what the agent says.
+/// says is what the agent says. Models that cannot call tools are told of them in words; see [`tooling`](crate::tooling).
 ///
 /// # A model with a system text
 /// ```
@@ -26,30 +28,35 @@ use serde_json::Value;
 pub struct Assistant {
     name: Name,
     description: String,
-    model: AnyModel,
+    pub(crate) model: AnyModel,
     system: Option<SystemFn>,
-    tools: Vec<AnyTool>,
+    /// Its own tools.
+    pub(crate) taught: Vec<Taught>,
     /// What others run.
-    advertised: Vec<ToolSpec>,
+    pub(crate) advertised: Vec<ToolSpec>,
     /// What is told of both: first the own tools.
-    specs: Vec<ToolSpec>,
+    pub(crate) specs: Vec<ToolSpec>,
     /// Both, so that whoever calls neither is told of both.
-    callable: Vec<AnyTool>,
-    params: Params,
-    lens: Lens,
-    max_rounds: u32,
+    pub(crate) callable: Vec<AnyTool>,
+    pub(crate) params: Params,
+    pub(crate) lens: Lens,
+    pub(crate) max_rounds: u32,
+    pub(crate) tools_by: ToolUse,
+    pub(crate) trace: Trace,
+    /// The schema of what it says.
+    pub(crate) answers: Option<Arc<Value>>,
+    pub(crate) repairs: u32,
 }
 
 /// Makes the system text of the task.
 type SystemFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
-/// Told to the model when it has called tools [`max_rounds`](Assistant::max_rounds) times in one turn.
-const NO_MORE_TOOLS: &str =
-    "You have used all tool calls of this turn. Answer now with what you know, without calling a tool.";
-
 impl Assistant {
     /// How often a model may call tools in one turn, unless it is told otherwise.
     pub const DEFAULT_MAX_ROUNDS: u32 = 16;
+
+    /// How often an answer that has not the form asked for is repaired, unless it is told otherwise.
+    pub const DEFAULT_REPAIRS: u32 = 3;
 
     /// An agent `name` that speaks by `model`.
     ///
@@ -61,13 +68,17 @@ impl Assistant {
             description: String::new(),
             model,
             system: None,
-            tools: Vec::new(),
+            taught: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
             callable: Vec::new(),
             params: Params::default(),
             lens: Lens::default(),
             max_rounds: Self::DEFAULT_MAX_ROUNDS,
+            tools_by: ToolUse::default(),
+            trace: Trace::default(),
+            answers: None,
+            repairs: Self::DEFAULT_REPAIRS,
         })
     }
 
@@ -90,13 +101,49 @@ impl Assistant {
         Self { description: text.into(), ..self }
     }
 
-    /// Adds a tool. One of the same name is replaced.
+    /// Adds a tool, which the model may use or not. One of the same name is replaced.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
-        let tool = AnyTool::new(tool);
-        let mut other = self.without_tool(&tool.spec().name);
-        other.tools.push(tool);
+        self.teach(Taught::new(tool))
+    }
+
+    /// Adds a tool, and how it is taught: whether it has to be used, by which examples, with how many errors. One of the same
+    /// name is replaced.
+    #[must_use]
+    pub fn teach(self, taught: Taught) -> Self {
+        let mut other = self.without_tool(taught.name());
+        other.taught.push(taught);
         other.with_specs()
+    }
+
+    /// Sets how the model is made to call tools, and to answer in a form: by the best way that it knows, unless it is set.
+    #[must_use]
+    pub fn tools_by(self, tools_by: ToolUse) -> Self {
+        Self { tools_by, ..self }
+    }
+
+    /// Sets what the agent remembers of a turn in which it called tools by text.
+    #[must_use]
+    pub fn trace(self, trace: Trace) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// Sets the JSON Schema that all that the agent says has to satisfy, whatever the model can do: a model that cannot be held
+    /// to it is told of it in words. What the agent says is the JSON as a text, and the same as a value,
+    /// [`Part::Data`](polylogue_core::Part::Data). Looked at are the common keywords of schemas, not `pattern` and `format`.
+    ///
+    /// ([`Params::schema`] is given to the provider as it is, and what it replies is not looked at.)
+    #[must_use]
+    pub fn answers(self, schema: Value) -> Self {
+        Self { answers: Some(Arc::new(schema)), ..self }
+    }
+
+    /// Sets how often an answer that does not satisfy the schema is repaired: the model is asked apart, with the schema, the
+    /// answer, and what is wrong with it. If that is not enough the chat ends, as
+    /// [`Reason::Errors`](polylogue_core::Reason::Errors).
+    #[must_use]
+    pub fn repairs(self, repairs: u32) -> Self {
+        Self { repairs, ..self }
     }
 
     /// Offers a tool to the model that another participant runs, such as one with an
@@ -112,21 +159,22 @@ impl Assistant {
 
     /// The same agent without any tools.
     pub(crate) fn without_tools(self) -> Self {
-        Self { tools: Vec::new(), advertised: Vec::new(), ..self }.with_specs()
+        Self { taught: Vec::new(), advertised: Vec::new(), ..self }.with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {
-        self.tools.retain(|tool| tool.spec().name != name);
+        self.taught.retain(|taught| taught.name() != name);
         self.advertised.retain(|spec| spec.name != name);
         self
     }
 
-    fn with_specs(mut self) -> Self {
-        self.specs = self.tools.iter().map(Tool::spec).chain(&self.advertised).cloned().collect();
+    fn with_specs(self) -> Self {
+        let own = || self.taught.iter().map(Taught::tool);
+        let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
         // Refusing twice is refusing once.
         let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
-        self.callable = self.tools.iter().cloned().chain(self.advertised.iter().map(refuse)).collect();
-        self
+        let callable = own().cloned().chain(self.advertised.iter().map(refuse)).collect();
+        Self { specs, callable, ..self }
     }
 
     /// Sets temperature and the like.
@@ -172,43 +220,9 @@ impl Assistant {
         &self.params
     }
 
-    /// The outcome that ends the turn, if a tool was called that ends it.
-    fn last_word<'o>(&self, calls: &[Call], outcomes: &'o [Outcome]) -> Option<&'o Outcome> {
-        let ends = |call: &Call| self.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
-        let done = |outcome: &Outcome| outcome.status == OutcomeStatus::Done;
-        calls
-            .iter()
-            .zip(outcomes)
-            .find(|(call, outcome)| ends(call) && done(outcome))
-            .map(|(_, outcome)| outcome)
-    }
-
-    async fn ask(&self, turn: &mut Turn<'_>, system: Option<&str>) -> Result<Reply> {
-        let Self { model, specs, params, lens, .. } = self;
-        let offered = if turn.cue().to.is_aside() { self.tools.len() } else { specs.len() };
-        let tools = specs.get(..offered).unwrap_or_default();
-        turn.sample(Ask { model, system, tools, params, lens }).await
-    }
-
     /// Whether another participant is to run the tool.
-    fn is_for_others(&self, call: &Call) -> bool {
+    pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
-    }
-
-    /// Runs the agent's own calls of `reply`, and says how the turn ends, if it does.
-    async fn make_calls(&self, turn: &mut Turn<'_>, reply: &Reply) -> Result<Option<Act>> {
-        let aside = turn.cue().to.is_aside();
-        let (others, own): (Vec<Call>, Vec<Call>) =
-            reply.calls().into_iter().partition(|call| !aside && self.is_for_others(call));
-        let outcomes = turn.call(&self.callable, &own).await?;
-        debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
-        if !others.is_empty() {
-            return Ok(Some(speak(reply, &others)));
-        }
-        Ok(self.last_word(&own, &outcomes).map(|last| match speak(reply, &[]) {
-            Act::Pass => Act::Say(last.parts.clone()),
-            said => said,
-        }))
     }
 }
 
@@ -231,20 +245,7 @@ impl Agent for Assistant {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let system = self.system_for(turn.transcript().task());
-        for round in 0..=self.max_rounds {
-            let reply = self.ask(turn, system.as_deref()).await?;
-            if reply.calls().is_empty() || round == self.max_rounds {
-                return Ok(speak(&reply, &[]));
-            }
-            if let Some(act) = self.make_calls(turn, &reply).await? {
-                return Ok(act);
-            }
-            if round + 1 == self.max_rounds {
-                turn.prompt(NO_MORE_TOOLS).await?;
-            }
-        }
-        Err(Error::Bug("the last round always returns".into()))
+        Work::begin(self, turn).act().await
     }
 }
 
@@ -258,15 +259,4 @@ impl Tool for OfOthers {
     async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         Err(ToolError(format!("Nobody runs `{}` here.", self.0.name)))
     }
-}
-
-/// What an agent says of a reply: no thoughts, and no calls but those that others are to run.
-fn speak(reply: &Reply, others: &[Call]) -> Act {
-    let said = |part: &&Part| match part {
-        Part::Call(call) => others.iter().any(|other| other.id == call.id),
-        Part::Thought(_) => false,
-        part => !part.is_blank(),
-    };
-    let parts: Vec<Part> = reply.parts.iter().filter(said).cloned().collect();
-    if parts.is_empty() { Act::Pass } else { Act::Say(parts) }
 }

@@ -47,6 +47,7 @@
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
 //! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
 //! | to change what is read or said | [`hook`] |
+//! | tools and JSON from models that know neither | [`tooling`], [`Taught`], [`Assistant::answers`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
 //! | a graph | [`Flow`]: at the same time, joins, conditions, loops |
@@ -88,6 +89,7 @@ pub mod solve;
 pub mod state;
 pub mod stop;
 pub mod task;
+pub mod tooling;
 
 mod assistant;
 mod function;
@@ -119,6 +121,7 @@ pub use report::Report;
 pub use solve::{EndMode, History, Solve, Solved};
 pub use stop::Stop;
 pub use task::Task;
+pub use tooling::{Taught, ToolUse};
 
 /// The example of the README compiles.
 #[cfg(doctest)]

@@ -1,0 +1,120 @@
+//! The answer in the end, and how it is brought into a form.
+
+use std::sync::Arc;
+
+use polylogue_core::{Act, AnyModel, Chat, Erred, Error, Finish, Name, Params, Part, Reply, Result, Status};
+use serde_json::Value;
+
+use super::can::Hold;
+use super::work::{Work, spoken};
+use super::{check, lenient, words};
+use crate::{Assistant, once_each};
+
+impl Work<'_, '_> {
+    /// Asks for the answer, and says it.
+    pub(super) async fn answer(&mut self) -> Result<Act> {
+        if let Some(schema) = self.agent.answers.clone() {
+            return self.shape(&schema, None).await;
+        }
+        let reply = self.own().await?;
+        self.say(spoken(&reply, &[])).await
+    }
+
+    /// Says an answer of the form that is asked for: `draft`, if it is one already.
+    pub(super) async fn shape(&mut self, schema: &Value, draft: Option<&Reply>) -> Result<Act> {
+        if let Some(value) = draft.and_then(|draft| reads(draft, schema).ok()) {
+            return self.say_value(value).await;
+        }
+        let reply = self.in_form(schema, draft.is_some()).await?;
+        let value = match reads(&reply, schema) {
+            Ok(value) => Some(value),
+            Err(flaw) => self.repaired(schema, reply.plain().into_owned(), flaw).await?,
+        };
+        self.say_or_give_up(value).await
+    }
+
+    /// Says `value`, which the model wrote in reply, or what becomes of it.
+    pub(super) async fn say_checked(&mut self, schema: &Value, value: Value) -> Result<Act> {
+        let value = match check::check(&value, schema) {
+            Ok(()) => Some(value),
+            Err(flaw) => self.repaired(schema, value.to_string(), flaw).await?,
+        };
+        self.say_or_give_up(value).await
+    }
+
+    async fn say_or_give_up(&mut self, value: Option<Value>) -> Result<Act> {
+        match value {
+            Some(value) => self.say_value(value).await,
+            None => self.give_up(Erred::Answer, self.agent.repairs).await,
+        }
+    }
+
+    /// Its JSON is what others read; the value is for programs.
+    async fn say_value(&mut self, value: Value) -> Result<Act> {
+        self.say(vec![Part::text(value.to_string()), Part::Data(value)]).await
+    }
+
+    /// Asks for an answer of a form, in the best way that the model knows. One that has said something already is told.
+    async fn in_form(&mut self, schema: &Value, is_told: bool) -> Result<Reply> {
+        if is_told {
+            self.tell(words::form(schema)).await?;
+        }
+        if self.can.holds() == Hold::Schema
+            && let Some(reply) = self.held(schema.clone()).await?
+        {
+            return Ok(reply);
+        }
+        if !is_told {
+            self.forgets = true;
+            self.tell(words::form(schema)).await?;
+        }
+        self.json().await
+    }
+
+    /// What `last` was meant to be, if the model finds out. It is asked apart from the conversation, with the schema, what it
+    /// wrote last and what is wrong with it; nothing else would help.
+    async fn repaired(&mut self, schema: &Value, last: String, flaw: String) -> Result<Option<Value>> {
+        let (mut last, mut flaw) = (last, flaw);
+        for _ in 0..self.agent.repairs {
+            let chat = self.workshop(schema)?;
+            let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
+            let Status::Closed { summary, .. } = status else { return Err(Error::Halted) };
+            let reply = Reply::text(Arc::clone(&summary));
+            match reads(&reply, schema) {
+                Ok(value) => return Ok(Some(value)),
+                Err(again) => (last, flaw) = (summary.as_ref().to_owned(), again),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The chat of one turn in which the agent's model repairs an answer.
+    fn workshop(&self, schema: &Value) -> Result<Chat> {
+        let hold = self.can.holds();
+        let params = Params {
+            schema: (hold == Hold::Schema).then(|| schema.clone()),
+            json: hold == Hold::Json,
+            ..self.agent.params.clone()
+        };
+        let mender = mender(self.turn.me(), self.agent.model.clone())?.params(params);
+        Chat::named("repair").with(mender).policy(once_each()).build()
+    }
+}
+
+/// The answer in `reply`, or what is wrong with it.
+fn reads(reply: &Reply, schema: &Value) -> Result<Value, String> {
+    let value = lenient::value(&reply.plain()).ok_or_else(|| no_json(reply))?;
+    check::check(&value, schema).map(|()| value)
+}
+
+fn mender(name: &Name, model: AnyModel) -> Result<Assistant> {
+    Ok(Assistant::new(name.as_str(), model)?)
+}
+
+/// What is told of a reply without JSON.
+pub(super) fn no_json(reply: &Reply) -> String {
+    match reply.finish {
+        Finish::Length => "it was cut off, because it met the limit on tokens: write less".to_owned(),
+        _ => "there is no JSON in it that can be read".to_owned(),
+    }
+}

@@ -1,0 +1,265 @@
+//! Whether a value satisfies a JSON Schema, as far as it matters for arguments and answers.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value};
+
+/// How many flaws are told at once.
+const MAX_FLAWS: usize = 5;
+
+/// How deep a schema is looked through; recursive ones have no end.
+const MAX_DEPTH: usize = 64;
+
+/// How much of schema and value is looked at: forms within forms could take forever.
+const MAX_STEPS: u32 = 20_000;
+
+/// Says what about `value` does not satisfy `schema`.
+///
+/// Looked at are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
+/// `oneOf` (as `anyOf`), `$ref` within the schema, and the limits on numbers, texts and lists. Everything else, such as
+/// `pattern` and `format`, is passed over: a tool knows better what it can use.
+///
+/// # Errors
+/// The first flaws, each with where it is, for the model to read.
+pub(super) fn check(value: &Value, schema: &Value) -> Result<(), String> {
+    let steps = Cell::new(MAX_STEPS);
+    let mut check = Check { root: schema, steps: &steps, flaws: Vec::new() };
+    check.look("", value, schema, MAX_DEPTH);
+    if check.flaws.is_empty() { Ok(()) } else { Err(check.flaws.join("; ")) }
+}
+
+struct Check<'s, 'c> {
+    root: &'s Value,
+    steps: &'c Cell<u32>,
+    flaws: Vec<String>,
+}
+
+impl<'s> Check<'s, '_> {
+    fn flaw(&mut self, at: &str, what: &str) {
+        if self.flaws.len() < MAX_FLAWS {
+            let place = at.strip_prefix('/').filter(|at| !at.is_empty()).map(|at| format!("`{at}` "));
+            self.flaws.push(format!("{}{what}", place.unwrap_or_else(|| "the whole ".into())));
+        }
+    }
+
+    fn look(&mut self, at: &str, value: &Value, schema: &'s Value, depth: usize) {
+        let (Some(deeper), Some(steps)) = (depth.checked_sub(1), self.steps.get().checked_sub(1)) else {
+            return;
+        };
+        self.steps.set(steps);
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            Value::Bool(false) => return self.flaw(at, "must not be there"),
+            _ => return,
+        };
+        if let Some(target) = self.target(schema) {
+            self.look(at, value, target, deeper);
+        }
+        self.look_at_kind(at, value, schema);
+        self.look_at_limits(at, value, schema);
+        match value {
+            Value::Object(members) => self.look_at_members(at, members, schema, deeper),
+            Value::Array(items) => self.look_at_items(at, items, schema, deeper),
+            _ => {}
+        }
+        self.look_at_forms(at, value, schema, deeper);
+    }
+
+    /// What `$ref` points to, if that is in the schema.
+    fn target(&self, schema: &Map<String, Value>) -> Option<&'s Value> {
+        self.root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
+    }
+
+    fn look_at_kind(&mut self, at: &str, value: &Value, schema: &Map<String, Value>) {
+        let kinds: Vec<&str> = match schema.get("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(value, kind)) {
+            self.flaw(at, &format!("must be of type {}; got {}", kinds.join(" or "), excerpt(value)));
+        }
+        let allowed = schema.get("enum").and_then(Value::as_array);
+        if let Some(allowed) = allowed.filter(|allowed| !allowed.contains(value)) {
+            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+            self.flaw(at, &format!("must be one of {}; got {}", allowed.join(", "), excerpt(value)));
+        }
+        if let Some(only) = schema.get("const").filter(|only| *only != value) {
+            self.flaw(at, &format!("must be {only}; got {}", excerpt(value)));
+        }
+    }
+
+    fn look_at_limits(&mut self, at: &str, value: &Value, schema: &Map<String, Value>) {
+        let (size, names) = match value {
+            Value::Number(number) => (number.as_f64(), [("minimum", "maximum"), EXCLUSIVE]),
+            Value::String(text) => (size(text.chars().count()), [("minLength", "maxLength"), NONE]),
+            Value::Array(items) => (size(items.len()), [("minItems", "maxItems"), NONE]),
+            _ => return,
+        };
+        let Some(size) = size else { return };
+        let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
+        for (index, (least, most)) in names.into_iter().enumerate() {
+            let excluded = index == 1;
+            if let Some(least) = limit(least).filter(|least| size < *least || (excluded && size <= *least)) {
+                let more = if excluded { "more than" } else { "at least" };
+                self.flaw(at, &format!("must have {more} {least}; got {size}"));
+            }
+            if let Some(most) = limit(most).filter(|most| size > *most || (excluded && size >= *most)) {
+                let less = if excluded { "less than" } else { "at most" };
+                self.flaw(at, &format!("must have {less} {most}; got {size}"));
+            }
+        }
+    }
+
+    fn look_at_members(
+        &mut self,
+        at: &str,
+        members: &Map<String, Value>,
+        schema: &'s Map<String, Value>,
+        depth: usize,
+    ) {
+        let required = schema.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !members.contains_key(name) {
+                self.flaw(&format!("{at}/{name}"), "is missing");
+            }
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, member) in members {
+            let at = format!("{at}/{name}");
+            match (properties.and_then(|known| known.get(name)), schema.get("additionalProperties")) {
+                (Some(schema), _) => self.look(&at, member, schema, depth),
+                (None, Some(Value::Bool(false))) => self.flaw(&at, "is not known"),
+                (None, Some(schema)) => self.look(&at, member, schema, depth),
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn look_at_items(&mut self, at: &str, items: &[Value], schema: &'s Map<String, Value>, depth: usize) {
+        let Some(schema) = schema.get("items") else { return };
+        for (index, item) in items.iter().enumerate() {
+            self.look(&format!("{at}/{index}"), item, schema, depth);
+        }
+    }
+
+    fn look_at_forms(&mut self, at: &str, value: &Value, schema: &'s Map<String, Value>, depth: usize) {
+        let forms = |name: &str| schema.get(name).and_then(Value::as_array);
+        for schema in forms("allOf").into_iter().flatten() {
+            self.look(at, value, schema, depth);
+        }
+        for forms in ["anyOf", "oneOf"].into_iter().filter_map(forms) {
+            let tries: Vec<Vec<String>> =
+                forms.iter().map(|form| self.flaws_of(at, value, form, depth)).collect();
+            if tries.iter().all(|flaws| !flaws.is_empty()) {
+                // The form that comes nearest is the one that was meant.
+                let nearest = tries.into_iter().min_by_key(Vec::len).unwrap_or_default();
+                self.flaws.extend(nearest);
+                self.flaws.truncate(MAX_FLAWS);
+            }
+        }
+    }
+
+    fn flaws_of(&self, at: &str, value: &Value, schema: &'s Value, depth: usize) -> Vec<String> {
+        let mut check = Check { root: self.root, steps: self.steps, flaws: Vec::new() };
+        check.look(at, value, schema, depth);
+        check.flaws
+    }
+}
+
+const EXCLUSIVE: (&str, &str) = ("exclusiveMinimum", "exclusiveMaximum");
+const NONE: (&str, &str) = ("", "");
+
+fn size(count: usize) -> Option<f64> {
+    u32::try_from(count).ok().map(f64::from)
+}
+
+fn is_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => true,
+    }
+}
+
+fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "minimum": 1, "exclusiveMaximum": 10},
+                "kind": {"enum": ["a", "b"]},
+                "name": {"type": ["string", "null"], "maxLength": 3},
+                "list": {"type": "array", "items": {"$ref": "#/$defs/item"}, "maxItems": 2},
+                "form": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"x": {"const": 1}},
+                         "required": ["x"], "additionalProperties": false}]},
+            },
+            "required": ["count"],
+            "additionalProperties": false,
+            "$defs": {"item": {"type": "number"}},
+        })
+    }
+
+    #[test]
+    fn what_satisfies_the_schema_has_no_flaws() {
+        for value in [
+            json!({"count": 1}),
+            json!({"count": 9.0, "kind": "a", "name": null, "list": [1, 2.5], "form": {"x": 1}}),
+            json!({"count": 2, "name": "ünd", "form": null}),
+        ] {
+            assert_eq!(check(&value, &schema()), Ok(()), "{value}");
+        }
+        assert_eq!(check(&json!(7), &json!({})), Ok(()));
+        assert_eq!(check(&json!(7), &json!(true)), Ok(()));
+    }
+
+    #[test]
+    fn flaws_say_where_they_are() {
+        for (value, flaw) in [
+            (json!([]), "the whole must be of type object; got []"),
+            (json!({}), "`count` is missing"),
+            (json!({"count": "1"}), "`count` must be of type integer; got \"1\""),
+            (json!({"count": 1.5}), "`count` must be of type integer; got 1.5"),
+            (json!({"count": 0}), "`count` must have at least 1; got 0"),
+            (json!({"count": 10}), "`count` must have less than 10; got 10"),
+            (json!({"count": 1, "kind": "c"}), "`kind` must be one of \"a\", \"b\"; got \"c\""),
+            (json!({"count": 1, "name": "long"}), "`name` must have at most 3; got 4"),
+            (json!({"count": 1, "list": [1, "x"]}), "`list/1` must be of type number; got \"x\""),
+            (json!({"count": 1, "list": [1, 2, 3]}), "`list` must have at most 2; got 3"),
+            (json!({"count": 1, "form": {"x": 2}}), "`form` must be of type null; got {\"x\":2}"),
+            (json!({"count": 1, "more": 1}), "`more` is not known"),
+            (json!({"kind": "c"}), "`count` is missing; `kind` must be one of \"a\", \"b\"; got \"c\""),
+        ] {
+            assert_eq!(check(&value, &schema()).unwrap_err(), flaw);
+        }
+    }
+
+    #[test]
+    fn a_schema_without_end_is_looked_through_within_bounds() {
+        let endless = json!({"$ref": "#"});
+        assert_eq!(check(&json!({}), &endless), Ok(()));
+        let forms = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]});
+        assert_eq!(check(&json!({}), &forms), Ok(()));
+        assert_eq!(check(&json!({}), &json!({"$ref": "#/no/where"})), Ok(()));
+        assert_eq!(check(&json!({}), &json!({"anyOf": []})), Ok(()));
+        assert_eq!(check(&json!({}), &json!(false)).unwrap_err(), "the whole must not be there");
+    }
+}

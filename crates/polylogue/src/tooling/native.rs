@@ -1,0 +1,111 @@
+//! Tools called by the provider's function calls.
+
+use polylogue_core::{Act, Call, Erred, Error, Outcome, OutcomeStatus, Reply, Result};
+
+use super::words;
+use super::work::{Work, spoken};
+
+impl Work<'_, '_> {
+    /// As long as the model calls tools, runs them and asks again. None if it cannot call any.
+    pub(super) async fn native(&mut self) -> Result<Option<Act>> {
+        let max_rounds = self.agent.max_rounds;
+        let mut missing = Missing::of(self);
+        for round in 0..=max_rounds {
+            let Some(reply) = self.ask_with_tools().await? else { return Ok(None) };
+            let calls = reply.calls();
+            if round == max_rounds {
+                return self.close(&reply).await.map(Some);
+            }
+            if calls.is_empty() {
+                match missing.remind() {
+                    Reminder::None => return self.close(&reply).await.map(Some),
+                    Reminder::GiveUp(limit) => return self.give_up(Erred::Choice, limit).await.map(Some),
+                    Reminder::Tell(text) => self.tell(text).await?,
+                }
+                continue;
+            }
+            missing.called(&calls);
+            if let Some(act) = self.make_calls(&reply).await? {
+                return Ok(Some(act));
+            }
+            if round + 1 == max_rounds {
+                self.tell(words::NO_MORE_TOOLS).await?;
+            }
+        }
+        Err(Error::Bug("the last round always returns".into()))
+    }
+
+    async fn ask_with_tools(&mut self) -> Result<Option<Reply>> {
+        let agent = self.agent;
+        let offered = if self.is_aside() { agent.taught.len() } else { agent.specs.len() };
+        self.attempt(agent.specs.get(..offered).unwrap_or_default(), &agent.params).await
+    }
+
+    /// Says the reply, in the form that is asked for.
+    async fn close(&mut self, reply: &Reply) -> Result<Act> {
+        if let Some(schema) = self.agent.answers.clone() {
+            return self.shape(&schema, Some(reply)).await;
+        }
+        self.say(spoken(reply, &[])).await
+    }
+
+    /// Runs the agent's own calls of `reply`, and says how the turn ends, if it does.
+    async fn make_calls(&mut self, reply: &Reply) -> Result<Option<Act>> {
+        let aside = self.is_aside();
+        let (others, own): (Vec<Call>, Vec<Call>) =
+            reply.calls().into_iter().partition(|call| !aside && self.agent.is_for_others(call));
+        let outcomes = self.turn.call(&self.agent.callable, &own).await?;
+        debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
+        if !others.is_empty() {
+            return Ok(Some(Act::Say(spoken(reply, &others))));
+        }
+        let Some(last) = self.last_word(&own, &outcomes) else { return Ok(None) };
+        let said = spoken(reply, &[]);
+        Ok(Some(Act::Say(if said.is_empty() { last.parts.clone() } else { said })))
+    }
+
+    /// The outcome that ends the turn, if a tool was called that ends it.
+    fn last_word<'o>(&self, calls: &[Call], outcomes: &'o [Outcome]) -> Option<&'o Outcome> {
+        let ends = |call: &Call| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
+        let done = |outcome: &Outcome| outcome.status == OutcomeStatus::Done;
+        let mut pairs = calls.iter().zip(outcomes);
+        pairs.find(|(call, outcome)| ends(call) && done(outcome)).map(|(_, outcome)| outcome)
+    }
+}
+
+/// Tools that have to be called in this turn and were not yet.
+struct Missing {
+    /// Each with how often it may be forgotten.
+    tools: Vec<(String, u32)>,
+    reminded: u32,
+}
+
+enum Reminder {
+    None,
+    Tell(String),
+    GiveUp(u32),
+}
+
+impl Missing {
+    fn of(work: &Work<'_, '_>) -> Self {
+        let must = work.agent.taught.iter().filter(|taught| taught.must && !work.is_aside());
+        let tools = must.map(|taught| (taught.name().to_owned(), taught.max_call_errors)).collect();
+        Self { tools, reminded: 0 }
+    }
+
+    fn called(&mut self, calls: &[Call]) {
+        self.tools.retain(|(tool, _)| !calls.iter().any(|call| call.tool == *tool));
+        self.reminded = 0;
+    }
+
+    fn remind(&mut self) -> Reminder {
+        match self.tools.first() {
+            None => Reminder::None,
+            Some((_, limit)) if self.reminded >= *limit => Reminder::GiveUp(*limit),
+            Some((tool, _)) => {
+                self.reminded += 1;
+                Reminder::Tell(words::must_call(tool))
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Tools called by replies that are held to a schema: something to say, or a call.
+
+use std::sync::Arc;
+
+use polylogue_core::{Act, Outcome, OutcomeStatus, Part, Reply, Result};
+use serde_json::{Map, Value, json};
+
+use super::answer::no_json;
+use super::talk::{Errors, Flaw, fitting, outcome_in_words};
+use super::work::{Offer, Work};
+use super::{lenient, words};
+
+/// Told to a model that could not be held to a schema, after all.
+const NEVER_MIND: &str = "Never mind the form of replies that you were told above: just write text.";
+
+/// What a reply comes to.
+enum Step<'w> {
+    Say(Value),
+    Call(Offer<'w>, Value),
+}
+
+impl<'w> Work<'w, '_> {
+    /// Asks for objects until one says something. None if the model cannot be held to a schema.
+    pub(super) async fn object(&mut self) -> Result<Option<Act>> {
+        let offers = self.offers();
+        self.forgets = true;
+        self.tell(words::object(offers.iter().map(|offer| (offer.spec, offer.taught)))).await?;
+        let mut errors = Errors::default();
+        let mut called: Vec<&str> = Vec::new();
+        let mut left = self.agent.max_rounds;
+        loop {
+            let missing = offers.iter().find(|offer| offer.must() && !called.contains(&&*offer.spec.name));
+            let at_hand = if left == 0 { &[][..] } else { &offers };
+            let must = missing.filter(|_| left > 0);
+            let schema = schema(at_hand, must.is_none(), self.agent.answers.as_deref());
+            let Some(reply) = self.held(schema).await? else {
+                self.preface(NEVER_MIND);
+                return Ok(None);
+            };
+            let flaw = match read(&reply, at_hand, must) {
+                Ok(Step::Say(value)) => return self.say_what(value).await.map(Some),
+                Ok(Step::Call(offer, args)) => {
+                    left -= 1;
+                    match self.make(offer, args, offers.len() == 1).await? {
+                        Made::End(act) => return Ok(Some(act)),
+                        Made::Result(text) => {
+                            called.push(&offer.spec.name);
+                            errors = Errors::default();
+                            let note = if left == 0 { words::NO_MORE_TOOLS } else { "" };
+                            self.tell(format!("{text}\n\n{note}").trim_end()).await?;
+                            continue;
+                        }
+                        Made::Flaw(flaw) => flaw,
+                    }
+                }
+                Err(flaw) => flaw,
+            };
+            if let Some((of, limit)) = errors.count(&flaw) {
+                return self.give_up(of, limit).await.map(Some);
+            }
+            self.tell(words::object_again(&flaw.text)).await?;
+        }
+    }
+
+    async fn say_what(&mut self, value: Value) -> Result<Act> {
+        match (self.agent.answers.clone(), value) {
+            (Some(schema), value) => self.say_checked(&schema, value).await,
+            (None, Value::String(text)) => self.say(vec![Part::Text(Arc::from(text))]).await,
+            (None, value) => self.say(vec![Part::text(value.to_string())]).await,
+        }
+    }
+
+    async fn make(&mut self, offer: Offer<'w>, args: Value, alone: bool) -> Result<Made<'w>> {
+        let call = self.new_call(&offer.spec.name, args);
+        if offer.taught.is_none() {
+            // What came of it is heard later: until then all of this stays.
+            return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
+        }
+        let args = call.args.clone();
+        let Outcome { status, parts } = self.run(call).await?;
+        let text = outcome_in_words(offer.spec, &parts);
+        if status == OutcomeStatus::Failed {
+            return Ok(Made::Flaw(Flaw::of_tool(offer, text)));
+        }
+        if alone {
+            self.keep([polylogue_core::Words::Spoken(words::can_use(&offer.spec.name).into())]);
+        }
+        self.keep_call(&offer.spec.name, &args, &text);
+        if offer.spec.ends_turn || (alone && self.says_outcome()) {
+            return self.say_result(offer.spec, parts).await.map(Made::End);
+        }
+        Ok(Made::Result(words::result(&offer.spec.name, &text)))
+    }
+}
+
+/// What comes of a call.
+enum Made<'w> {
+    End(Act),
+    Result(String),
+    Flaw(Flaw<'w>),
+}
+
+fn read<'w>(reply: &Reply, at_hand: &[Offer<'w>], must: Option<&Offer<'w>>) -> Result<Step<'w>, Flaw<'w>> {
+    let object = lenient::object(&reply.plain()).ok_or_else(|| Flaw::of_choice(no_json(reply)))?;
+    let call = object.get("call").and_then(Value::as_object).filter(|_| !at_hand.is_empty());
+    let said = object.get("say").filter(|said| !said.is_null());
+    match (call, said) {
+        (Some(call), _) => read_call(call, at_hand),
+        (None, Some(said)) => match must {
+            Some(offer) => Err(Flaw::of_choice(words::must_call(&offer.spec.name))),
+            None => Ok(Step::Say(said.clone())),
+        },
+        (None, None) => Err(Flaw::of_choice("it neither says anything nor calls a tool".to_owned())),
+    }
+}
+
+fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Step<'w>, Flaw<'w>> {
+    let tool = call.get("tool").and_then(Value::as_str).unwrap_or_default().trim();
+    let Some(offer) = at_hand.iter().find(|offer| offer.spec.name == tool) else {
+        let names: Vec<String> = at_hand.iter().map(|offer| format!("`{}`", offer.spec.name)).collect();
+        return Err(Flaw::of_choice(format!("there is no tool `{tool}`, only {}", names.join(", "))));
+    };
+    let args = match call.get("args") {
+        Some(Value::Object(args)) => args.clone(),
+        // A model that is held to a schema writes what is to be an object as a text now and then.
+        Some(Value::String(text)) => lenient::object(text).unwrap_or_default(),
+        _ => Map::new(),
+    };
+    fitting(args, *offer).map(|args| Step::Call(*offer, args))
+}
+
+/// The schema of a reply: closed, and all of it required, as strict providers want it.
+fn schema(at_hand: &[Offer<'_>], may_say: bool, answers: Option<&Value>) -> Value {
+    let nothing = json!({"type": "null"});
+    let say = match (may_say, answers) {
+        (false, _) => nothing.clone(),
+        (true, None) => json!({"type": ["string", "null"]}),
+        (true, Some(form)) => json!({"anyOf": [nothing, form]}),
+    };
+    let call = |offer: &Offer<'_>| {
+        json!({
+            "type": "object",
+            "properties": {"tool": {"const": offer.spec.name, "type": "string"}, "args": offer.spec.parameters},
+            "required": ["tool", "args"],
+            "additionalProperties": false,
+        })
+    };
+    let calls: Vec<Value> =
+        may_say.then(|| nothing.clone()).into_iter().chain(at_hand.iter().map(call)).collect();
+    let call = if at_hand.is_empty() { nothing } else { json!({"anyOf": calls}) };
+    json!({
+        "type": "object",
+        "properties": {"say": say, "call": call},
+        "required": ["say", "call"],
+        "additionalProperties": false,
+    })
+}

@@ -1,0 +1,107 @@
+//! Several tools, called by a talk in plain text.
+
+use polylogue_core::{Act, Erred, Part, Result, Words};
+
+use super::read::{Named, named};
+use super::talk::{CHOICES, Used};
+use super::words;
+use super::work::{Offer, Work, in_words, spoken};
+
+impl<'w> Work<'w, '_> {
+    /// Asks whether any of the tools helps, which one, and whether another call is needed; then answers.
+    pub(super) async fn several(&mut self, offers: &[Offer<'w>]) -> Result<Act> {
+        self.hear(words::define_all(offers.iter().map(|offer| offer.spec))).await?;
+        // Those that have to be called come first.
+        let mut due: Vec<Offer<'w>> = offers.iter().filter(|offer| offer.must()).copied().collect();
+        if due.is_empty() && !self.wants(words::any_relevant(&self.task()), words::USE_IT).await? {
+            return self.answer_without().await;
+        }
+        self.keep([Words::Spoken(words::SHOULD_USE.into())]);
+        let mut last = Last::default();
+        for _ in 0..self.agent.max_rounds.max(u32::try_from(due.len()).unwrap_or(u32::MAX)) {
+            let Some(offer) = self.choose(if due.is_empty() { offers } else { &due }).await? else {
+                return self.give_up(Erred::Choice, CHOICES - 1).await;
+            };
+            due.retain(|due| due.spec.name != offer.spec.name);
+            match self.call_by_text(offer, true).await? {
+                Used::GaveUp(of, limit) => return self.give_up(of, limit).await,
+                Used::ForOthers(call) => return Ok(Act::Say(vec![Part::Call(call)])),
+                Used::Ran { parts, .. } if offer.spec.ends_turn && self.agent.answers.is_none() => {
+                    return self.say_result(offer.spec, parts).await;
+                }
+                Used::Ran { parts, text } => {
+                    last.note(&parts, &text);
+                    self.tell(words::result(&offer.spec.name, &text)).await?;
+                }
+            }
+            if due.is_empty() && !self.goes_on(&mut last).await? {
+                break;
+            }
+        }
+        self.conclude(last).await
+    }
+
+    /// Which of `offers` is next; none when the model does not say.
+    async fn choose(&mut self, offers: &[Offer<'w>]) -> Result<Option<Offer<'w>>> {
+        if let [only] = offers {
+            return Ok(Some(*only));
+        }
+        let names: Vec<&str> = offers.iter().map(|offer| &*offer.spec.name).collect();
+        let mut question = words::choose(&names);
+        for _ in 0..CHOICES {
+            let reply = self.hear(question).await?;
+            question = match named(&reply.plain(), &names) {
+                Named::One(name) => return Ok(offers.iter().find(|offer| offer.spec.name == name).copied()),
+                several => words::choose_again(&names, several == Named::Several),
+            };
+        }
+        Ok(None)
+    }
+
+    /// Whether another call is needed. Why, or why not, stays where the five messages do.
+    async fn goes_on(&mut self, last: &mut Last) -> Result<bool> {
+        let reply = self.hear(words::ANOTHER).await?;
+        last.explanation = spoken(&reply, &[]);
+        last.keep_question = true;
+        let goes_on = self.decides(words::CALL_AGAIN).await?;
+        self.keep([Words::Heard(words::ANOTHER.into())]);
+        if goes_on {
+            self.keep([Words::Spoken(in_words(&last.explanation).into())]);
+        }
+        Ok(goes_on)
+    }
+
+    async fn conclude(&mut self, last: Last) -> Result<Act> {
+        if self.says_outcome() && last.keep_question {
+            return self.say(last.explanation).await;
+        }
+        if last.is_silent && self.agent.answers.is_none() {
+            return self.say(vec![Part::text(last.text)]).await;
+        }
+        self.tell(words::solve(&self.task())).await?;
+        self.answer().await
+    }
+}
+
+/// What came of the calls so far.
+struct Last {
+    /// What the last one returned.
+    text: String,
+    /// Whether no call returned anything.
+    is_silent: bool,
+    explanation: Vec<Part>,
+    keep_question: bool,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        Self { text: String::new(), is_silent: true, explanation: Vec::new(), keep_question: false }
+    }
+}
+
+impl Last {
+    fn note(&mut self, parts: &[Part], text: &str) {
+        text.clone_into(&mut self.text);
+        self.is_silent &= in_words(parts).trim().is_empty();
+    }
+}

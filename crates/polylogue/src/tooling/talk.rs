@@ -1,0 +1,227 @@
+//! One tool, called by a talk in plain text.
+
+use polylogue_core::{Act, Call, Erred, Outcome, OutcomeStatus, Part, Reply, Result, ToolSpec, Words};
+use serde_json::{Map, Value};
+
+use super::answer::no_json;
+use super::read::yes_or_no;
+use super::work::{Offer, Work, in_words};
+use super::{check, lenient, words};
+
+/// How many replies that choose no tool are given up after.
+pub(super) const CHOICES: u32 = 5;
+
+/// What came of using a tool.
+pub(super) enum Used {
+    /// It was run.
+    Ran {
+        /// What it returned.
+        parts: Vec<Part>,
+        /// The same in words; that it succeeded, if it returned nothing.
+        text: String,
+    },
+    /// Somebody else is to run it.
+    ForOthers(Call),
+    /// The model made too many errors.
+    GaveUp(Erred, u32),
+}
+
+impl<'w> Work<'w, '_> {
+    /// Uses tools by talking, and answers.
+    pub(super) async fn talk(&mut self) -> Result<Act> {
+        self.forgets = true;
+        let offers = self.offers();
+        match offers.as_slice() {
+            [only] => self.one(*only).await,
+            _ => self.several(&offers).await,
+        }
+    }
+
+    async fn one(&mut self, offer: Offer<'w>) -> Result<Act> {
+        self.hear(words::define(offer.spec, offer.must())).await?;
+        if self.keeps_trace() {
+            self.hear(words::how_alone(offer.spec, offer.taught)).await?;
+        }
+        if !offer.must() && !self.wants(words::relevant(offer.spec, &self.task()), words::USE_IT).await? {
+            return self.answer_without().await;
+        }
+        self.keep([Words::Spoken(words::can_use(&offer.spec.name).into())]);
+        match self.call_by_text(offer, !self.keeps_trace()).await? {
+            Used::GaveUp(of, limit) => self.give_up(of, limit).await,
+            // What comes of it is heard later: until then all of this stays.
+            Used::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
+            Used::Ran { parts, text } => {
+                let is_last =
+                    offer.spec.ends_turn || self.says_outcome() || in_words(&parts).trim().is_empty();
+                if is_last && self.agent.answers.is_none() {
+                    return self.say_result(offer.spec, parts).await;
+                }
+                self.tell(format!(
+                    "{}\n\n{}",
+                    words::result(&offer.spec.name, &text),
+                    words::solve(&self.task())
+                ))
+                .await?;
+                self.answer().await
+            }
+        }
+    }
+
+    /// Asks a question that is answered freely, then one that is answered by yes or no.
+    pub(super) async fn wants(&mut self, question: String, decision: &str) -> Result<bool> {
+        self.hear(question).await?;
+        self.decides(decision).await
+    }
+
+    /// Asks for a yes or no, twice if need be. What is neither is a no.
+    pub(super) async fn decides(&mut self, question: &str) -> Result<bool> {
+        let reply = self.hear(question).await?;
+        if let Some(decision) = yes_or_no(&reply.plain()) {
+            return Ok(decision);
+        }
+        let reply = self.hear(words::YES_OR_NO).await?;
+        Ok(yes_or_no(&reply.plain()).unwrap_or(false))
+    }
+
+    /// Answers without any tool.
+    pub(super) async fn answer_without(&mut self) -> Result<Act> {
+        self.tell(words::solve_without(&self.task())).await?;
+        self.answer().await
+    }
+
+    /// Says what a tool returned; that it succeeded, if it returned nothing.
+    pub(super) async fn say_result(&mut self, spec: &ToolSpec, parts: Vec<Part>) -> Result<Act> {
+        let is_empty = in_words(&parts).trim().is_empty();
+        let parts = if is_empty { vec![Part::text(words::success(&spec.name))] } else { parts };
+        self.say_outcome(parts).await
+    }
+
+    /// Asks for the arguments until the tool takes them.
+    pub(super) async fn call_by_text(&mut self, offer: Offer<'w>, tells_how: bool) -> Result<Used> {
+        let spec = offer.spec;
+        if words::is_without_arguments(spec) {
+            return self.try_call(offer, Value::Object(Map::new())).await.map(|tried| match tried {
+                Ok(used) => used,
+                // There is nothing to correct: that it failed is what came of it.
+                Err(flaw) => Used::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
+            });
+        }
+        let how = tells_how.then(|| words::how(spec, offer.taught));
+        self.tell(words::call(spec, how, &self.task())).await?;
+        let mut errors = Errors::default();
+        loop {
+            let reply = self.json().await?;
+            let tried = match read_arguments(&reply, offer) {
+                Ok(args) => self.try_call(offer, args).await?,
+                Err(flaw) => Err(flaw),
+            };
+            let flaw = match tried {
+                Ok(used) => return Ok(used),
+                Err(flaw) => flaw,
+            };
+            if let Some((of, limit)) = errors.count(&flaw) {
+                return Ok(Used::GaveUp(of, limit));
+            }
+            self.tell(words::call_again(spec, &flaw.text, flaw.is_of_form())).await?;
+        }
+    }
+
+    async fn try_call(&mut self, offer: Offer<'w>, args: Value) -> Result<Result<Used, Flaw<'w>>> {
+        let call = self.new_call(&offer.spec.name, args);
+        if offer.taught.is_none() {
+            return Ok(Ok(Used::ForOthers(call)));
+        }
+        let args = call.args.clone();
+        let Outcome { status, parts } = self.run(call).await?;
+        let text = outcome_in_words(offer.spec, &parts);
+        if status == OutcomeStatus::Failed {
+            return Ok(Err(Flaw::of_tool(offer, text)));
+        }
+        self.keep_call(&offer.spec.name, &args, &text);
+        Ok(Ok(Used::Ran { parts, text }))
+    }
+}
+
+/// What a tool returned, in words; that it succeeded, if it returned nothing.
+pub(super) fn outcome_in_words(spec: &ToolSpec, parts: &[Part]) -> String {
+    let text = in_words(parts);
+    if text.trim().is_empty() { words::success(&spec.name) } else { text }
+}
+
+fn read_arguments<'w>(reply: &Reply, offer: Offer<'w>) -> Result<Value, Flaw<'w>> {
+    match lenient::object(&reply.plain()) {
+        Some(args) => fitting(args, offer),
+        None => Err(Flaw::of_tool(offer, no_json(reply))),
+    }
+}
+
+/// The arguments, if they fit the tool. Models like to wrap them once more.
+pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Value, Flaw<'_>> {
+    let schema = &offer.spec.parameters;
+    let args = Value::Object(args);
+    let Err(flaw) = check::check(&args, schema) else { return Ok(args) };
+    let wrappers = ["arguments", "args", "parameters", "input", &*offer.spec.name];
+    let inner = wrappers.into_iter().filter_map(|wrapper| args.get(wrapper)).find(|inner| inner.is_object());
+    match inner {
+        Some(inner) if check::check(inner, schema).is_ok() => Ok(inner.clone()),
+        _ => Err(Flaw { offer: Some(offer), kind: Kind::Arguments, text: flaw }),
+    }
+}
+
+/// What is wrong with a reply, or with what it led to.
+pub(super) struct Flaw<'w> {
+    offer: Option<Offer<'w>>,
+    kind: Kind,
+    pub(super) text: String,
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Tool,
+    Arguments,
+    Choice,
+}
+
+impl<'w> Flaw<'w> {
+    pub(super) const fn of_tool(offer: Offer<'w>, text: String) -> Self {
+        Self { offer: Some(offer), kind: Kind::Tool, text }
+    }
+
+    pub(super) const fn of_choice(text: String) -> Self {
+        Self { offer: None, kind: Kind::Choice, text }
+    }
+
+    fn is_of_form(&self) -> bool {
+        self.kind == Kind::Arguments
+    }
+}
+
+/// Errors in a row, of each kind.
+#[derive(Default)]
+pub(super) struct Errors {
+    tool: u32,
+    arguments: u32,
+    choice: u32,
+}
+
+impl Errors {
+    /// Counts an error, and says what to give up for, if it is one too many.
+    pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(Erred, u32)> {
+        use super::Taught;
+        let taught = flaw.offer.and_then(|offer| offer.taught);
+        let name = || flaw.offer.map(|offer| offer.spec.name.clone()).unwrap_or_default();
+        let (count, limit, of) = match flaw.kind {
+            Kind::Tool => {
+                let limit = taught.map_or(Taught::DEFAULT_MAX_ERRORS, |taught| taught.max_errors);
+                (&mut self.tool, limit, Erred::Tool(name()))
+            }
+            Kind::Arguments => {
+                let limit = taught.map_or(Taught::DEFAULT_MAX_ERRORS, |taught| taught.max_call_errors);
+                (&mut self.arguments, limit, Erred::Arguments(name()))
+            }
+            Kind::Choice => (&mut self.choice, CHOICES - 1, Erred::Choice),
+        };
+        *count += 1;
+        (*count > limit).then_some((of, limit))
+    }
+}

@@ -1,0 +1,238 @@
+//! What a model is told that calls tools by text.
+
+use polylogue_core::ToolSpec;
+use serde_json::{Map, Value};
+
+use super::Taught;
+
+/// Told to the model when it has called tools as often as it may in one turn.
+pub(super) const NO_MORE_TOOLS: &str =
+    "You have used all tool calls of this turn. Answer now with what you know, without calling a tool.";
+
+/// Told when a yes or no was asked for and neither came.
+pub(super) const YES_OR_NO: &str = "Answer with the one word `yes` or the one word `no`.";
+
+/// Asked before a tool that need not be used.
+pub(super) const USE_IT: &str = "To summarize in one word: will you use it? Answer only `yes` or `no`.";
+
+/// Asked after the calls so far.
+pub(super) const ANOTHER: &str =
+    "Do you need another tool call, of the same tool or of another, to solve the task? Say why, or why not.";
+
+/// Asked then.
+pub(super) const CALL_AGAIN: &str =
+    "To summarize in one word: is another tool call needed? Answer only `yes` or `no`.";
+
+/// What the first generation of Yacana leaves in a history when several tools were at hand.
+pub(super) const SHOULD_USE: &str = "I should use tools related to the task to solve it correctly.";
+
+/// What it leaves when one was.
+pub(super) fn can_use(tool: &str) -> String {
+    format!("I can use the tool '{tool}' related to the task to solve it correctly.")
+}
+
+/// What it leaves before the arguments.
+pub(super) fn output_json(tool: &str) -> String {
+    format!("Output the tool '{tool}' as valid JSON.")
+}
+
+/// What a tool that returned nothing leaves.
+pub(super) fn success(tool: &str) -> String {
+    format!("Tool {tool} was called successfully. It didn't return anything.")
+}
+
+/// The tool, to a model that is to say that it understood.
+pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
+    let may = if must { "must" } else { "may" };
+    format!(
+        "There is a tool named `{}` that you {may} use to solve the task. What it does: {}\n\nIf you understand, say so in \
+         one sentence. Do not solve the task yet.",
+        spec.name, spec.description
+    )
+}
+
+/// All tools, to a model that is to say that it understood.
+pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> String {
+    let list: Vec<String> = specs.map(|spec| format!("- `{}`: {}", spec.name, spec.description)).collect();
+    format!(
+        "These tools are at hand:\n{}\n\nIf you understand, say so in one sentence. Do not solve the task yet.",
+        list.join("\n")
+    )
+}
+
+/// How arguments are written.
+pub(super) fn how(spec: &ToolSpec, taught: Option<&Taught>) -> String {
+    let name = &spec.name;
+    let mut text = format!(
+        "To use the tool `{name}`, write its arguments as one JSON object, like this:\n{}{}",
+        skeleton(spec),
+        arguments(spec)
+    );
+    for (request, args) in taught.iter().flat_map(|taught| taught.examples()) {
+        text.push_str(&format!("\n\nFor example, to `{request}` you would write:\n{args}"));
+    }
+    text
+}
+
+/// As [`how`], to a model that is to say that it understood.
+pub(super) fn how_alone(spec: &ToolSpec, taught: Option<&Taught>) -> String {
+    format!("{}\n\nIf you understand, say so in one sentence. Do not use it yet.", how(spec, taught))
+}
+
+/// Whether the tool helps.
+pub(super) fn relevant(spec: &ToolSpec, task: &str) -> String {
+    let name = &spec.name;
+    format!("Would the tool `{name}` help you to solve this task, and why?\n{}", tagged(task))
+}
+
+/// Whether any of the tools helps.
+pub(super) fn any_relevant(task: &str) -> String {
+    format!("Would any of the tools help you to solve this task, and why?\n{}", tagged(task))
+}
+
+/// Asks for the arguments. `how` stands before it where it was not told yet.
+pub(super) fn call(spec: &ToolSpec, how: Option<String>, task: &str) -> String {
+    let how = how.map(|how| format!("{how}\n\n")).unwrap_or_default();
+    format!(
+        "{how}The task is:\n{}\n\nOutput the arguments with which the tool `{}` is to be called for it, as one JSON object \
+         and nothing else.",
+        tagged(task),
+        spec.name
+    )
+}
+
+/// Asks for the arguments again.
+pub(super) fn call_again(spec: &ToolSpec, error: &str, is_of_form: bool) -> String {
+    let reminder = if is_of_form {
+        format!("\nThe arguments look like this:\n{}{}", skeleton(spec), arguments(spec))
+    } else {
+        String::new()
+    };
+    format!(
+        "The tool `{}` could not be used: {error}{reminder}\n\nCorrect the arguments. Output the whole JSON object and \
+         nothing else.",
+        spec.name
+    )
+}
+
+/// Asks which tool is next.
+pub(super) fn choose(names: &[&str]) -> String {
+    format!(
+        "Which tool do you use next? Answer with exactly one of these names and nothing else: {}",
+        list(names)
+    )
+}
+
+/// Asks again.
+pub(super) fn choose_again(names: &[&str], several: bool) -> String {
+    let what = if several { "That named more than one tool." } else { "That named none of the tools." };
+    format!("{what} Answer with exactly one of these names and nothing else: {}", list(names))
+}
+
+/// What came of a call, where the model goes on.
+pub(super) fn result(tool: &str, outcome: &str) -> String {
+    format!("The tool `{tool}` returned:\n{outcome}")
+}
+
+/// Asks for the answer.
+pub(super) fn solve(task: &str) -> String {
+    format!("Now solve the task with what you know, without any further tool. The task is:\n{}", tagged(task))
+}
+
+/// Asks for the answer where no tool is used.
+pub(super) fn solve_without(task: &str) -> String {
+    format!("Then solve the task without a tool. The task is:\n{}", tagged(task))
+}
+
+/// Asks for a tool that has to be called.
+pub(super) fn must_call(tool: &str) -> String {
+    format!("Call the tool `{tool}` before you answer: the task asks for it.")
+}
+
+/// Tools and the form of replies, for a model that is held to a schema.
+pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s Taught>)>) -> String {
+    let tool = |(spec, taught): (&ToolSpec, Option<&Taught>)| {
+        let mut text = format!(
+            "- `{}`: {}\n  Arguments, as a JSON Schema: {}",
+            spec.name, spec.description, spec.parameters
+        );
+        for (request, args) in taught.iter().flat_map(|taught| taught.examples()) {
+            text.push_str(&format!("\n  For example, to `{request}`: {args}"));
+        }
+        text
+    };
+    let tools: Vec<String> = offers.map(tool).collect();
+    format!(
+        "You can use these tools:\n{}\n\nReply with one JSON object and nothing else. To use a tool:\n{}\nYou are then told \
+         what it returned. To answer:\n{}",
+        tools.join("\n"),
+        r#"{"say": null, "call": {"tool": "its name", "args": {}}}"#,
+        r#"{"say": "your answer", "call": null}"#,
+    )
+}
+
+/// What was wrong with a reply that was to be such an object.
+pub(super) fn object_again(error: &str) -> String {
+    format!(
+        "That could not be used: {error}\n\nReply with one corrected JSON object of the form you were told, and nothing else."
+    )
+}
+
+/// Asks for an answer of a form.
+pub(super) fn form(schema: &Value) -> String {
+    format!("Write your answer as JSON that satisfies this JSON Schema, and nothing else:\n{schema}")
+}
+
+/// Asks somebody who knows nothing else to repair an answer.
+pub(super) fn repair(schema: &Value, reply: &str, error: &str) -> String {
+    format!(
+        "This was to be JSON that satisfies this JSON Schema:\n{schema}\n\nIt is:\n{reply}\n\nWhat is wrong with it: \
+         {error}\n\nWrite the corrected JSON and nothing else."
+    )
+}
+
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn tagged(task: &str) -> String {
+    format!("<task>\n{task}\n</task>")
+}
+
+fn properties(spec: &ToolSpec) -> impl Iterator<Item = (&String, &Value)> {
+    spec.parameters.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Whether the tool takes no arguments.
+pub(super) fn is_without_arguments(spec: &ToolSpec) -> bool {
+    let open = spec.parameters.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+    spec.parameters.get("properties").is_some() && properties(spec).next().is_none() && !open
+}
+
+/// `{"secret": "<integer>", "note": "<string>"}`.
+fn skeleton(spec: &ToolSpec) -> Value {
+    let place =
+        |(name, schema): (&String, &Value)| (name.clone(), Value::String(format!("<{}>", kind(schema))));
+    Value::Object(properties(spec).map(place).collect::<Map<_, _>>())
+}
+
+fn kind(schema: &Value) -> String {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "value".to_owned(),
+    }
+}
+
+/// What the arguments mean, one a line.
+fn arguments(spec: &ToolSpec) -> String {
+    let required = spec.parameters.get("required").and_then(Value::as_array);
+    let line = |(name, schema): (&String, &Value)| {
+        let needed = required.is_some_and(|names| names.iter().any(|needed| needed == name));
+        let needed = if needed { "" } else { ", may be left out" };
+        let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let about = if about.is_empty() { String::new() } else { format!(": {about}") };
+        format!("\n- `{name}` ({}{needed}){about}", kind(schema))
+    };
+    properties(spec).map(line).collect()
+}

@@ -1,0 +1,286 @@
+//! One turn of an assistant: what it asks its model, and what it says in the end.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Act, Ask, Attempt, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply, Result,
+    ToolSpec, Turn, Words, plain,
+};
+use serde_json::Value;
+
+use super::can::{Can, Way};
+use super::{Taught, Trace, words};
+use crate::Assistant;
+
+/// One turn of an assistant.
+pub(crate) struct Work<'w, 't> {
+    pub(super) agent: &'w Assistant,
+    pub(super) turn: &'w mut Turn<'t>,
+    pub(super) can: Can,
+    system: Option<Arc<str>>,
+    /// How the agent sees the room where calls are told in words.
+    worded: Lens,
+    /// How many tools were called by text.
+    called: u64,
+    /// Whether what is told in this turn stays out of the agent's history.
+    pub(super) forgets: bool,
+    /// What stays in it instead, if it is more than the answer.
+    trace: Vec<Words>,
+    /// Told before whatever is told next.
+    preface: Option<&'static str>,
+}
+
+/// A tool at hand: the agent's own, or one that others run.
+#[derive(Clone, Copy)]
+pub(super) struct Offer<'w> {
+    pub(super) spec: &'w ToolSpec,
+    pub(super) taught: Option<&'w Taught>,
+}
+
+impl Offer<'_> {
+    pub(super) fn must(&self) -> bool {
+        self.taught.is_some_and(|taught| taught.must)
+    }
+}
+
+impl<'w, 't> Work<'w, 't> {
+    pub(crate) fn begin(agent: &'w Assistant, turn: &'w mut Turn<'t>) -> Self {
+        let transcript = turn.transcript();
+        let can = Can::of(agent, transcript.lacks(turn.me(), agent.model.name()));
+        let worded = Lens { calls_in_words: true, ..agent.lens.clone() };
+        let system = agent.system_for(transcript.task());
+        Self { agent, turn, can, system, worded, called: 0, forgets: false, trace: Vec::new(), preface: None }
+    }
+
+    /// Speaks.
+    pub(crate) async fn act(mut self) -> Result<Act> {
+        loop {
+            let way = self.way();
+            let done = match way {
+                None => return self.answer().await,
+                Some(Way::Native) => self.native().await?,
+                Some(Way::Object) => self.object().await?,
+                Some(Way::Talk) => return self.talk().await,
+            };
+            // When the model turned out to be unable, it is done in the next way.
+            if let Some(act) = done {
+                return Ok(act);
+            }
+            if self.way() == way {
+                let (me, model) = (self.turn.me(), self.agent.model.name());
+                return Err(Error::Config(format!(
+                    "`{model}` cannot do what the parameters of `{me}` ask for; for JSON of a form, use `Assistant::answers`"
+                )));
+            }
+        }
+    }
+
+    /// How tools are called, if there are any to call. Asked aside, an agent whose model knows no tools answers at once: a
+    /// question of the policy is no task.
+    fn way(&self) -> Option<Way> {
+        let way = self.can.calls();
+        let quick = way != Way::Native && self.is_aside();
+        (!self.agent.specs.is_empty() && !quick).then_some(way)
+    }
+
+    pub(super) fn is_aside(&self) -> bool {
+        self.turn.cue().to.is_aside()
+    }
+
+    pub(super) fn offers(&self) -> Vec<Offer<'w>> {
+        let own = self.agent.taught.iter().map(|taught| {
+            let spec = polylogue_core::Tool::spec(taught.tool());
+            Offer { spec, taught: Some(taught) }
+        });
+        own.chain(self.agent.advertised.iter().map(|spec| Offer { spec, taught: None })).collect()
+    }
+
+    /// What the turn is about, in words.
+    pub(super) fn task(&self) -> String {
+        if let Some(prompt) = &self.turn.cue().prompt {
+            return prompt.as_ref().to_owned();
+        }
+        let heard = self.turn.heard().map(|line| line.message.plain().into_owned());
+        heard
+            .filter(|text| !text.trim().is_empty())
+            .unwrap_or_else(|| self.turn.transcript().task().to_owned())
+    }
+
+    /// Whether the five messages stay in the history.
+    pub(super) fn keeps_trace(&self) -> bool {
+        self.agent.trace == Trace::FiveMessages
+    }
+
+    /// Whether what the one tool returns is what the agent says.
+    pub(super) fn says_outcome(&self) -> bool {
+        self.keeps_trace() && self.agent.answers.is_none()
+    }
+
+    pub(super) fn keep(&mut self, words: impl IntoIterator<Item = Words>) {
+        if self.keeps_trace() {
+            self.trace.extend(words);
+        }
+    }
+
+    /// Keeps a call as the five messages have it.
+    pub(super) fn keep_call(&mut self, tool: &str, args: &Value, outcome: &str) {
+        self.keep([
+            Words::Heard(words::output_json(tool).into()),
+            Words::Spoken(args.to_string().into()),
+            Words::Heard(outcome.into()),
+        ]);
+    }
+
+    /// Prefaces whatever is told next.
+    pub(super) const fn preface(&mut self, text: &'static str) {
+        self.preface = Some(text);
+    }
+
+    /// Tells the model something.
+    pub(super) async fn tell(&mut self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        let text = self.preface.take().map_or_else(|| text.clone(), |preface| format!("{preface}\n\n{text}"));
+        self.turn.prompt(text).await
+    }
+
+    /// Tells the model something, and returns what it freely replies.
+    pub(super) async fn hear(&mut self, text: impl Into<String>) -> Result<Reply> {
+        self.tell(text).await?;
+        let params = Params { schema: None, json: false, ..self.agent.params.clone() };
+        self.sample(&params).await
+    }
+
+    /// What the model replies as it is set up.
+    pub(super) async fn own(&mut self) -> Result<Reply> {
+        let agent = self.agent;
+        self.sample(&agent.params).await
+    }
+
+    /// What it replies in JSON mode, if it has one.
+    pub(super) async fn json(&mut self) -> Result<Reply> {
+        let free = Params { schema: None, json: false, ..self.agent.params.clone() };
+        if self.can.json() {
+            let params = Params { json: true, ..free.clone() };
+            if let Some(reply) = self.attempt(&[], &params).await? {
+                return Ok(reply);
+            }
+        }
+        self.sample(&free).await
+    }
+
+    /// What it replies when it is held to a schema; none if it cannot be.
+    pub(super) async fn held(&mut self, schema: Value) -> Result<Option<Reply>> {
+        let params = Params { schema: Some(schema), json: false, ..self.agent.params.clone() };
+        self.attempt(&[], &params).await
+    }
+
+    async fn sample(&mut self, params: &Params) -> Result<Reply> {
+        let (turn, ask) = self.asking(&[], params);
+        turn.sample(ask).await
+    }
+
+    /// What the model replies; none if it turns out to be unable to, and that can be got round.
+    pub(super) async fn attempt(&mut self, tools: &[ToolSpec], params: &Params) -> Result<Option<Reply>> {
+        let is_auto = self.can.is_auto();
+        let (turn, ask) = self.asking(tools, params);
+        if !is_auto {
+            return turn.sample(ask).await.map(Some);
+        }
+        match turn.attempt(ask).await? {
+            Attempt::Reply(reply) => Ok(Some(reply)),
+            Attempt::Unable(skill) => {
+                self.can.lose(skill);
+                Ok(None)
+            }
+        }
+    }
+
+    fn asking<'a>(&'a mut self, tools: &'a [ToolSpec], params: &'a Params) -> (&'a mut Turn<'t>, Ask<'a>) {
+        let has_words = !self.agent.specs.is_empty() && self.can.calls() != Way::Native;
+        let lens = if has_words { &self.worded } else { &self.agent.lens };
+        let ask = Ask { model: &self.agent.model, system: self.system.as_deref(), tools, params, lens };
+        (&mut *self.turn, ask)
+    }
+
+    /// Runs a tool of the agent that was called by text.
+    pub(super) async fn run(&mut self, call: Call) -> Result<Outcome> {
+        let outcomes = self.turn.call(&self.agent.callable, std::slice::from_ref(&call)).await?;
+        let missing = || Error::Bug("a call has no outcome".into());
+        outcomes.into_iter().next().ok_or_else(missing)
+    }
+
+    /// A call that is made by text, with an id of its own.
+    pub(super) fn new_call(&mut self, tool: &str, args: Value) -> Call {
+        self.called += 1;
+        let turn = self.turn.transcript().begun(self.turn.me());
+        Call { id: format!("text-{turn}-{}", self.called), tool: tool.to_owned(), args }
+    }
+
+    /// Says `parts`, and remembers of the turn only what is to stay.
+    pub(super) async fn say(&mut self, parts: Vec<Part>) -> Result<Act> {
+        let said = in_words(&parts);
+        self.keep_said(&said);
+        self.end(parts, said).await
+    }
+
+    fn keep_said(&mut self, said: &str) {
+        if self.keeps_trace() && !self.trace.is_empty() {
+            self.trace.push(Words::Spoken(said.into()));
+        }
+    }
+
+    /// Says what a tool returned. Where the five messages stay, it is the last of them.
+    pub(super) async fn say_outcome(&mut self, parts: Vec<Part>) -> Result<Act> {
+        let said = in_words(&parts);
+        self.end(parts, said).await
+    }
+
+    async fn end(&mut self, parts: Vec<Part>, said: String) -> Result<Act> {
+        if self.forgets {
+            let mut words = std::mem::take(&mut self.trace);
+            if words.is_empty() {
+                words.push(Words::Spoken(said.into()));
+            }
+            words.retain(|words| !text_of(words).trim().is_empty());
+            self.turn.remember(words).await?;
+        }
+        Ok(if parts.iter().all(Part::is_blank) { Act::Pass } else { Act::Say(parts) })
+    }
+
+    /// Ends the chat: the model makes error after error. Nothing of the turn stays in the history.
+    pub(super) async fn give_up(&mut self, of: Erred, limit: u32) -> Result<Act> {
+        self.turn.remember(Vec::new()).await?;
+        let (who, limit) = (self.turn.me().clone(), u64::from(limit));
+        Ok(Act::Stop(Reason::Errors { who, of, limit }))
+    }
+}
+
+fn text_of(words: &Words) -> &str {
+    match words {
+        Words::Heard(text) | Words::Spoken(text) => text,
+    }
+}
+
+/// What is said of a reply: no thoughts, no calls but `others`, which others are to run.
+pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
+    let said = |part: &&Part| match part {
+        Part::Call(call) => others.iter().any(|other| other.id == call.id),
+        Part::Thought(_) => false,
+        part => !part.is_blank(),
+    };
+    reply.parts.iter().filter(said).cloned().collect()
+}
+
+/// `parts` as one text, values as JSON.
+pub(super) fn in_words(parts: &[Part]) -> String {
+    let text = plain(parts);
+    if !text.trim().is_empty() {
+        return text.into_owned();
+    }
+    let value = |part: &Part| match part {
+        Part::Data(value) => Some(value.to_string()),
+        Part::Media(media) => Some(format!("({}: {})", media.kind, media.url)),
+        _ => None,
+    };
+    parts.iter().filter_map(value).collect::<Vec<_>>().join("\n\n")
+}
