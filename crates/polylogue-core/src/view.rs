@@ -164,10 +164,10 @@ impl View {
             }
             Body::Joined { who, sees } if *who == self.me => self.joined(*sees),
             Body::Remembered { who, words } if of_turn(who) => self.memory = Some(words.clone()),
-            Body::Cleared { who, of, keep } if of.as_ref().is_none_or(|of| *of == self.me) => {
-                if *who != self.me || of_turn(who) {
-                    self.clear(*keep);
-                }
+            Body::Cleared { who, of, keep }
+                if (*who != self.me || of_turn(who)) && of.as_ref().is_none_or(|of| *of == self.me) =>
+            {
+                self.clear(*keep);
             }
             Body::Reopened { message: Some(message) } => self.said(message),
             _ => {}
