@@ -18,7 +18,11 @@ use crate::text::{HeaderText, UrlText, VariableText};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Endpoint {
-    /// Where `/chat/completions` is, such as `http://127.0.0.1:8000/v1`. A provider that is known has an address.
+    /// In what way its models are asked; as of OpenAI when left out. A provider that is known is asked in its way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+    /// Where `/chat/completions` is, such as `http://127.0.0.1:8000/v1`, or `/api/chat` of Ollama, such as
+    /// `http://127.0.0.1:11434`. A provider that is known has an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<UrlText>")]
     pub base_url: Option<String>,
@@ -47,6 +51,26 @@ pub struct Endpoint {
     /// Whether what several others say in a row goes out as one message, which many models want; `true` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<bool>,
+}
+
+/// In what way the models of an endpoint are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Api {
+    /// By OpenAI's chat completions, which most servers understand.
+    ChatCompletions,
+    /// By Ollama's own API.
+    Ollama,
+}
+
+impl From<Api> for models::Api {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::ChatCompletions => Self::ChatCompletions,
+            Api::Ollama => Self::Ollama,
+        }
+    }
 }
 
 /// The value of a header.
@@ -103,6 +127,10 @@ impl Timeouts {
     }
 }
 
+/// What to do where a provider that is known is to be asked in another way.
+const OTHER_WAY: &str =
+    "leave out `api`, or give the endpoint a name of its own; `ollama-openai` is Ollama asked as OpenAI";
+
 impl Endpoint {
     /// How to reach it under `name`, with keys and secret headers out of `env`.
     ///
@@ -110,7 +138,8 @@ impl Endpoint {
     /// another address only when `key` names it.
     ///
     /// # Errors
-    /// When the variable of a header is not set, and when there is no address.
+    /// When the variable of a header is not set, when there is no address, and when a provider that is known is to be
+    /// asked in another way.
     ///
     /// ```
     /// use polylogue_models::Env;
@@ -148,15 +177,24 @@ impl Endpoint {
     }
 
     fn reached(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
-        match (Provider::find(name), &self.base_url) {
+        let config = match (Provider::find(name), &self.base_url) {
             (Some(provider), None) => provider.config(env),
             (Some(provider), Some(url)) => Ok(provider.config_at(url)),
-            (None, Some(url)) => Ok(Config { provider: name.to_owned(), ..Config::new(url) }),
+            (None, Some(url)) => {
+                let config =
+                    if self.api == Some(Api::Ollama) { Config::ollama(url) } else { Config::new(url) };
+                Ok(Config { provider: name.to_owned(), ..config })
+            }
             (None, None) => {
                 let message = format!("the endpoint `{name}` has no address");
                 Err(ModelError::new(ModelErrorKind::Config, name, message).hint("give it a `base_url`"))
             }
+        }?;
+        if self.api.is_some_and(|api| models::Api::from(api) != config.api) {
+            let message = format!("`{name}` is asked in another way than `api` says");
+            return Err(ModelError::new(ModelErrorKind::Config, name, message).hint(OTHER_WAY));
         }
+        Ok(config)
     }
 
     /// The environment variables that it names, the one of the key first: what they hold is sent to it.
@@ -255,6 +293,23 @@ mod tests {
         );
         assert_eq!(format!("{set:?} {}", set.merge), format!("{usual:?} {}", usual.merge));
         assert_eq!((set.key, set.retries), (usual.key, usual.retries));
+    }
+
+    #[test]
+    fn ollama_is_asked_in_its_own_way_under_any_name() {
+        let env = Env::of::<&str, &str>([]);
+        let gpu = endpoint(r#"{"base_url": "http://gpu:11434/v1", "api": "ollama"}"#);
+        let config = gpu.config("gpu", &env).unwrap();
+        assert_eq!((config.api, &*config.base_url), (models::Api::Ollama, "http://gpu:11434"));
+        assert_eq!(config.provider, "gpu");
+        assert_eq!(gpu.config("ollama", &env).unwrap().api, models::Api::Ollama);
+        for name in ["openai", "ollama-openai"] {
+            let error = gpu.config(name, &env).unwrap_err();
+            assert!(error.message.contains("another way") && error.hint.is_some(), "{error:?}");
+        }
+        let usual = endpoint(r#"{"base_url": "http://gpu/v1", "api": "chat_completions"}"#);
+        assert_eq!(usual.config("gpu", &env).unwrap().api, models::Api::ChatCompletions);
+        assert!(usual.config("ollama", &env).is_err());
     }
 
     #[test]

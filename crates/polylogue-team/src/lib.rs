@@ -68,7 +68,7 @@ pub use chat::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use duration::{NoTime, Time};
-pub use endpoint::{Endpoint, FromEnv, Header, Timeouts};
+pub use endpoint::{Api, Endpoint, FromEnv, Header, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{EndsOn, HumanInput, Nested, Told, Trigger};
 pub use pattern::{
