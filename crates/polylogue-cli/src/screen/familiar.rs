@@ -81,6 +81,7 @@ impl Familiar {
             Body::Returned { who, id, outcome } => self.returned(&key(who), id, outcome),
             Body::Said(message) => self.said(at, message),
             Body::Posted(message) => {
+                self.room(at).all.push(message.clone());
                 self.release(at);
                 self.message(at, message);
             }
@@ -130,6 +131,7 @@ impl Familiar {
             self.begins_within(&outer);
         }
         let mut room = Room::of(opening);
+        self.rooms.values().for_each(|before| room.goes_on_from(before));
         // A member who speaks is heard by others: this is no mere sequence of chats.
         room.has_speakers = self.spoken.contains(at) || room.begins_by_member();
         let is_spoken = room.has_speakers;
@@ -232,6 +234,7 @@ impl Familiar {
         if message.to.is_aside() {
             return;
         }
+        self.room(at).all.push(message.clone());
         let key = (at.clone(), message.from.clone());
         let of_chat = self.turn(&key).within.as_deref() == Some(&*message.plain());
         if of_chat && !self.room(at).has_speakers {

@@ -111,7 +111,7 @@ fn chats_one_after_the_other() {
                 goes_on_from: chat_1
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
             ---
             OPENAI_API_KEY

@@ -18,6 +18,8 @@ pub(super) struct Room {
     pub(super) has_chats: bool,
     /// Whether somebody did something else in a turn.
     pub(super) has_speakers: bool,
+    /// All its messages, those that are not told included.
+    pub(super) all: Vec<Message>,
     /// The calls that messages ask others to make, by their ids.
     pub(super) asked: Vec<String>,
 }
@@ -26,7 +28,16 @@ impl Room {
     pub(super) fn of(opening: &Opening) -> Self {
         let with = opening.with.clone();
         let author = opening.messages.iter().map(|message| &message.from).find(|from| !with.contains(from));
-        Self { host: author.cloned(), held: opening.messages.clone(), with, ..Self::default() }
+        let all = opening.messages.clone();
+        Self { host: author.cloned(), held: all.clone(), all, with, ..Self::default() }
+    }
+
+    /// Does not tell again what was said in a chat before, with which this one goes on.
+    pub(super) fn goes_on_from(&mut self, before: &Self) {
+        let said = before.all.as_slice();
+        if said.len() > 1 && self.held.starts_with(said) {
+            self.held.drain(..said.len());
+        }
     }
 
     /// Whether a member says something in the opening.

@@ -376,6 +376,30 @@ fn chats_within_chats() {
 }
 
 #[test]
+fn a_chat_that_goes_on_with_another_does_not_tell_it_again() {
+    let messages = [("boss", "14"), ("adder", "15"), ("boss", "Again")]
+        .map(|(from, text)| Message::text(name(from), text));
+    let with = vec![name("boss"), name("adder")];
+    let again = Opening { with, task: "Again".into(), messages: messages.to_vec(), ..Opening::default() };
+    let events = [
+        ("", opened(&["one", "two"], "user", "Add")),
+        ("", cued("one")),
+        ("/one.1", opened(&["boss", "adder"], "boss", "14")),
+        ("/one.1", cued("adder")),
+        ("/one.1", said("adder", "15")),
+        ("/one.1", ended("15")),
+        ("", said("one", "15")),
+        ("", cued("two")),
+        ("/two.1", Body::Opened(again)),
+        ("/two.1", cued("adder")),
+        ("/two.1", said("adder", "16")),
+    ];
+    let shown = shown(&events);
+    let said: Vec<&str> = shown.lines().filter(|line| line.len() < 6 && !line.is_empty()).collect();
+    assert_eq!(said, ["14", "15", "Again", "16"], "{shown}");
+}
+
+#[test]
 fn colours_are_those_that_people_know_and_nothing_drives_the_terminal() {
     let events = [
         ("", opened(&["Ann", "Bob"], "Ann", "\x1b[2Jhi")),
