@@ -57,7 +57,10 @@ const NARROWEST: usize = 16;
 
 /// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others.
 pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> String {
-    let count = sides.len().max(1);
+    if sides.is_empty() {
+        return String::new();
+    }
+    let count = sides.len();
     let cell = (width.saturating_sub(GAP.len() * (count - 1)) / count).max(NARROWEST);
     let columns: Vec<Vec<Vec<Line>>> = sides.iter().map(|side| side.blocks(cell)).collect();
     let titles: Vec<Vec<Line>> =
@@ -97,4 +100,74 @@ fn written(lines: &[Line], colour: bool) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use polylogue::Entry;
+
+    use super::*;
+
+    fn side(who: &str, texts: &[&str]) -> Side {
+        let entry = |(nth, text): (usize, &&str)| {
+            if nth % 2 == 0 { Entry::user(*text) } else { Entry::assistant(*text) }
+        };
+        let entries = texts.iter().enumerate().map(entry).collect();
+        Side { at: Path::root(), who: Name::new(who).unwrap(), history: History { entries } }
+    }
+
+    #[test]
+    fn entries_stand_next_to_each_other_and_long_ones_are_broken() {
+        let keeper =
+            side("Keeper", &["Choose a number.", "It is 2", "Wait for guesses.", "I wait.", "1?", "No."]);
+        let guesser =
+            side("Guesser", &["Find a number from one to three.", "1?\n\u{1b}[31m", "宿題 は 宿題 です"]);
+        expect![[r#"
+            Keeper              | Guesser
+                                |
+            [user]:             | [user]:
+            Choose a number.    | Find a number from
+                                | one to three.
+                                |
+            [assistant]:        | [assistant]:
+            It is 2             | 1?
+                                | ␛[31m
+                                |
+            [user]:             | [user]:
+            Wait for guesses.   | 宿題 は 宿題 です
+                                |
+            [assistant]:        |
+            I wait.             |
+                                |
+            [user]:             |
+            1?                  |
+                                |
+            [assistant]:        |
+            No.                 |
+        "#]]
+        .assert_eq(&beside(&[keeper, guesser], 42, false));
+        assert_eq!(beside(&[], 42, false), "");
+    }
+
+    #[test]
+    fn one_below_the_other_each_has_its_name() {
+        let sides = [side("Keeper", &["Choose.", "2"]), side("Guesser", &["Find it."])];
+        expect![[r#"
+            ------ Keeper ------
+            [user]:
+            Choose.
+
+            [assistant]:
+            2
+
+            ------ Guesser ------
+            [user]:
+            Find it.
+
+        "#]]
+        .assert_eq(&below(&sides, false));
+        let [keeper, _] = &sides;
+        assert_eq!(alone(keeper, false), keeper.history.to_string());
+    }
 }

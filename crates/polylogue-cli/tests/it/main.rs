@@ -35,6 +35,8 @@ mod runs;
 #[cfg(test)]
 mod screen;
 #[cfg(test)]
+mod sides;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod terminal;

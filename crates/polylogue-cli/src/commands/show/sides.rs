@@ -7,6 +7,7 @@ use polylogue::{Agent as _, Body, Event, History, Lens, Name, Path, Solved, Tran
 use super::{nobody, silent};
 use crate::args;
 use crate::commands::Kept;
+use crate::play::tell;
 use crate::screen::sides::{Side, alone, below, beside};
 use crate::screen::{Looks, Size};
 use crate::trouble::Trouble;
@@ -19,6 +20,9 @@ pub(super) fn shown(
     looks: Looks,
 ) -> Result<String, Trouble> {
     let sides = sides(kept, events)?;
+    if sides.is_empty() {
+        tell("No model was asked anything yet.");
+    }
     if let Some(agent) = &args.agent {
         let of = |side: &&Side| side.who.as_str() == agent;
         let last = sides.iter().rfind(of).ok_or_else(|| nobody(kept, agent))?;
