@@ -8,7 +8,7 @@ const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
 const LAYERS: [&[&str]; 6] = [
-    &[CORE],
+    &[CORE, "polylogue-sandbox"],
     &[
         "polylogue",
         "polylogue-models",

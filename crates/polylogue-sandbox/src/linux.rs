@@ -1,0 +1,229 @@
+//! Programs in an enclosure made of what the Linux kernel has.
+//!
+//! Two processes make it. The first is the init of a process namespace: it is a copy of this process, cannot be looked
+//! into from inside, builds the file system, and ends when the program does, upon which the kernel kills all that is left. The
+//! second becomes the program.
+#![allow(unsafe_code, reason = "processes are made and awaited by system calls")]
+
+mod child;
+mod filter;
+mod landlock;
+mod plan;
+mod sys;
+
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+pub(crate) use self::landlock::abi as landlock_abi;
+use self::plan::Plan;
+use self::sys::Stage;
+use crate::supervise::{Running, Source, supervise};
+use crate::usage::{descendants, disk};
+use crate::{Ended, Error, Halt, How, Limits, Program, Sandbox};
+
+/// How often memory and processes are looked at, and how often the work directory.
+const WATCH: Duration = Duration::from_millis(50);
+const WATCH_DISK: Duration = Duration::from_millis(250);
+
+/// Runs `program` enclosed.
+pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+    let started = Instant::now();
+    let path = Sandbox::path_of(program)?;
+    let mut plan = Plan::of(sandbox, program, &path)?;
+    let (output, output_in) = pipe()?;
+    let (report, report_in) = pipe()?;
+    let (go_out, go) = pipe()?;
+    let null =
+        std::fs::File::open("/dev/null").map_err(|error| Error::system("there is no `/dev/null`", error))?;
+    let null = above_standard(null.into())?;
+    plan.fds = [null.as_raw_fd(), output_in.as_raw_fd(), report_in.as_raw_fd(), go_out.as_raw_fd()];
+    // SAFETY: the child runs nothing but `child::enclose`, which allocates nothing and never returns.
+    let pid = unsafe { sys::clone(plan.namespaces) };
+    if pid == 0 {
+        child::enclose(&plan);
+    }
+    let init = Init::of(pid)?;
+    drop((null, output_in, report_in, go_out));
+    init.map_user(go)?;
+
+    let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
+    sys::set_nonblocking(reports.pipe.as_raw_fd());
+    let fd = reports.pipe.as_raw_fd();
+    let over = std::cell::RefCell::new(&mut reports);
+    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), disk_since: Instant::now() };
+    let running = Running {
+        output: Source::new(output.as_raw_fd())?,
+        over: Some(fd),
+        watch: &mut || if over.borrow().has(Stage::Started) { watch.look() } else { None },
+        is_over: &mut || over.borrow_mut().read(),
+        kill: &|| init.kill(),
+    };
+    let (how, output) = supervise(running, sandbox.limits(), halt, started);
+    // Returns when the last process of the namespace is gone.
+    drop(init);
+    reports.failure(&path)?;
+    Ok(Ended { how, output, took: started.elapsed() })
+}
+
+/// Tries to enclose a program that is not there: whatever else fails says what this machine lacks.
+pub(crate) fn probe() -> Result<(), String> {
+    let dir = std::env::temp_dir();
+    let sandbox = Sandbox::unproven(&dir).map_err(|error| error.to_string())?;
+    let sandbox = sandbox.limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
+    match run(&sandbox, &Program::new("/nowhere/at/all"), &Halt::new()) {
+        Err(Error::Config(_)) => Ok(()),
+        Err(Error::Refused { why }) => Err(why),
+        Err(error) => Err(error.to_string()),
+        Ok(ended) => Err(format!("an enclosure could not be made in time ({})", ended.how)),
+    }
+}
+
+/// A pipe whose ends are closed when a program is executed.
+fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
+    let (out, into) = std::io::pipe().map_err(|error| Error::system("there is no pipe", error))?;
+    Ok((above_standard(out.into())?, above_standard(into.into())?))
+}
+
+/// The same file under a number that is not in the way of standard input and output.
+fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
+    let number = sys::duplicate_above(fd.as_raw_fd(), 10)
+        .map_err(|error| Error::system("too many open files", error))?;
+    // SAFETY: the number was made just now, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// The first process of the enclosure. It is killed and awaited when this is dropped.
+struct Init(i32);
+
+impl Init {
+    fn of(pid: i32) -> Result<Self, Error> {
+        if pid > 0 {
+            return Ok(Self(pid));
+        }
+        let error = std::io::Error::last_os_error();
+        Err(Error::Refused {
+            why: format!("the kernel makes no namespaces for this user ({error}){}", sys::hint()),
+        })
+    }
+
+    /// Tells the kernel who the user is inside, and lets the process go on.
+    fn map_user(&self, go: OwnedFd) -> Result<(), Error> {
+        let (uid, gid) = sys::ids();
+        let lines = [
+            ("setgroups", "deny".to_owned()),
+            ("uid_map", format!("{} {uid} 1", plan::USER)),
+            ("gid_map", format!("{} {gid} 1", plan::USER)),
+        ];
+        for (file, line) in lines {
+            let path = format!("/proc/{}/{file}", self.0);
+            std::fs::write(path, line).map_err(|error| Error::Refused {
+                why: format!("users cannot be mapped ({error}){}", sys::hint()),
+            })?;
+        }
+        std::fs::File::from(go)
+            .write_all(b"!")
+            .map_err(|error| Error::system("the enclosure broke down", error))
+    }
+
+    fn kill(&self) {
+        sys::kill(self.0);
+    }
+}
+
+impl Drop for Init {
+    fn drop(&mut self) {
+        self.kill();
+        sys::wait_for(self.0);
+    }
+}
+
+/// What the enclosure says of itself: pairs of a stage and a number.
+struct Reports {
+    pipe: std::fs::File,
+    bytes: Vec<u8>,
+}
+
+impl Reports {
+    /// How the program ended, when it did.
+    fn read(&mut self) -> Option<How> {
+        let mut chunk = [0_u8; 64];
+        loop {
+            match self.pipe.read(&mut chunk) {
+                // It is gone without a word: killed from outside.
+                Ok(0) => return Some(self.how().unwrap_or(How::Signalled(libc::SIGKILL))),
+                Ok(count) => self.bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u32, i32)> {
+        self.bytes.chunks_exact(8).filter_map(|pair| {
+            let (stage, value) = pair.split_at_checked(4)?;
+            Some((u32::from_ne_bytes(stage.try_into().ok()?), i32::from_ne_bytes(value.try_into().ok()?)))
+        })
+    }
+
+    fn has(&self, stage: Stage) -> bool {
+        self.all().any(|(other, _)| other == stage as u32)
+    }
+
+    fn how(&self) -> Option<How> {
+        let (_, status) = self.all().find(|(stage, _)| *stage == Stage::Ended as u32)?;
+        Some(if libc::WIFSIGNALED(status) {
+            How::Signalled(libc::WTERMSIG(status))
+        } else {
+            How::Exited(libc::WEXITSTATUS(status))
+        })
+    }
+
+    /// Why the program was never started, if it was not.
+    fn failure(&self, program: &std::path::Path) -> Result<(), Error> {
+        let is_failure = |stage: &u32| *stage != Stage::Started as u32 && *stage != Stage::Ended as u32;
+        let Some((stage, errno)) = self.all().find(|(stage, _)| is_failure(stage)) else { return Ok(()) };
+        let error = std::io::Error::from_raw_os_error(errno);
+        if stage == Stage::Exec as u32 {
+            return Err(Error::Config(format!(
+                "`{}` cannot be run in the enclosure: {error}",
+                program.display()
+            )));
+        }
+        if stage == Stage::File as u32 {
+            return Err(Error::system("a file cannot be written to the work directory", error));
+        }
+        let what = Stage::words(stage);
+        Err(Error::Refused { why: format!("{what} failed ({error}){}", sys::hint()) })
+    }
+}
+
+/// Looks from time to time what the program uses.
+struct Watch<'a> {
+    pid: i32,
+    sandbox: &'a Sandbox,
+    since: Instant,
+    disk_since: Instant,
+}
+
+impl Watch<'_> {
+    fn look(&mut self) -> Option<How> {
+        let limits = self.sandbox.limits();
+        if self.since.elapsed() >= WATCH {
+            let (bytes, threads) = descendants(self.pid);
+            self.since = Instant::now();
+            if threads > limits.processes {
+                return Some(How::TooManyProcesses);
+            }
+            if bytes > limits.memory_bytes {
+                return Some(How::TooMuchMemory);
+            }
+        }
+        if self.disk_since.elapsed() >= WATCH_DISK {
+            let bytes = disk(self.sandbox.work());
+            self.disk_since = Instant::now();
+            return (bytes > limits.disk_bytes).then_some(How::TooMuchDisk);
+        }
+        None
+    }
+}

@@ -1,0 +1,212 @@
+//! Which system calls are refused.
+//!
+//! What is of use to attacks on the kernel and on other processes, and to no program that computes something, is refused
+//! with `EPERM`. What hides its arguments in memory where no filter can see them is answered with `ENOSYS`, upon which C
+//! libraries use the older call that can be filtered.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
+
+use crate::Error;
+
+/// Refused whatever the arguments are.
+const REFUSED: [i64; 67] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_userfaultfd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // Memory that is counted to nobody.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mlock,
+    libc::SYS_mlock2,
+    libc::SYS_mlockall,
+    libc::SYS_vmsplice,
+];
+
+/// Not there, as far as programs can tell.
+const ABSENT: [i64; 5] = [
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Modes that let a file be run with the rights of its owner or group.
+const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
+
+/// Calls with a mode, and which argument it is.
+const WITH_MODE: [(i64, u8); 4] =
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_openat, 3)];
+#[cfg(target_arch = "x86_64")]
+const WITH_MODE_OLD: [(i64, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_open, 2), (libc::SYS_creat, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const WITH_MODE_OLD: [(i64, u8); 0] = [];
+
+#[cfg(target_arch = "x86_64")]
+const WITH_DEVICE: [(i64, u8); 2] = [(libc::SYS_mknodat, 2), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const WITH_DEVICE: [(i64, u8); 1] = [(libc::SYS_mknodat, 2)];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_OLD: [i64; 5] =
+    [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS__sysctl];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_OLD: [i64; 0] = [];
+
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Faking what is typed at a terminal.
+const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The filters, in the order in which they are set.
+pub(super) fn filters(has_network: bool) -> Result<Vec<BpfProgram>, Error> {
+    let mut rules: Rules = REFUSED.iter().chain(&REFUSED_OLD).map(|call| (*call, Vec::new())).collect();
+    conditional(&mut rules, has_network).map_err(|error| broken(&error))?;
+    let absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = compile(rules, libc::EPERM).map_err(|error| broken(&error))?;
+    let absent = compile(absent, libc::ENOSYS).map_err(|error| broken(&error))?;
+    Ok(vec![refused, absent, other_numbers()])
+}
+
+fn broken(error: &seccompiler::BackendError) -> Error {
+    Error::Refused { why: format!("system calls cannot be filtered: {error}") }
+}
+
+fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+    let architecture = std::env::consts::ARCH.try_into()?;
+    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, errno, architecture)?.try_into()
+}
+
+/// Calls that are refused for some of their arguments.
+fn conditional(rules: &mut Rules, has_network: bool) -> Result<(), seccompiler::BackendError> {
+    let has = |argument, bits: u64| {
+        let condition =
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits)?;
+        SeccompRule::new(vec![condition])
+    };
+    for (call, argument) in WITH_MODE.iter().chain(&WITH_MODE_OLD) {
+        for mode in SET_ID {
+            rules.entry(*call).or_default().push(has(*argument, u64::from(mode))?);
+        }
+    }
+    for flag in NAMESPACES {
+        rules.entry(libc::SYS_clone).or_default().push(has(0, u64::from(flag.unsigned_abs()))?);
+    }
+    let is = |argument, mask: u64, value: u64| {
+        let condition =
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)?;
+        SeccompRule::new(vec![condition])
+    };
+    for (call, argument) in WITH_DEVICE {
+        for kind in [libc::S_IFCHR, libc::S_IFBLK] {
+            rules.entry(call).or_default().push(is(argument, u64::from(libc::S_IFMT), u64::from(kind))?);
+        }
+    }
+    for request in TYPING {
+        rules.entry(libc::SYS_ioctl).or_default().push(is(1, u64::from(u32::MAX), request)?);
+    }
+    rules.entry(libc::SYS_socket).or_default().push(other_sockets(has_network)?);
+    Ok(())
+}
+
+/// Sockets of other kinds than are allowed.
+fn other_sockets(has_network: bool) -> Result<SeccompRule, seccompiler::BackendError> {
+    let network = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let allowed = [libc::AF_UNIX].into_iter().chain(network.into_iter().filter(|_| has_network));
+    let is_not = |domain: i32| {
+        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs()))
+    };
+    SeccompRule::new(allowed.map(is_not).collect::<Result<_, _>>()?)
+}
+
+/// Calls by the numbers of another interface of the same processor, which the filters before do not know: none.
+fn other_numbers() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    /// The bit of the x32 numbers; no processor has so many calls otherwise.
+    const OTHER: u32 = 0x4000_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_GREATER_OR_EQUAL, 0, 1, OTHER),
+        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+        step(RETURN, 0, 0, ALLOW),
+    ]
+}

@@ -1,0 +1,231 @@
+//! Everything that an enclosure needs, made ready before the process is copied.
+
+use std::ffi::{CString, OsStr, OsString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use seccompiler::BpfProgram;
+
+use super::filter;
+use crate::{Error, Network, Program, Sandbox};
+
+/// The user and the group inside.
+pub(super) const USER: u32 = 1000;
+
+/// What of the system is shown read-only, where it is there.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+/// What of its configuration is.
+const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
+/// What is besides, with a network.
+const ETC_NETWORK: [&str; 7] =
+    ["resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki", "services"];
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// How much fits into `/tmp` and `/dev/shm`.
+const TMP: &str = "size=256m,nr_inodes=65536,mode=1777";
+const SHM: &str = "size=64m,nr_inodes=4096,mode=1777";
+
+/// A step of building the file system. Paths are those of the new root; the old one is at `/.old`.
+pub(super) enum Make {
+    Directory(CString),
+    Link { target: CString, path: CString },
+    File { path: CString, content: Vec<u8> },
+    Bind { from: CString, to: CString, attributes: u64 },
+    Tmpfs { path: CString, options: CString },
+    Processes,
+}
+
+/// A list of texts as the kernel takes them.
+pub(super) struct Texts {
+    pub(super) pointers: Vec<*const c_char>,
+    /// What they point to.
+    _texts: Vec<CString>,
+}
+
+pub(super) struct Plan {
+    pub(super) namespaces: c_int,
+    pub(super) has_network: bool,
+    /// `/dev/null`, the output, the reports, and what to wait for.
+    pub(super) fds: [c_int; 4],
+    /// The work directory, from outside.
+    pub(super) work: CString,
+    pub(super) tree: Vec<Make>,
+    pub(super) filters: Vec<BpfProgram>,
+    pub(super) limits: [(libc::__rlimit_resource_t, u64); 5],
+    /// Files to write, with the directories that they are in.
+    pub(super) files: Vec<(Vec<CString>, CString, Vec<u8>)>,
+    pub(super) path: CString,
+    pub(super) args: Texts,
+    pub(super) env: Texts,
+}
+
+impl Plan {
+    pub(super) fn of(sandbox: &Sandbox, program: &Program, path: &Path) -> Result<Self, Error> {
+        let has_network = sandbox.network == Network::Host;
+        let apart = libc::CLONE_NEWUSER
+            | libc::CLONE_NEWNS
+            | libc::CLONE_NEWPID
+            | libc::CLONE_NEWIPC
+            | libc::CLONE_NEWUTS
+            | libc::CLONE_NEWCGROUP;
+        let limits = sandbox.limits();
+        let environment = sandbox.environment().map(|(name, value)| {
+            let mut entry = name;
+            entry.push("=");
+            entry.push(value);
+            entry
+        });
+        Ok(Self {
+            namespaces: if has_network { apart } else { apart | libc::CLONE_NEWNET },
+            has_network,
+            fds: [-1; 4],
+            work: text(sandbox.work())?,
+            tree: Tree::of(sandbox)?,
+            filters: filter::filters(has_network)?,
+            limits: [
+                // Not the address space, of which some interpreters reserve far more than they use.
+                (libc::RLIMIT_DATA, limits.memory_bytes),
+                (libc::RLIMIT_FSIZE, limits.file_bytes),
+                // The first process of the enclosure counts, too.
+                (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
+                (libc::RLIMIT_NOFILE, 1024),
+                (libc::RLIMIT_CORE, 0),
+            ],
+            files: program.files.iter().map(file).collect::<Result<_, _>>()?,
+            path: text(path)?,
+            args: Texts::of([path.as_os_str().to_owned()].into_iter().chain(program.args.iter().cloned()))?,
+            env: Texts::of(environment)?,
+        })
+    }
+}
+
+impl Texts {
+    fn of(texts: impl Iterator<Item = OsString>) -> Result<Self, Error> {
+        let texts = texts.map(text).collect::<Result<Vec<_>, _>>()?;
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Ok(Self { pointers, _texts: texts })
+    }
+}
+
+fn text(text: impl AsRef<OsStr>) -> Result<CString, Error> {
+    let text = text.as_ref();
+    CString::new(text.as_bytes())
+        .map_err(|_| Error::Config(format!("{} has a zero byte in it", text.to_string_lossy())))
+}
+
+fn file((path, content): &(PathBuf, Vec<u8>)) -> Result<(Vec<CString>, CString, Vec<u8>), Error> {
+    let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+    let mut parents = parents.map(text).collect::<Result<Vec<_>, _>>()?;
+    parents.reverse();
+    Ok((parents, text(path)?, content.clone()))
+}
+
+/// The steps of building a file system.
+#[derive(Default)]
+struct Tree(Vec<Make>);
+
+impl Tree {
+    fn of(sandbox: &Sandbox) -> Result<Vec<Make>, Error> {
+        let mut tree = Self::default();
+        for path in SYSTEM {
+            tree.show(Path::new(path))?;
+        }
+        tree.etc(sandbox.network)?;
+        tree.devices()?;
+        tree.directory("/proc")?;
+        tree.0.push(Make::Processes);
+        tree.tmpfs("/tmp", TMP)?;
+        for path in &sandbox.readable {
+            tree.show(path)?;
+        }
+        tree.directory("/work")?;
+        let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        tree.bind(sandbox.work(), Path::new("/work"), attributes)?;
+        Ok(tree.0)
+    }
+
+    fn directory(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.0.push(Make::Directory(text(path.as_ref())?));
+        Ok(())
+    }
+
+    fn tmpfs(&mut self, path: &str, options: &str) -> Result<(), Error> {
+        self.directory(path)?;
+        self.0.push(Make::Tmpfs { path: text(path)?, options: text(options)? });
+        Ok(())
+    }
+
+    fn parents(&mut self, path: &Path) -> Result<(), Error> {
+        let mut parents: Vec<&Path> =
+            path.ancestors().skip(1).filter(|parent| parent.parent().is_some()).collect();
+        parents.reverse();
+        parents.into_iter().try_for_each(|parent| self.directory(parent))
+    }
+
+    /// Shows a path of the system at its own place, if it is there: a link as a link.
+    fn show(&mut self, path: &Path) -> Result<(), Error> {
+        let Ok(about) = std::fs::symlink_metadata(path) else { return Ok(()) };
+        if let (true, Ok(target)) = (about.is_symlink(), std::fs::read_link(path)) {
+            self.0.push(Make::Link { target: text(target)?, path: text(path)? });
+            return Ok(());
+        }
+        // Already shown with what it is in.
+        if SYSTEM.iter().any(|shown| path != Path::new(shown) && path.starts_with(shown)) {
+            return Ok(());
+        }
+        self.parents(path)?;
+        self.place(path, path)
+    }
+
+    /// Binds what is at `from` read-only at `to`.
+    fn place(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
+        if from.is_dir() {
+            self.directory(to)?;
+        } else {
+            self.0.push(Make::File { path: text(to)?, content: Vec::new() });
+        }
+        let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        self.bind(from, to, attributes)
+    }
+
+    fn bind(&mut self, from: &Path, to: &Path, attributes: u64) -> Result<(), Error> {
+        let mut old = OsString::from("/.old");
+        old.push(from);
+        self.0.push(Make::Bind { from: text(old)?, to: text(to)?, attributes });
+        Ok(())
+    }
+
+    fn etc(&mut self, network: Network) -> Result<(), Error> {
+        self.directory("/etc")?;
+        let more: &[&str] = if network == Network::Host { &ETC_NETWORK } else { &[] };
+        for name in ETC.iter().chain(more) {
+            let path = Path::new("/etc").join(name);
+            // What a link leads to may not be shown; what it means is.
+            if let Ok(real) = path.canonicalize() {
+                self.place(&real, &path)?;
+            }
+        }
+        let user = format!("user:x:{USER}:{USER}::/tmp:/bin/sh\n");
+        self.0.push(Make::File { path: text("/etc/passwd")?, content: user.into_bytes() });
+        self.0.push(Make::File {
+            path: text("/etc/group")?,
+            content: format!("user:x:{USER}:\n").into_bytes(),
+        });
+        Ok(())
+    }
+
+    fn devices(&mut self) -> Result<(), Error> {
+        self.tmpfs("/dev", "size=64k,nr_inodes=64,mode=0755")?;
+        for name in DEVICES {
+            let path = Path::new("/dev").join(name);
+            self.0.push(Make::File { path: text(&path)?, content: Vec::new() });
+            self.bind(&path, &path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?;
+        }
+        let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
+        for (name, fd) in links {
+            let (target, path) = (format!("/proc/self/fd{fd}"), format!("/dev/{name}"));
+            self.0.push(Make::Link { target: text(target)?, path: text(path)? });
+        }
+        self.tmpfs("/dev/shm", SHM)
+    }
+}

@@ -1,0 +1,59 @@
+//! What is to be run.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A program, its arguments, and files that are written for it.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(crate) command: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Program {
+    /// The program `command`: an absolute path, or a name that is looked for in `/usr/local/bin`, `/usr/bin` and `/bin`.
+    #[must_use]
+    pub fn new(command: impl Into<OsString>) -> Self {
+        Self { command: command.into(), args: Vec::new(), files: Vec::new() }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds a file of the work directory, which is written, or written anew, before the program starts. In an enclosure it
+    /// is written from within, so that a link which an earlier program left there leads nowhere.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.into(), content.into()));
+        self
+    }
+}
+
+/// Ends a program from another thread. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Halt(Arc<AtomicBool>);
+
+impl Halt {
+    /// Nothing is halted yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the program that was given this, and every one that will be.
+    pub fn halt(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn is_halted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,248 @@
+//! Where and within what limits programs run.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use crate::{Ended, Error, Halt, Program, what_is_enforced};
+
+/// Where programs run, and what they may use.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    work: PathBuf,
+    limits: Limits,
+    pub(crate) network: Network,
+    pub(crate) readable: Vec<PathBuf>,
+    env: Vec<(OsString, OsString)>,
+    enclosed: bool,
+}
+
+/// What a program may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from start to end.
+    pub time: Duration,
+    /// Bytes of memory: of each process by the kernel, and of all together as seen from time to time.
+    pub memory_bytes: u64,
+    /// Bytes of output.
+    pub output_bytes: usize,
+    /// Processes and threads at the same time.
+    pub processes: u64,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes of all that is in the work directory, as seen from time to time.
+    pub disk_bytes: u64,
+}
+
+impl Default for Limits {
+    /// A minute, as AutoGen has it; 1 GiB of memory, 1 MiB of output, 128 processes and threads, 256 MiB in a file and 1 GiB in
+    /// the work directory.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(60),
+            memory_bytes: 1 << 30,
+            output_bytes: 1 << 20,
+            processes: 128,
+            file_bytes: 256 << 20,
+            disk_bytes: 1 << 30,
+        }
+    }
+}
+
+/// What of the network a program sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Nothing, not even a loopback interface.
+    #[default]
+    None,
+    /// All that this machine sees, servers that listen on it included.
+    Host,
+}
+
+/// Where a program of the name alone is looked for.
+#[cfg(unix)]
+const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+impl Sandbox {
+    /// Runs programs enclosed, with `work` as their work directory; it is made if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where programs cannot be enclosed; when the directory cannot be made.
+    pub fn enclosed(work: impl Into<PathBuf>) -> Result<Self, Error> {
+        if let Some(missing) = what_is_enforced().iter().find(|measure| !measure.holds && measure.required) {
+            return Err(Error::Refused { why: missing.detail.clone() });
+        }
+        Self::at(&work.into(), true)
+    }
+
+    /// Runs programs with all rights of this process's user, in `work`: they may read, change and send whatever the user
+    /// may. Limits are those on time and output only. To be asked for by name, and never by default.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn unsafe_host(work: impl Into<PathBuf>) -> Result<Self, Error> {
+        Self::at(&work.into(), false)
+    }
+
+    fn at(work: &Path, enclosed: bool) -> Result<Self, Error> {
+        let made = std::fs::create_dir_all(work).and_then(|()| work.canonicalize());
+        let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
+        if work.parent().is_none() {
+            return Err(Error::Config("the work directory cannot be the whole file system".into()));
+        }
+        let (limits, network) = (Limits::default(), Network::default());
+        Ok(Self { work, limits, network, readable: Vec::new(), env: Vec::new(), enclosed })
+    }
+
+    /// What has to be said to whoever uses it, if anything.
+    #[must_use]
+    pub const fn warning(&self) -> Option<&'static str> {
+        match (self.enclosed, self.network) {
+            (false, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
+            (true, Network::Host) => Some("code reaches the network, and what listens on this machine"),
+            (true, Network::None) => None,
+        }
+    }
+
+    /// Whether programs are enclosed.
+    #[must_use]
+    pub const fn is_enclosed(&self) -> bool {
+        self.enclosed
+    }
+
+    /// The work directory, from outside.
+    #[must_use]
+    pub fn work(&self) -> &Path {
+        &self.work
+    }
+
+    /// The work directory as programs see it.
+    #[must_use]
+    pub fn work_inside(&self) -> &Path {
+        if self.enclosed { Path::new("/work") } else { &self.work }
+    }
+
+    /// What programs may use.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Sets what programs may use.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sets what of the network programs see.
+    #[must_use]
+    pub fn network(self, network: Network) -> Self {
+        Self { network, ..self }
+    }
+
+    /// Lets programs read a file or directory more, at its own path: an interpreter that is not in `/usr`, a virtual
+    /// environment, data.
+    ///
+    /// # Errors
+    /// When it is not there, or would show what programs have of their own.
+    pub fn readable(mut self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let found = std::fs::canonicalize(path)
+            .map_err(|error| Error::Config(format!("`{}` cannot be read: {error}", path.display())))?;
+        let first = found.components().nth(1).map(|part| part.as_os_str().to_owned());
+        if first.is_none_or(|first| ["proc", "sys", "dev", "work"].iter().any(|own| first == **own)) {
+            return Err(Error::Config(format!("`{}` cannot be shown to enclosed programs", path.display())));
+        }
+        self.readable.push(found);
+        Ok(self)
+    }
+
+    /// Sets a variable of the programs' environment, which is otherwise made from nothing.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Runs `program` to its end, and blocks until it and everything that it started is dead.
+    ///
+    /// # Errors
+    /// When it cannot be started. Whatever it does once it runs is no error.
+    pub fn run(&self, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+        for (path, _) in &program.files {
+            check_file(path)?;
+        }
+        if self.enclosed { enclosed(self, program, halt) } else { exposed(self, program, halt) }
+    }
+
+    /// For finding out what can be enforced, which cannot wait for itself.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn unproven(work: &Path) -> Result<Self, Error> {
+        Self::at(work, true)
+    }
+
+    /// The program's path, which is the same inside and outside.
+    #[cfg(unix)]
+    pub(crate) fn path_of(program: &Program) -> Result<PathBuf, Error> {
+        let command = Path::new(&program.command);
+        if command.is_absolute() {
+            return Ok(command.to_owned());
+        }
+        let found = PATH.iter().map(|dir| Path::new(dir).join(command)).find(|path| path.is_file());
+        found.ok_or_else(|| {
+            Error::Config(format!("there is no program `{}` in {}", command.display(), PATH.join(", ")))
+        })
+    }
+
+    /// The whole environment of programs.
+    #[cfg(unix)]
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let home = if self.enclosed { "/tmp".into() } else { self.work.clone().into_os_string() };
+        let basics: [(&str, OsString); 7] = [
+            ("PATH", PATH.join(":").into()),
+            ("HOME", home),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "dumb".into()),
+            // Bytecode beside a program would be listed as a file it wrote.
+            ("PYTHONDONTWRITEBYTECODE", "1".into()),
+            ("PYTHONUNBUFFERED", "1".into()),
+            ("MPLBACKEND", "Agg".into()),
+        ];
+        let is_set = |name: &str| self.env.iter().any(|(other, _)| other == name);
+        let basics: Vec<(OsString, OsString)> = basics
+            .into_iter()
+            .filter(|(name, _)| !is_set(name))
+            .map(|(name, value)| (name.into(), value))
+            .collect();
+        basics.into_iter().chain(self.env.iter().cloned())
+    }
+}
+
+/// A file for a program is within its work directory.
+fn check_file(path: &Path) -> Result<(), Error> {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if is_plain && path.file_name().is_some() {
+        return Ok(());
+    }
+    Err(Error::Config(format!("`{}` is not in the work directory", path.display())))
+}
+
+#[cfg(target_os = "linux")]
+fn enclosed(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+    crate::linux::run(sandbox, program, halt)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enclosed(_: &Sandbox, _: &Program, _: &Halt) -> Result<Ended, Error> {
+    Err(Error::Refused { why: crate::enforced::NOT_LINUX.into() })
+}
+
+#[cfg(unix)]
+fn exposed(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+    crate::host::run(sandbox, program, halt)
+}
+
+#[cfg(not(unix))]
+fn exposed(_: &Sandbox, _: &Program, _: &Halt) -> Result<Ended, Error> {
+    Err(Error::Refused { why: "programs can be run on Unix only".into() })
+}

@@ -1,0 +1,108 @@
+//! Programs that use too much.
+
+use std::time::{Duration, Instant};
+
+use polylogue_sandbox::{Ended, Halt, How, Limits, Program};
+
+use crate::{Dir, python, run, sandbox, sh, text};
+
+/// Runs within small limits; none where nothing can be enclosed.
+fn limited(program: &Program, change: impl Fn(&mut Limits)) -> Option<Ended> {
+    let dir = Dir::new();
+    let sandbox = sandbox(&dir)?;
+    let mut limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    change(&mut limits);
+    Some(run(&sandbox.limited(limits), program))
+}
+
+#[test]
+fn an_endless_loop_ends() {
+    let began = Instant::now();
+    let time = Duration::from_millis(700);
+    let Some(ended) = limited(&sh("echo begun; while :; do :; done"), |limits| limits.time = time) else {
+        return;
+    };
+    assert_eq!((ended.how, ended.how.code(), &*text(&ended)), (How::TimedOut, 124, "begun\n"));
+    assert!(began.elapsed() >= time && began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn output_is_cut_while_it_is_read() {
+    let Some(ended) = limited(&sh("yes"), |limits| limits.output_bytes = 10_000) else { return };
+    assert_eq!((ended.how, ended.output.len()), (How::TooMuchOutput, 10_000));
+    assert_eq!(ended.how.code(), 137);
+}
+
+#[test]
+fn a_process_cannot_take_more_memory() {
+    let bomb = python("try:\n  x = bytearray(600 << 20)\nexcept MemoryError: print('no memory')");
+    let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 256 << 20) else { return };
+    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "no memory\n"));
+}
+
+#[test]
+fn many_processes_cannot_take_more_memory_together() {
+    let bomb = python(
+        "import os, time\nfor _ in range(8):\n  if not os.fork():\n    x = bytearray(b'x') * (60 << 20)\n    time.sleep(50)\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 150 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchMemory);
+}
+
+#[test]
+fn shared_memory_counts() {
+    let bomb = python(
+        "import mmap, time\nx = mmap.mmap(-1, 400 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 150 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchMemory);
+}
+
+#[test]
+fn a_fork_bomb_goes_off_in_a_small_room() {
+    let bomb = python("import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.01)");
+    let change = |limits: &mut Limits| (limits.processes, limits.time) = (20, Duration::from_secs(3));
+    let Some(ended) = limited(&bomb, change) else { return };
+    // The kernel holds an ordinary user to it, so that time runs out; root's processes are counted from outside.
+    assert!(matches!(ended.how, How::TimedOut | How::TooManyProcesses), "{:?}", ended.how);
+}
+
+#[test]
+fn a_file_cannot_grow_without_end() {
+    let fill = sh("dd if=/dev/zero of=big bs=1M count=50 2>/dev/null; stat -c %s big");
+    let Some(ended) = limited(&fill, |limits| limits.file_bytes = 5 << 20) else { return };
+    assert!(text(&ended).ends_with(&format!("{}\n", 5 << 20)), "{}", text(&ended));
+    let one = Program::new("dd").arg("if=/dev/zero").arg("of=big").arg("bs=1M").arg("count=50");
+    let Some(ended) = limited(&one, |limits| limits.file_bytes = 5 << 20) else { return };
+    assert_eq!(ended.how.to_string(), "Ended: a file grew too large");
+}
+
+#[test]
+fn the_work_directory_cannot_be_filled() {
+    let fill = sh("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > f$i; done");
+    let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchDisk);
+}
+
+#[test]
+fn temporary_directories_are_of_limited_size() {
+    let fill = python(
+        "for path in ['/tmp/f', '/dev/shm/f']:\n  try:\n    with open(path, 'wb') as f:\n      for _ in range(1000): f.write(bytes(1 << 20))\n    print('full', path)\n  except OSError as error: print(error.strerror)",
+    );
+    let Some(ended) = limited(&fill, |limits| limits.file_bytes = 1 << 40) else { return };
+    assert_eq!(text(&ended), "No space left on device\nNo space left on device\n");
+}
+
+#[test]
+fn somebody_else_may_end_it() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let halt = Halt::new();
+    let other = halt.clone();
+    let ended = std::thread::scope(|scope| {
+        let running = scope.spawn(|| sandbox.run(&sh("sleep 50"), &halt).unwrap());
+        other.halt();
+        running.join().unwrap()
+    });
+    assert_eq!(ended.how, How::Halted);
+}

@@ -1,0 +1,70 @@
+//! Programs that try to get out, to use more than they may, or simply run.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "these are tests"
+)]
+
+mod attacks;
+mod limits;
+mod runs;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use polylogue_sandbox::{Ended, Error, Halt, Limits, Program, Sandbox};
+
+/// A directory that is gone when the test is over.
+pub(crate) struct Dir(pub(crate) PathBuf);
+
+impl Dir {
+    pub(crate) fn new() -> Self {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("polylogue-sandbox-{}-{nth}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A sandbox in `dir`; none, with the reason on the error output, where the kernel forbids it.
+pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
+    match Sandbox::enclosed(dir.0.join("work")) {
+        Ok(sandbox) => {
+            let time = Duration::from_secs(60);
+            Some(sandbox.limited(Limits { time, ..Limits::default() }))
+        }
+        Err(Error::Refused { why }) => {
+            eprintln!("SKIPPED: {why}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(crate) fn run(sandbox: &Sandbox, program: &Program) -> Ended {
+    sandbox.run(program, &Halt::new()).unwrap()
+}
+
+pub(crate) fn text(ended: &Ended) -> String {
+    String::from_utf8_lossy(&ended.output).into_owned()
+}
+
+pub(crate) fn sh(code: &str) -> Program {
+    Program::new("/bin/sh").arg("-c").arg(code)
+}
+
+pub(crate) fn python(code: &str) -> Program {
+    Program::new("python3").arg("-c").arg(code)
+}

@@ -1,0 +1,145 @@
+//! Programs that do what they are meant to.
+
+use std::time::{Duration, Instant};
+
+use polylogue_sandbox::{Error, Halt, How, Network, Program, Sandbox, what_is_enforced};
+
+use crate::{Dir, python, run, sandbox, sh, text};
+
+#[test]
+fn a_program_reads_and_writes_its_work_directory() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let program =
+        sh("pwd; cat sub/in.txt; echo err >&2; mv sub/in.txt out.txt; exit 3").file("sub/in.txt", "hello\n");
+    let ended = run(&sandbox, &program);
+    assert_eq!((ended.how, &*text(&ended)), (How::Exited(3), "/work\nhello\nerr\n"));
+    assert_eq!(std::fs::read_to_string(sandbox.work().join("out.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn interpreters_run() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let pool = "import multiprocessing, tempfile, threading\nwith multiprocessing.Pool(2) as p: print(p.map(abs, [-1, 2]))";
+    assert_eq!(text(&run(&sandbox, &python(pool))), "[1, 2]\n");
+    let Ok(ended) = sandbox.run(&Program::new("node").arg("-e").arg("console.log([1, 2])"), &Halt::new())
+    else {
+        eprintln!("SKIPPED: there is no Node.js");
+        return;
+    };
+    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "[ 1, 2 ]\n"));
+}
+
+#[test]
+fn crashes_and_bytes_are_told_as_they_are() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let ended = run(&sandbox, &sh("kill -SEGV $$"));
+    assert_eq!((ended.how, ended.how.code()), (How::Signalled(11), 139));
+    assert_eq!(run(&sandbox, &sh("printf '\\377\\000a'")).output, b"\xff\0a");
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let error = |program: &Program| sandbox.run(program, &Halt::new()).unwrap_err().to_string();
+    assert_eq!(
+        error(&Program::new("no-such-program")),
+        "there is no program `no-such-program` in /usr/local/bin, /usr/bin, /bin"
+    );
+    assert!(
+        error(&Program::new("/nowhere"))
+            .starts_with("`/nowhere` cannot be run in the enclosure: No such file")
+    );
+    for path in ["../x", "/x", "a/../../x", ""] {
+        assert_eq!(error(&sh("true").file(path, "")), format!("`{path}` is not in the work directory"));
+    }
+    assert!(matches!(sandbox.clone().readable("/"), Err(Error::Config(_))));
+    assert!(matches!(sandbox.readable("/nowhere"), Err(Error::Config(_))));
+}
+
+#[test]
+fn more_can_be_shown_and_said() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let data = dir.0.join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("a"), "A").unwrap();
+    let sandbox = sandbox.readable(&data).unwrap().env("NAME", "value");
+    let path = data.display();
+    let ended = run(&sandbox, &sh(&format!("cat {path}/a; echo $NAME; touch {path}/b")));
+    assert!(text(&ended).starts_with("Avalue\n") && ended.how == How::Exited(1), "{}", text(&ended));
+}
+
+#[test]
+fn a_network_has_to_be_given() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    assert_eq!(sandbox.warning(), None);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let code =
+        format!("import socket; socket.create_connection(('127.0.0.1', {port}), 30); print('connected')");
+    let sandbox = sandbox.network(Network::Host);
+    assert!(sandbox.warning().is_some());
+    assert_eq!(text(&run(&sandbox, &python(&code))), "connected\n");
+}
+
+#[test]
+fn the_host_is_there_for_those_who_ask_for_it_by_name() {
+    let dir = Dir::new();
+    let sandbox = Sandbox::unsafe_host(dir.0.join("work")).unwrap();
+    assert!(sandbox.warning().unwrap().contains("all your rights") && !sandbox.is_enclosed());
+    let ended = run(&sandbox, &sh("cat a; echo $HOME; env | grep -c CARGO; exit 2").file("a", "hello\n"));
+    let work = sandbox.work().display().to_string();
+    assert_eq!((ended.how, text(&ended)), (How::Exited(2), format!("hello\n{work}\n0\n")));
+    let limits = polylogue_sandbox::Limits { time: Duration::from_millis(500), ..*sandbox.limits() };
+    let began = Instant::now();
+    let ended = run(&sandbox.limited(limits), &sh("sleep 60 & sleep 60"));
+    assert!(ended.how == How::TimedOut && began.elapsed() < Duration::from_secs(20), "{:?}", ended.how);
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_disturb_one_another() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    std::thread::scope(|scope| {
+        for nth in 0..8 {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                let ended = run(sandbox, &sh(&format!("sleep 0.0{nth}; echo {nth}")));
+                assert_eq!((ended.how, text(&ended)), (How::Exited(0), format!("{nth}\n")));
+            });
+        }
+    });
+}
+
+#[test]
+fn what_holds_is_said() {
+    let names: Vec<_> = what_is_enforced().iter().map(|measure| measure.name).collect();
+    assert_eq!(names, ["namespaces", "seccomp", "limits", "landlock"]);
+    assert!(what_is_enforced().iter().all(|measure| !measure.detail.is_empty()));
+    let dir = Dir::new();
+    let all = what_is_enforced().iter().filter(|measure| measure.required).all(|measure| measure.holds);
+    assert_eq!(Sandbox::enclosed(dir.0.join("work")).is_ok(), all);
+}
+
+/// How much later a program starts than without an enclosure: printed, not judged, since machines differ.
+#[test]
+fn an_enclosure_costs_little_time() {
+    let dir = Dir::new();
+    let Some(enclosed) = sandbox(&dir) else { return };
+    let host = Sandbox::unsafe_host(dir.0.join("work")).unwrap();
+    let median = |sandbox: &Sandbox| {
+        let mut times: Vec<Duration> = (0..21).map(|_| run(sandbox, &Program::new("true")).took).collect();
+        times.sort();
+        times[10]
+    };
+    eprintln!(
+        "`true`: {:?} enclosed, {:?} on the host (which is asked every 20 ms)",
+        median(&enclosed),
+        median(&host)
+    );
+}
