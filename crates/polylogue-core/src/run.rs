@@ -68,6 +68,11 @@ impl<'l> Scope<'l> {
     /// What the policy wants, as events.
     fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
+            // A policy that comes to its end may not have looked who ended the chat before.
+            Step::Close { reason: Reason::Finished, summary } => {
+                let over = self.transcript.over().map(|(_, reason)| reason.clone());
+                Step::Close { reason: over.unwrap_or(Reason::Finished), summary }
+            }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_aside(&step) && self.transcript.over().is_some() => self.over(),
             _ if self.transcript.turns() >= chat.cap() => {

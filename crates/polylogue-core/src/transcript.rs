@@ -202,7 +202,13 @@ impl Transcript {
     /// Whether `who` had a turn aside since the last turn in the room ended.
     #[must_use]
     pub fn moved_aside(&self, who: &Name) -> bool {
-        self.ended.iter().rev().take_while(|turn| turn.is_aside).any(|turn| turn.who == *who)
+        self.asides_of(who) > 0
+    }
+
+    /// How many turns aside `who` had since the last turn in the room ended.
+    #[must_use]
+    pub fn asides_of(&self, who: &Name) -> usize {
+        self.ended.iter().rev().take_while(|turn| turn.is_aside).filter(|turn| turn.who == *who).count()
     }
 
     /// What the last step added to the room. The opening is no step, and neither is what is said aside.

@@ -157,9 +157,10 @@ impl Assistant {
         other.with_specs()
     }
 
-    /// The same agent without any tools.
-    pub(crate) fn without_tools(self) -> Self {
-        Self { taught: Vec::new(), advertised: Vec::new(), ..self }.with_specs()
+    /// The same agent, free to say what it wants: without tools, and without a form for what it says.
+    pub(crate) fn at_ease(self) -> Self {
+        let params = Params { schema: None, ..self.params };
+        Self { taught: Vec::new(), advertised: Vec::new(), answers: None, params, ..self }.with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, ChatBuilder, Cue, Name, Policy, Reason, Source, Step, Transcript};
+use polylogue_core::{Agent, ChatBuilder, Cue, Line, Name, Policy, Reason, Source, Step, Transcript};
 
+use crate::solve::Verdict;
 use crate::stop::Stop;
 
 /// The members one after the other, again and again.
@@ -135,12 +136,15 @@ enum Reflection {
 
 /// What `who` said aside since the room last moved.
 fn reflection(chat: &Transcript, who: &Name) -> Reflection {
-    if !chat.moved_aside(who) {
+    let asides = chat.lines().iter().rev().take_while(|line| line.is_aside());
+    // Whoever solves a task has said aside whether it is complete: that sums nothing up.
+    let (checks, said): (Vec<&Line>, Vec<&Line>) = asides
+        .filter(|line| line.message.from == *who)
+        .partition(|line| Verdict::of(&line.message).is_some());
+    if chat.asides_of(who) == checks.len() {
         return Reflection::Due;
     }
-    let said =
-        chat.lines().iter().rev().take_while(|line| line.is_aside()).find(|line| line.message.from == *who);
-    match said.map(|line| line.message.plain()) {
+    match said.first().map(|line| line.message.plain()) {
         Some(text) if !text.trim().is_empty() => Reflection::Of(text.into()),
         _ => Reflection::Silent,
     }

@@ -27,13 +27,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{
-    Act, Agent, AnyAgent, Chat, Error, Lens, Media, Name, Params, Part, Result, Tool, Turn,
-};
+use polylogue_core::{Act, Agent, AnyAgent, Chat, Error, Lens, Media, Name, Part, Result, Tool, Turn};
 use serde_json::Value;
 
 use crate::Assistant;
 use crate::solve::Solve;
+use crate::tooling::Taught;
 
 /// What an agent is told to do.
 ///
@@ -102,13 +101,16 @@ impl Task {
         self.model("has a tool", |agent| agent.tool(tool))
     }
 
-    /// Sets the JSON Schema that all that the agent says about this task has to satisfy.
+    /// Adds a tool, and how it is taught, for whenever the agent speaks about this task: see [`Assistant::teach`].
     #[must_use]
-    pub fn schema(self, schema: Value) -> Self {
-        self.model("has a schema", |agent| {
-            let params = Params { schema: Some(schema), ..agent.sampling().clone() };
-            agent.params(params)
-        })
+    pub fn teach(self, taught: Taught) -> Self {
+        self.model("has a tool", |agent| agent.teach(taught))
+    }
+
+    /// Sets the JSON Schema that all that the agent says about this task has to satisfy: see [`Assistant::answers`].
+    #[must_use]
+    pub fn answers(self, schema: Value) -> Self {
+        self.model("has a schema", |agent| agent.answers(schema))
     }
 
     /// Adds a picture, sound or document to the prompt. It is told once, with the prompt.

@@ -6,6 +6,8 @@ use polylogue_core::{Error, Message, Params, Part, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::Assistant;
+
 /// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
 /// anything, in one word.
 ///
@@ -72,8 +74,8 @@ impl Check {
         Self { temperature, ..self }
     }
 
-    /// Asks for the decision as JSON with one truth value: for models that can be held to a schema. An answer in one word is
-    /// understood all the same.
+    /// Asks for the decision as JSON with one truth value, in the best way that the model knows, as
+    /// [`Assistant::answers`] does. One that has no such answer is asked for a word.
     #[must_use]
     pub fn structured(self) -> Self {
         Self { is_structured: true, ..self }
@@ -83,22 +85,18 @@ impl Check {
         &self.reflection
     }
 
-    /// The questions about the decision: the first, and once more.
-    pub(super) fn asks_then(&self) -> [Arc<str>; 2] {
-        let (decision, again) = if self.is_structured {
-            (Self::STRUCTURED, Self::STRUCTURED)
+    /// The questions about the decision, the first and once more, and whom they are asked: whoever has no reply of the form
+    /// that is asked for is then asked for a word.
+    pub(super) fn asks_then(&self, agent: Assistant) -> [(Arc<str>, Assistant); 2] {
+        let own = agent.sampling().clone();
+        let agent = agent.params(Params { temperature: self.temperature.or(own.temperature), ..own });
+        let (decision, decider) = if self.is_structured {
+            (Self::STRUCTURED, agent.clone().answers(schema()).repairs(0))
         } else {
-            (Self::DECISION, Self::AGAIN)
+            (Self::DECISION, agent.clone())
         };
         let decision = self.decision.clone().unwrap_or_else(|| decision.into());
-        [decision, self.again.clone().unwrap_or_else(|| again.into())]
-    }
-
-    /// How the model writes the decision.
-    pub(super) fn params(&self, own: &Params) -> Params {
-        let temperature = self.temperature.or(own.temperature);
-        let schema = self.is_structured.then(schema);
-        Params { temperature, schema, ..own.clone() }
+        [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
     }
 
     /// Whether both questions and both words can be told apart.
@@ -117,8 +115,10 @@ impl Check {
     /// Whether `reply` says that the task is complete; `None` when it says neither.
     pub(super) fn read(&self, reply: &str) -> Option<bool> {
         let reply = without_thoughts(reply);
-        let structured = self.is_structured.then(|| read_structured(&reply)).flatten();
-        structured.or_else(|| self.read_words(&reply))
+        match object(&reply).filter(|_| self.is_structured) {
+            Some(object) => object.get(FIELD)?.as_bool().map(|left| !left),
+            None => self.read_words(&reply),
+        }
     }
 
     /// The first decisive word: one that stands alone between punctuation marks, or begins or ends what does. "I have no
@@ -164,10 +164,10 @@ fn schema() -> Value {
     })
 }
 
-fn read_structured(reply: &str) -> Option<bool> {
+/// The JSON object in `reply`, whatever stands around it.
+fn object(reply: &str) -> Option<Value> {
     let (from, to) = (reply.find('{')?, reply.rfind('}')?);
-    let value: Value = serde_json::from_str(reply.get(from..=to)?).ok()?;
-    value.get(FIELD)?.as_bool().map(|left| !left)
+    serde_json::from_str(reply.get(from..=to)?).ok()
 }
 
 /// What models write around their reasoning.

@@ -59,11 +59,10 @@ fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
 
 /// The agent says what it thinks is left to do, and decides whether that is anything.
 async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_>) -> Result<Act> {
-    let thinker = agent.clone().without_tools().max_rounds(1);
+    let thinker = agent.clone().at_ease();
     let opinion = text_of(&thinker.act(turn).await?);
-    let decider = thinker.params(check.params(agent.sampling()));
     let mut verdict = Verdict::of_reply("", None);
-    for question in check.asks_then() {
+    for (question, decider) in check.asks_then(thinker) {
         turn.prompt(question).await?;
         let reply = text_of(&decider.act(turn).await?);
         verdict = Verdict::of_reply(&reply, check.read(&reply));

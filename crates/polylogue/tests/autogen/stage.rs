@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::{
     AnyModel, AnyStore, Chat, Deltas, Entry, Event, Log, LogId, Meta, Model, ModelError, Name, Params, Reply,
-    Request, Status, Timestamp, ToolSpec,
+    Request, Skills, Status, Store, Timestamp, ToolSpec,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -26,6 +26,15 @@ pub(crate) async fn log() -> Log {
     let store = AnyStore::new(Memory::new());
     let id = LogId::new("test").unwrap();
     Log::create(store, id, &Meta::default()).await.unwrap().clock(|| Timestamp(0))
+}
+
+/// A log in memory that holds `events`.
+pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
+    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    store.append(&claim, events).await.unwrap();
+    store.release(claim).await.unwrap();
+    Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
 /// Runs `chat` to its end, or to the first question.
@@ -94,5 +103,9 @@ impl Model for Spy {
             params: request.params.clone(),
         });
         self.model.complete(request, deltas).await
+    }
+
+    fn skills(&self) -> Skills {
+        self.model.skills()
     }
 }

@@ -1,7 +1,9 @@
 //! Asking whether a task is complete. Items 28 to 41.
 
 use polylogue::solve::Check;
-use polylogue::{AnyModel, Deltas, EndMode, Model, ModelError, Params, Reply, Request, Solve, Status};
+use polylogue::{
+    AnyModel, Deltas, EndMode, Model, ModelError, Params, Reply, Request, Skills, Solve, Status,
+};
 
 use crate::stage::{Spy, log, script};
 use crate::table::{Played, agent, lines, lists, one, two};
@@ -156,6 +158,10 @@ async fn the_decision_can_be_structured() {
     let schemas: Vec<bool> = asked.iter().map(|asked| asked.params.schema.is_some()).collect();
     assert_eq!(schemas, [false, false, false, false, false, true]);
     assert!(!complete(&decided(&[r#"{"objectives_left": true}"#], Check::default().structured()).await));
+    // Who has no such answer is asked for a word, and nothing else happens.
+    let played = decided(&["no", "no"], Check::default().structured()).await;
+    assert!(complete(&played));
+    assert_eq!(played.requests().last().unwrap(), "one: AGAIN");
 }
 
 #[tokio::test]
@@ -169,4 +175,46 @@ async fn the_questions_can_be_ones_own() {
     assert!(complete(&played));
     let requests = ["one: Was fehlt noch?", "one: Fehlt noch etwas? Ja oder Nein.", "one: Nur ein Wort."];
     assert_eq!(played.requests()[4..], requests);
+}
+
+// A form of what the agent says about its task is none of what it is asked about it, and the reverse.
+#[tokio::test]
+async fn the_form_of_answers_is_not_that_of_reflections() {
+    let spy = lists(&["{\"n\":1}", "{\"n\":2}", "RA2", "no"], &["B1", "B2"]);
+    let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let task = one(&spy).answers(schema).stops_by_itself();
+    let played = Played::of(spy.clone(), Solve::of([task, two(&spy)], EndMode::FirstCompletion)).await;
+    assert!(complete(&played));
+    let formed: Vec<bool> = spy.asked().iter().map(|asked| asked.params.schema.is_some()).collect();
+    assert_eq!(formed, [true, false, false, true, false, false]);
+    assert_eq!(played.knows("two")[2], "user {\"n\":1}");
+}
+
+/// A model that can do nothing but write.
+struct TextOnly(AnyModel);
+
+impl Model for TextOnly {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn skills(&self) -> Skills {
+        Skills::TEXT
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        assert!(request.params.schema.is_none() && request.tools.is_empty(), "it cannot do that");
+        self.0.complete(request, deltas).await
+    }
+}
+
+// Told in words what form is wanted, it finds it; and its history is as that of any other model.
+#[tokio::test]
+async fn a_model_that_can_only_write_decides_in_a_form_too() {
+    let spy = lists(&["A1", "A2", "RA2", "Sure: ```json\n{\"objectives_left\": false}\n```"], &["B1", "B2"]);
+    let model = AnyModel::new(TextOnly(spy.model()));
+    let task = polylogue::Task::new(agent("one", model), "P1").stops_by_itself().keeps_reflections();
+    let solve = Solve::of([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
+    let played = Played::of(spy, solve).await;
+    assert!(complete(&played));
+    let knows = ["user P1", "assistant A1", "user B2", "assistant A2", "user REFL", "assistant RA2"];
+    assert_eq!(played.knows("one"), knows);
 }

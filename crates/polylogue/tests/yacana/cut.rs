@@ -87,7 +87,7 @@ async fn the_limit_and_a_wrapped_policy() {
 #[tokio::test]
 async fn three_with_a_person_among_them() {
     let script: Script = serde_json::from_str(
-        r#"[{"A": "a0"}, {"A": "much"}, {"A": "{\"objectives_left\": true}"}, {"A": "a1"}, {"A": "none"}, {"A": "no"},
+        r#"[{"A": "a0"}, {"A": "much"}, {"A": "{\"objectives_left\": true}"}, {"A": "a1"}, {"A": "none"}, {"A": "I am done"}, {"A": "no"},
             {"A": "a2"}, {"B": "b0"}, {"B": "b1"}, {"B": "b2"}]"#,
     )
     .unwrap();

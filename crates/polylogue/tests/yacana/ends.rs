@@ -170,3 +170,16 @@ async fn a_group_goes_on_about_something_more() {
     let knows = crate::table::lines(&History::of(&transcript, &name("two")).entries);
     assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
 }
+
+// A summary asked of a member whose check has just completed its task is asked for, and is no check.
+#[tokio::test]
+async fn a_member_sums_up_after_it_was_asked_about_its_task() {
+    let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
+    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let (chat, policy) = solve.begin("room").unwrap();
+    let policy = polylogue::reflected(policy, name("one"), |_| "Sum up.".into());
+    let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
+    assert_eq!(played.requests().last().unwrap(), "one: Sum up.");
+    let (reason, summary) = played.chat.closed().unwrap();
+    assert_eq!((reason.to_string().as_str(), &**summary), ("the task of one is complete", "They agreed."));
+}

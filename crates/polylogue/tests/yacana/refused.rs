@@ -101,7 +101,7 @@ fn what_a_task_cannot_do_is_refused() {
         group(person().stops_by_itself()),
         "the task of `one` stops by itself, but `one` does not speak by a model",
     );
-    refused(group(person().schema(serde_json::json!({}))), "the task of `one` has a schema, but");
+    refused(group(person().answers(serde_json::json!({}))), "the task of `one` has a schema, but");
     refused(group(person().forgets()), "the task of `one` forgets, but `one` does not speak by a model");
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).chat("room").is_ok());

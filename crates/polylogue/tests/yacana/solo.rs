@@ -43,7 +43,7 @@ async fn every_task_has_its_own_settings_and_may_be_made_of_what_the_chat_is_abo
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let warm = agent("one", spy.model()).params(Params { temperature: Some(0.7), ..Params::default() });
     let first =
-        Task::new(warm, "").prompt_from(|about| format!("A number from {about}")).schema(schema.clone());
+        Task::new(warm, "").prompt_from(|about| format!("A number from {about}")).answers(schema.clone());
     let chat = tasks("all", [first, one(&spy)]).unwrap();
     run(&chat, "1 to 3").await;
     let asked = spy.asked();

@@ -1,0 +1,166 @@
+//! Invariant 6 in every way of calling tools: a log that is cut anywhere becomes the same log again, and no finished call is
+//! made twice, in a process that has learnt nothing of the model yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use polylogue::stop::max_turns;
+use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Event, Outcome, Skills, Tool, ToolCx, ToolError, ToolSpec,
+    all_at_once, in_turn, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+use serde_json::{Value, json};
+
+use crate::stage::printed;
+use crate::things::{clock, high_low, note};
+
+async fn check(chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
+    let cut = Cut {
+        task: "Compare 7 and 3.",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, _| unreachable!("nobody is asked"),
+    };
+    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+}
+
+fn script(replies: &[&str]) -> Script {
+    let step = |reply: &&str| match (reply.strip_prefix('!'), reply.strip_prefix('#')) {
+        (Some(refusal), _) => json!({"M": {"error": {"status": 400, "message": refusal}}}),
+        (_, Some(tool)) => json!({"M": {"calls": [{"tool": tool}]}}),
+        _ => json!({"M": reply}),
+    };
+    serde_json::from_value(replies.iter().map(step).collect::<Value>()).unwrap()
+}
+
+/// M alone, as `made`, for `turns`.
+fn chat(
+    calls: &Calls,
+    script: &Script,
+    skills: Skills,
+    turns: u64,
+    made: impl Fn(Assistant) -> Assistant,
+) -> Chat {
+    let model = calls.through(script.model("test").with_skills(skills));
+    let agent = made(Assistant::new("M", model).unwrap());
+    Chat::named("alone").with(agent).policy(until(max_turns(turns), in_turn())).build().unwrap()
+}
+
+const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
+const MISFIT: &str = r#"{"secret": 7}"#;
+const REFUSED: &str = r#"{"secret": 7, "guess": 30}"#;
+
+#[tokio::test]
+async fn one_tool_by_text_with_errors_on_the_way() {
+    for trace in [Trace::Answer, Trace::FiveMessages] {
+        let more = if trace == Trace::Answer { &["end"][..] } else { &[] };
+        let how = if trace == Trace::Answer { &[][..] } else { &["ack"] };
+        let turn = [&["ack"][..], how, &["helps", "hm", "yes", "none", MISFIT, REFUSED, JSON], more].concat();
+        let script = script(&[&turn[..], &turn].concat());
+        let made = |agent: Assistant| agent.tool(high_low()).tools_by(ToolUse::Text).trace(trace);
+        check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    }
+}
+
+#[tokio::test]
+async fn several_tools_by_text() {
+    let turn = ["ack", "ok", "yes", "high_low", JSON, "more", "yes", "?", "clock", "enough", "no", "end"];
+    let script = script(&[turn, turn].concat());
+    let made = |agent: Assistant| agent.tool(high_low()).tool(clock()).tools_by(ToolUse::Text);
+    check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+}
+
+#[tokio::test]
+async fn objects_held_to_a_schema() {
+    let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
+    let misfit = format!(r#"{{"call": {{"tool": "high_low", "args": {MISFIT}}}}}"#);
+    let turn = ["what?", &misfit, &call, &call, r#"{"say": "end"}"#];
+    let script = script(&[turn, turn].concat());
+    let made = |agent: Assistant| agent.tool(high_low()).tools_by(ToolUse::Schema);
+    check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+}
+
+#[tokio::test]
+async fn a_model_that_turns_out_to_be_unable() {
+    let refusals = ["!tools are not supported", "!json_schema is not supported"];
+    let first = ["ack", "helps", "yes", "!response_format is not supported", JSON, "end"];
+    let second = ["ack", "helps", "yes", JSON, "end"];
+    let script = script(&[&refusals[..], &first, &second].concat());
+    let made = |agent: Assistant| agent.tool(high_low());
+    let events = check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    assert_eq!(printed(&events).matches("unable of").count(), 3);
+}
+
+// Two that find out at the same time: what one finds out must not change how the turn of the other began.
+#[tokio::test]
+async fn two_at_the_same_time_that_turn_out_to_be_unable() {
+    let steps = |who: &str| {
+        let refusals = ["tools are not supported", "json_schema is not supported"];
+        let refusals = refusals.map(|message| json!({who: {"error": {"status": 400, "message": message}}}));
+        let talk = ["ack", "no", "no", "end"].map(|reply| json!({who: reply}));
+        refusals.into_iter().chain(talk)
+    };
+    let script: Script = serde_json::from_value(steps("A").chain(steps("B")).collect::<Value>()).unwrap();
+    check(|calls| {
+        let agent = |who| Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(clock());
+        Chat::named("both").with(agent("A")).with(agent("B")).policy(all_at_once()).build().unwrap()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_of_a_form_that_is_repaired() {
+    let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
+    let replies = ["!json_schema is not supported", "?", "{}", r#"{"more": 7}"#, "?", r#"{"more": 8}"#];
+    let script = script(&replies);
+    let made = |agent: Assistant| agent.answers(form.clone());
+    let events = check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    assert!(printed(&events).contains(r#"M says: {"more":8} | {"more":8}"#), "{}", printed(&events));
+}
+
+#[tokio::test]
+async fn a_turn_that_is_given_up_and_a_tool_that_is_reminded_of() {
+    let script = script(&["later", "#note", "?", "later"]);
+    let made = |agent: Assistant| agent.teach(Taught::new(note()).mandatory().max_call_errors(1));
+    let events = check(|calls| chat(calls, &script, Skills::ALL, 2, made)).await;
+    assert!(printed(&events).contains("closed (M's limit of 1 error in choosing a tool)"));
+}
+
+/// A tool that must not be called twice: it notes every call.
+struct Once(ToolSpec, Arc<AtomicU32>);
+
+impl Tool for Once {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Ok(Outcome::done("done"))
+    }
+}
+
+// Invariant 7: a call that was in flight when the process died is not made again, and the model is told that nobody knows.
+#[tokio::test]
+async fn a_call_in_flight_is_not_made_again() {
+    let spec = ToolSpec::new("pay", "Pays.", json!({"type": "object", "properties": {}}));
+    let calls = Arc::new(AtomicU32::new(0));
+    let agent = |script: &Script| {
+        let pay = Once(spec.clone(), Arc::clone(&calls));
+        let model = AnyModel::new(script.model("test"));
+        Assistant::new("M", model).unwrap().teach(Taught::new(pay).mandatory()).tools_by(ToolUse::Text)
+    };
+    let whole = script(&["ack", "It is paid."]);
+    let mut log = crate::stage::log().await;
+    crate::things::alone(agent(&whole)).run(&mut log, "Pay.").await.unwrap();
+    let events = log.events().await;
+    let called =
+        events.iter().position(|event| matches!(event.body, polylogue::Body::Called { .. })).unwrap();
+    let mut cut = crate::stage::log_of(&events[..=called]).await;
+    crate::things::alone(agent(&whole)).resume(&mut cut).await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    assert!(printed(&cut.events().await).contains("gets #text-1-1 unknown"));
+}

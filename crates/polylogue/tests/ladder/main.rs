@@ -1,0 +1,20 @@
+//! Tools and answers of a form for models that know neither: items 55 to 68 of the conformance list of Yacana, every way of
+//! calling tools, and a server that refuses all but text. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod answers;
+mod cut;
+mod endpoint;
+mod one;
+mod several;
+#[allow(dead_code)]
+#[path = "../autogen/stage.rs"]
+mod stage;
+mod things;
+mod ways;

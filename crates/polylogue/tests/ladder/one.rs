@@ -1,0 +1,291 @@
+//! One tool by a talk: items 55, 56 and 58 to 66.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use expect_test::expect;
+use polylogue::stop::max_turns;
+use polylogue::tooling::{Taught, Trace};
+use polylogue::{
+    AnyModel, Assistant, Body, Chat, Function, Outcome, Skill, Skills, Tool, ToolCx, ToolError, ToolSpec,
+    in_turn, until,
+};
+use serde_json::{Value, json};
+
+use crate::stage::{Spy, printed, run};
+use crate::things::{Broken, clock, high_low, lines, note, prompts, remembered, talker, turn};
+
+const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
+const HIGHER: &str = "The secret number is higher. // (tool)";
+
+fn must() -> Taught {
+    Taught::new(high_low()).mandatory()
+}
+
+fn five(agent: Assistant) -> Assistant {
+    agent.trace(Trace::FiveMessages)
+}
+
+// Item 55: the five messages, and what the tool returned is what the others hear.
+#[tokio::test]
+async fn a_turn_with_a_tool_leaves_five_messages() {
+    let done = turn(lines(&["I see.", "I see.", JSON]), |model| five(talker(model, must()))).await;
+    assert_eq!(done.said, HIGHER);
+    assert_eq!(
+        done.remembers,
+        [
+            "user: Compare 7 and 3.",
+            "assistant: I can use the tool 'high_low' related to the task to solve it correctly.",
+            "user: Output the tool 'high_low' as valid JSON.",
+            "assistant: {\"guess\":3,\"secret\":7}",
+            "user: The secret number is higher. // (tool)",
+        ]
+    );
+}
+
+// Items 55 and 56: the partner reads the raw output, and none of the talk about the tool is in a later request.
+#[tokio::test]
+async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
+    let spy = Spy::on(AnyModel::new(lines(&["Ack.", "Ack.", JSON, "Ack.", "Ack.", JSON])));
+    let master = five(talker(spy.model(), must()));
+    let player = Function::new("P", |turn| {
+        let heard = turn.heard().map(|line| line.message.plain().into_owned());
+        Ok(polylogue::Act::say(format!("I heard: {}", heard.unwrap_or_default())))
+    });
+    let chat = Chat::named("game").with(master).with(player.unwrap());
+    let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+    let (_, events) = run(&chat, "Compare 7 and 3.").await;
+    assert!(printed(&events).contains("P says: I heard: The secret number is higher. // (tool)\n"));
+    let second = crate::things::entries(&spy.asked()[3].entries);
+    assert_eq!(second.len(), 7, "five messages, what P said, and the first question: {second:#?}");
+    assert_eq!(second[5], "user: I heard: The secret number is higher. // (tool)");
+    assert_eq!(remembered(&events).len(), 10);
+}
+
+// Item 58: three requests, the third in JSON mode, none with tools; with the answer remembered instead, three as well.
+#[tokio::test]
+async fn a_mandatory_tool_takes_three_requests() {
+    let skills = Skills::TEXT.with(Skill::Json);
+    let done = turn(lines(&["1", "2", JSON]).with_skills(skills), |model| five(talker(model, must()))).await;
+    assert_eq!(done.asked.iter().map(|asked| asked.params.json).collect::<Vec<_>>(), [false, false, true]);
+    assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_none()));
+    let said = turn(lines(&["1", JSON, "Seven is more."]), |model| talker(model, must())).await;
+    assert_eq!(said.said, "Seven is more.");
+    assert!(said.asked.iter().all(|asked| !asked.params.json), "nobody knows whether it has a JSON mode");
+    assert_eq!(said.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
+}
+
+// Item 58, what is asked.
+#[tokio::test]
+async fn the_talk_about_a_tool() {
+    let done = turn(lines(&["I see.", JSON, "Seven is more."]), |model| talker(model, must())).await;
+    expect![[r#"
+        0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
+        1 cue M
+        2 M is told: There is a tool named `high_low` that you must use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
+        3 M samples script:test (stop): I see.
+        4 M is told: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"guess":"<integer>","secret":"<integer>"}\n- `guess` (integer): The player's guess\n- `secret` (integer): The number that is to be guessed\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
+        5 M samples script:test (stop): {"secret": 7, "guess": 3}
+        6 M calls high_low {"guess":3,"secret":7} #text-1-1
+        7 M gets #text-1-1: The secret number is higher. // (tool)
+        8 M is told: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
+        9 M samples script:test (stop): Seven is more.
+        10 M remembers: said Seven is more.
+        11 M says: Seven is more.
+        12 closed (everybody had their turn): Seven is more.
+    "#]]
+    .assert_eq(&printed(&done.events));
+}
+
+// Item 59: five requests either way in the document's form; a refused tool leaves prompt and answer.
+#[tokio::test]
+async fn an_optional_tool_may_be_refused() {
+    let optional = || Taught::new(high_low());
+    let no = ["ack", "ack", "It would not help.", "No.", "Seven."];
+    let done = turn(lines(&no), |model| five(talker(model, optional()))).await;
+    assert_eq!(done.asked.len(), 5);
+    assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven."]);
+    assert!(!done.events.iter().any(|event| matches!(event.body, Body::Called { .. })));
+    let yes = ["ack", "ack", "It helps.", "yes", JSON];
+    let done = turn(lines(&yes), |model| five(talker(model, optional()))).await;
+    assert_eq!((done.asked.len(), done.remembers.len(), &*done.said), (5, 5, HIGHER));
+}
+
+// Item 59 [F]: what is neither yes nor no is asked for once more, and is a no if it stays so; thoughts decide nothing.
+#[tokio::test]
+async fn what_is_neither_yes_nor_no_is_asked_for_once_more() {
+    for (replies, is_called) in [
+        (&["a", "b", "I know it", "yes", JSON, "end"][..], true),
+        (&["a", "b", "maybe", "not sure", "end"], false),
+        (&["a", "b", "<think>yes, yes</think>no", "end"], false),
+    ] {
+        let done = turn(lines(replies), |model| talker(model, Taught::new(high_low()))).await;
+        let calls = done.events.iter().any(|event| matches!(event.body, Body::Called { .. }));
+        assert_eq!((calls, &*done.said), (is_called, "end"), "{replies:?}");
+    }
+}
+
+// Item 60: examples are read before the arguments are written, are no requests, and are in no history.
+#[tokio::test]
+async fn examples_are_read_and_forgotten() {
+    let taught = || must().example("compare 1 with the secret 2", json!({"secret": 2, "guess": 1}));
+    let example = "to `compare 1 with the secret 2` you would write:\n{\"guess\":1,\"secret\":2}";
+    let done = turn(lines(&["ack", JSON, "end"]), |model| talker(model, taught())).await;
+    let told: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
+    assert_eq!(told, [false, true, false]);
+    assert!(!done.remembers.join("\n").contains("secret 2"));
+    let done = turn(lines(&["ack", "ack", JSON]), |model| five(talker(model, taught()))).await;
+    let told: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
+    assert_eq!(told, [false, true, false], "after the instructions");
+    assert_eq!(done.remembers.len(), 5);
+    assert!(!done.remembers.join("\n").contains("secret 2"));
+}
+
+// Item 61: what the tool refuses is told to the model; only the JSON that was taken stays.
+#[tokio::test]
+async fn what_a_tool_refuses_is_corrected() {
+    let replies = ["ack", "ack", r#"{"secret": 7, "guess": 30}"#, JSON];
+    let done = turn(lines(&replies), |model| five(talker(model, must()))).await;
+    assert!(prompts(&done.asked)[3].starts_with(
+        "The tool `high_low` could not be used: the guess must be at most 20\n\nCorrect the arguments."
+    ));
+    assert_eq!(done.remembers.len(), 5);
+    assert_eq!(done.remembers[3], "assistant: {\"guess\":3,\"secret\":7}");
+}
+
+// Item 62: N errors are tolerated, and the next one ends the chat with a reason of its own; the two kinds are counted apart.
+#[tokio::test]
+async fn errors_have_limits_that_are_counted_apart() {
+    let refused = r#"{"secret": 7, "guess": 30}"#;
+    let misfit = r#"{"secret": 7}"#;
+    let taught = || must().max_errors(1).max_call_errors(2);
+    let done = turn(lines(&["a", refused, refused]), |model| talker(model, taught())).await;
+    assert_eq!(done.reason, "M's limit of 1 error in calling `high_low`");
+    assert_eq!(done.remembers, ["user: Compare 7 and 3."], "nothing of the turn stays");
+    let done = turn(lines(&["a", misfit, misfit, misfit]), |model| talker(model, taught())).await;
+    assert_eq!(done.reason, "M's limit of 2 errors in the arguments of `high_low`");
+    let apart = ["a", misfit, refused, misfit, JSON, "end"];
+    let done = turn(lines(&apart), |model| talker(model, taught())).await;
+    assert_eq!(done.said, "end");
+    let done = turn(lines(&["a", refused]), |model| talker(model, must().max_errors(0))).await;
+    assert_eq!(done.reason, "M's limit of 0 errors in calling `high_low`");
+}
+
+// Item 62: arguments that do not fit come back with how they look; the tool is not run with them.
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_told_with_how_they_look() {
+    let misfit = r#"{"secret": "seven", "guess": 3}"#;
+    let done = turn(lines(&["a", misfit, JSON, "end"]), |model| talker(model, must())).await;
+    let told = &prompts(&done.asked)[2];
+    assert!(told.contains("`secret` must be of type integer; got \"seven\""), "{told}");
+    assert!(told.contains("{\"guess\":\"<integer>\",\"secret\":\"<integer>\"}"), "{told}");
+    let calls = done.events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count();
+    assert_eq!(calls, 1);
+}
+
+// Item 63 [F]: what is no JSON is an error like any other; nearly JSON, and JSON among words, is read.
+#[tokio::test]
+async fn what_is_no_json_is_asked_for_again() {
+    let done = turn(lines(&["a", "seven and three", "{\"secret\": 7, ", JSON, "end"]), |model| {
+        talker(model, must())
+    });
+    let done = done.await;
+    assert!(prompts(&done.asked)[2].contains("there is no JSON in it that can be read"));
+    assert_eq!(done.said, "end");
+    for nearly in [
+        "Sure:\n```json\n{'secret': 7, 'guess': 3,}\n```",
+        "<think>{\"secret\": 1, \"guess\": 1}</think>{secret: 7, guess: 3}",
+        r#"{"arguments": {"secret": 7, "guess": 3}}"#,
+        r#"{"high_low": {"secret": 7, "guess": 3}}"#,
+    ] {
+        let done = turn(lines(&["a", nearly, "end"]), |model| talker(model, must())).await;
+        assert!(printed(&done.events).contains(HIGHER), "{nearly}");
+    }
+    let never = turn(lines(&["a", "x", "x"]), |model| talker(model, must().max_errors(1))).await;
+    assert_eq!(never.reason, "M's limit of 1 error in calling `high_low`");
+}
+
+// Item 64: without a further request.
+#[tokio::test]
+async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
+    let success = "Tool note was called successfully. It didn't return anything.";
+    let json = r#"{"text": "7 > 3"}"#;
+    let taught = || Taught::new(note()).mandatory();
+    let done = turn(lines(&["a", json]), |model| talker(model, taught())).await;
+    assert_eq!(done.said, success);
+    assert_eq!(done.remembers, ["user: Compare 7 and 3.".to_owned(), format!("assistant: {success}")]);
+    let done = turn(lines(&["a", "b", json]), |model| five(talker(model, taught()))).await;
+    assert_eq!(done.remembers[4], format!("user: {success}"));
+}
+
+// Item 65: a tool that breaks down is told of, and does not take the run with it.
+#[tokio::test]
+async fn a_tool_that_breaks_down_breaks_nothing_else() {
+    let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
+    let taught = || Taught::new(Broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
+    let done = turn(lines(&["a", "{\"x\": 1}", "{\"x\": 2}"]), |model| talker(model, taught().max_errors(1)));
+    let done = done.await;
+    assert_eq!(done.reason, "M's limit of 1 error in calling `press`");
+    assert!(prompts(&done.asked)[2].contains("The tool `press` broke down; this is a fault of the tool."));
+    assert_eq!(done.remembers, ["user: Compare 7 and 3."]);
+}
+
+/// Counts its calls.
+struct Counter(ToolSpec, AtomicU32);
+
+impl Tool for Counter {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Ok(Outcome::done((self.1.fetch_add(1, Ordering::Relaxed) + 1).to_string()))
+    }
+}
+
+// Item 66, and a tool without arguments: nobody asks for them.
+#[tokio::test]
+async fn a_tool_keeps_its_state_from_turn_to_turn() {
+    let spec = ToolSpec::new("count", "Counts.", json!({"type": "object", "properties": {}}));
+    let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
+    let counter = Taught::new(Counter(spec, AtomicU32::new(0))).mandatory();
+    let chat = Chat::named("counting").with(five(talker(model, counter)));
+    let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+    let (_, events) = run(&chat, "Count.").await;
+    let said = events.iter().filter_map(|event| match &event.body {
+        Body::Said(message) => Some(message.plain().into_owned()),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>(), ["1", "2", "3"]);
+}
+
+// A tool whose outcome ends the turn ends it here, too.
+#[tokio::test]
+async fn a_tool_that_ends_the_turn_is_the_last_word() {
+    let spec = clock().spec().clone().ends_turn();
+    struct Ending(ToolSpec);
+    impl Tool for Ending {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+        async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+            Ok(Outcome::done("It is noon."))
+        }
+    }
+    let done =
+        turn(lines(&["ack"]), |model| talker(model, Taught::new(Ending(spec.clone())).mandatory())).await;
+    assert_eq!(done.said, "It is noon.");
+    assert_eq!(done.remembers[1], "assistant: It is noon.");
+}
+
+// Asked aside, it answers at once: a question of the policy is no task.
+#[tokio::test]
+async fn asked_aside_it_talks_about_no_tools() {
+    let model = lines(&["ack", JSON, "Seven.", "It was about numbers."]);
+    let spy = Spy::on(AnyModel::new(model.clone()));
+    let agent = talker(spy.model(), must());
+    let judge = polylogue::Name::new("M").unwrap();
+    let policy = polylogue::reflected(polylogue::once_each(), judge, |_| "What was it about?".into());
+    let chat = Chat::named("alone").with(agent).policy(policy).build().unwrap();
+    let (status, _) = run(&chat, "Compare 7 and 3.").await;
+    assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");
+    model.finish().unwrap();
+}

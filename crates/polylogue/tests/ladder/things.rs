@@ -1,0 +1,131 @@
+//! Tools, and what agents remember.
+
+use std::sync::Arc;
+
+use polylogue::executor::Declared;
+use polylogue::tooling::{Taught, ToolUse};
+use polylogue::{
+    AnyModel, Assistant, Chat, Entry, Event, Lens, Outcome, Path, Tool, ToolError, ToolSpec, Transcript,
+    View, once_each, plain,
+};
+use polylogue_models::{Script, Scripted};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::stage::{Asked, Spy, name, run};
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Pair {
+    /// The number that is to be guessed
+    secret: i64,
+    /// The player's guess
+    guess: i64,
+}
+
+/// Compares two numbers up to 20.
+pub(crate) fn high_low() -> impl Tool {
+    Declared::new("high_low", "Compares two numbers.", async |Pair { secret, guess }: Pair| {
+        if guess > 20 {
+            return Err(ToolError("the guess must be at most 20".into()));
+        }
+        Ok(match secret.cmp(&guess) {
+            std::cmp::Ordering::Less => "The secret number is lower. // (tool)",
+            std::cmp::Ordering::Equal => "You won ! // (tool)",
+            std::cmp::Ordering::Greater => "The secret number is higher. // (tool)",
+        })
+    })
+    .repeatable()
+}
+
+/// Tells the time, without arguments.
+pub(crate) fn clock() -> impl Tool {
+    Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon")).repeatable()
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Note {
+    text: String,
+}
+
+/// Writes something down, and returns nothing.
+pub(crate) fn note() -> impl Tool {
+    Declared::new("note", "Writes something down.", async |Note { text }: Note| {
+        if text.is_empty() { Err(ToolError("there is nothing to write down".into())) } else { Ok(()) }
+    })
+    .repeatable()
+}
+
+/// A model of M that says `lines`, one after the other.
+pub(crate) fn lines(lines: &[&str]) -> Scripted {
+    let step = |line: &&str| polylogue_models::ScriptStep::say(name("M"), *line);
+    Script::new(lines.iter().map(step)).model("test")
+}
+
+/// M, who has `tool` and talks about it.
+pub(crate) fn talker(model: AnyModel, tool: Taught) -> Assistant {
+    Assistant::new("M", model).unwrap().teach(tool).tools_by(ToolUse::Text)
+}
+
+/// A chat of one turn.
+pub(crate) fn alone(agent: Assistant) -> Chat {
+    Chat::named("alone").with(agent).policy(once_each()).build().unwrap()
+}
+
+/// What came of a turn of an agent alone.
+pub(crate) struct Turned {
+    pub(crate) reason: String,
+    pub(crate) said: String,
+    pub(crate) events: Vec<Arc<Event>>,
+    pub(crate) asked: Vec<Asked>,
+    /// What it remembers, as `user: ..` and `assistant: ..`.
+    pub(crate) remembers: Vec<String>,
+}
+
+/// Lets the agent that `made` makes of `model` speak once about `Compare 7 and 3.`, and checks that every line of the script
+/// was played.
+pub(crate) async fn turn(model: Scripted, made: impl FnOnce(AnyModel) -> Assistant) -> Turned {
+    let spy = Spy::on(AnyModel::new(model.clone()));
+    let (status, events) = run(&alone(made(spy.model())), "Compare 7 and 3.").await;
+    model.finish().unwrap();
+    let (reason, said) = crate::stage::closed(&status);
+    let remembers = remembered(&events);
+    Turned { reason, said, events, asked: spy.asked(), remembers }
+}
+
+/// The history of M after the events.
+pub(crate) fn remembered(events: &[Arc<Event>]) -> Vec<String> {
+    let transcript = Transcript::of(&Path::root(), events).unwrap();
+    entries(View::of(&transcript, &name("M"), Lens::default()).entries())
+}
+
+/// Entries as `role: text`.
+pub(crate) fn entries(entries: &[Entry]) -> Vec<String> {
+    let line = |entry: &Entry| {
+        let role = match entry {
+            Entry::System { .. } => "system",
+            Entry::User { .. } => "user",
+            Entry::Assistant { .. } => "assistant",
+            Entry::Tool { .. } => "tool",
+        };
+        format!("{role}: {}", plain(entry.parts()))
+    };
+    entries.iter().map(line).collect()
+}
+
+/// The last thing that was said to the model in each request.
+pub(crate) fn prompts(asked: &[Asked]) -> Vec<String> {
+    asked.iter().map(|asked| plain(asked.entries.last().unwrap().parts()).into_owned()).collect()
+}
+
+/// A tool that always fails.
+pub(crate) struct Broken(pub(crate) ToolSpec);
+
+impl Tool for Broken {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &polylogue::ToolCx<'_>) -> Result<Outcome, ToolError> {
+        panic!("it is broken")
+    }
+}

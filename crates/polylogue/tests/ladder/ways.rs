@@ -1,0 +1,270 @@
+//! Every way of calling tools, and how it is chosen.
+
+use expect_test::expect;
+use polylogue::stop::max_turns;
+use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::{
+    AnyModel, Assistant, Body, Chat, Executor, ModelErrorKind, Params, Skill, Skills, Tool, in_turn, until,
+};
+use polylogue_models::Script;
+use serde_json::{Value, json};
+
+use crate::stage::{Spy, closed, log, name, printed, run};
+use crate::things::{alone, clock, entries, high_low, lines, prompts, turn};
+
+const CALL: &str = r#"{"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}"#;
+const SAY: &str = r#"{"say": "Seven is more.", "call": null}"#;
+
+fn by(tools_by: ToolUse) -> impl Fn(AnyModel) -> Assistant {
+    move |model| Assistant::new("M", model).unwrap().tool(high_low()).tools_by(tools_by)
+}
+
+// The second rung: objects held to a schema.
+#[tokio::test]
+async fn tools_are_called_by_objects_that_are_held_to_a_schema() {
+    let done = turn(lines(&[CALL, SAY]), by(ToolUse::Schema)).await;
+    assert_eq!(done.said, "Seven is more.");
+    assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_some()));
+    expect![[r#"
+        0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
+        1 cue M
+        2 M is told: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"properties":{"guess":{"description":"The player's guess","format":"int64","type":"integer"},"secret":{"description":"The number that is to be guessed","format":"int64","type":"integer"}},"required":["secret","guess"],"type":"object"}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
+        3 M samples script:test (stop): {"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}
+        4 M calls high_low {"guess":3,"secret":7} #text-1-1
+        5 M gets #text-1-1: The secret number is higher. // (tool)
+        6 M is told: The tool `high_low` returned:\nThe secret number is higher. // (tool)
+        7 M samples script:test (stop): {"say": "Seven is more.", "call": null}
+        8 M remembers: said Seven is more.
+        9 M says: Seven is more.
+        10 closed (everybody had their turn): Seven is more.
+    "#]].assert_eq(&printed(&done.events));
+    assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
+    let five = turn(lines(&[CALL]), |model| by(ToolUse::Schema)(model).trace(Trace::FiveMessages)).await;
+    assert_eq!(five.remembers.len(), 5);
+    assert_eq!(five.said, "The secret number is higher. // (tool)");
+}
+
+// A schema is closed and requires all, as strict providers want it; a tool that must be used leaves nothing to say before.
+#[tokio::test]
+async fn the_schema_says_what_may_be_replied() {
+    let taught = |model| Assistant::new("M", model).unwrap().teach(Taught::new(high_low()).mandatory());
+    let done = turn(lines(&[SAY, CALL, SAY]), |model| taught(model).tools_by(ToolUse::Schema)).await;
+    let schema = |nth: usize| done.asked[nth].params.schema.clone().unwrap();
+    assert_eq!(schema(0)["properties"]["say"], json!({"type": "null"}));
+    let calls = schema(0)["properties"]["call"]["anyOf"].as_array().unwrap().clone();
+    assert_eq!(calls.len(), 1, "a call and nothing else");
+    assert_eq!(calls[0]["properties"]["tool"], json!({"const": "high_low", "type": "string"}));
+    assert!(prompts(&done.asked)[1].contains("Call the tool `high_low` before you answer"));
+    assert_eq!(schema(2)["properties"]["say"], json!({"type": ["string", "null"]}));
+    assert_eq!(schema(2)["required"], json!(["say", "call"]));
+    assert_eq!(schema(2)["additionalProperties"], Value::Bool(false));
+}
+
+// What an object cannot be used for is told, within limits.
+#[tokio::test]
+async fn objects_that_cannot_be_used_are_asked_for_again() {
+    let other = r#"{"call": {"tool": "high", "args": {}}}"#;
+    let misfit = r#"{"call": {"tool": "high_low", "args": {"secret": 7}}}"#;
+    let refused = r#"{"call": {"tool": "high_low", "args": {"secret": 7, "guess": 30}}}"#;
+    let replies = ["Hello!", "{}", other, misfit, refused, CALL, SAY];
+    let done = turn(lines(&replies), by(ToolUse::Schema)).await;
+    let told = prompts(&done.asked);
+    for (nth, flaw) in [
+        (1, "there is no JSON in it"),
+        (2, "it neither says anything nor calls a tool"),
+        (3, "there is no tool `high`, only `high_low`"),
+        (4, "`guess` is missing"),
+        (5, "the guess must be at most 20"),
+    ] {
+        assert!(told[nth].contains(flaw), "{}", told[nth]);
+    }
+    assert_eq!(done.said, "Seven is more.");
+    let done = turn(lines(&["?"; 5]), by(ToolUse::Schema)).await;
+    assert_eq!(done.reason, "M's limit of 4 errors in choosing a tool");
+}
+
+// The limit on calls is told, and then there is nothing to call.
+#[tokio::test]
+async fn objects_have_a_limit_on_calls() {
+    let done = turn(lines(&[CALL, SAY]), |model| by(ToolUse::Schema)(model).max_rounds(1)).await;
+    let last = &done.asked[1];
+    assert_eq!(last.params.schema.as_ref().unwrap()["properties"]["call"], json!({"type": "null"}));
+    assert!(prompts(&done.asked)[1].ends_with("Answer now with what you know, without calling a tool."));
+}
+
+// What a model says of itself is believed, and nothing is tried.
+#[tokio::test]
+async fn the_way_is_chosen_by_what_the_model_can_do() {
+    let auto = by(ToolUse::Auto);
+    let text = ["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "Seven is more."];
+    for (skills, replies) in [
+        (Skills::TEXT, &text[..]),
+        (Skills::TEXT.with(Skill::Json), &text[..]),
+        (Skills::TEXT.with(Skill::Schema), &[CALL, SAY][..]),
+    ] {
+        let done = turn(lines(replies).with_skills(skills), &auto).await;
+        assert_eq!(done.said, "Seven is more.", "{skills:?}");
+        assert!(done.asked.iter().all(|asked| asked.tools.is_empty()), "{skills:?}");
+        let json = done.asked.iter().any(|asked| asked.params.json);
+        assert_eq!(json, skills.json == Some(true), "{skills:?}");
+    }
+    let done = turn(lines(&["Seven."]).with_skills(Skills::ALL), &auto).await;
+    assert_eq!(done.asked[0].tools.len(), 1);
+}
+
+/// A model of M that refuses tools, schemas and JSON mode, each once, before it talks.
+fn refusing(lines: &[&str]) -> polylogue_models::Scripted {
+    let mut steps: Vec<Value> = ["tools are not supported", "json_schema is not supported"]
+        .into_iter()
+        .map(|message| json!({"M": {"error": {"status": 400, "message": message}}}))
+        .collect();
+    steps.extend(lines.iter().map(|line| match line.strip_prefix('!') {
+        Some(message) => json!({"M": {"error": {"status": 422, "message": message}}}),
+        None => json!({"M": line}),
+    }));
+    let script: Script = serde_json::from_value(Value::from(steps)).unwrap();
+    script.model("test")
+}
+
+// What nobody knows is tried: the refusals are in the log, and the turn goes on.
+#[tokio::test]
+async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
+    let replies = ["ack", "It helps.", "yes", "!response_format: extra inputs are not permitted"];
+    let replies = [&replies[..], &[r#"{"secret": 7, "guess": 3}"#, "Seven is more."]].concat();
+    let done = turn(refusing(&replies), by(ToolUse::Auto)).await;
+    assert_eq!(done.said, "Seven is more.");
+    expect![[r#"
+        0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
+        1 cue M
+        2 M finds script:test unable of calling tools: tools are not supported
+        3 M is told: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"properties":{"guess":{"description":"The player's guess","format":"int64","type":"integer"},"secret":{"description":"The number that is to be guessed","format":"int64","type":"integer"}},"required":["secret","guess"],"type":"object"}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
+        4 M finds script:test unable of keeping to a JSON Schema: json_schema is not supported
+        5 M is told: Never mind the form of replies that you were told above: just write text.\n\nThere is a tool named `high_low` that you may use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
+        6 M samples script:test (stop): ack
+        7 M is told: Would the tool `high_low` help you to solve this task, and why?\n<task>\nCompare 7 and 3.\n</task>
+        8 M samples script:test (stop): It helps.
+        9 M is told: To summarize in one word: will you use it? Answer only `yes` or `no`.
+        10 M samples script:test (stop): yes
+        11 M is told: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"guess":"<integer>","secret":"<integer>"}\n- `guess` (integer): The player's guess\n- `secret` (integer): The number that is to be guessed\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
+        12 M finds script:test unable of writing nothing but JSON: response_format: extra inputs are not permitted
+        13 M samples script:test (stop): {"secret": 7, "guess": 3}
+        14 M calls high_low {"guess":3,"secret":7} #text-1-1
+        15 M gets #text-1-1: The secret number is higher. // (tool)
+        16 M is told: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
+        17 M samples script:test (stop): Seven is more.
+        18 M remembers: said Seven is more.
+        19 M says: Seven is more.
+        20 closed (everybody had their turn): Seven is more.
+    "#]].assert_eq(&printed(&done.events));
+    assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
+}
+
+// What was refused once is not tried again: of the log, not of the process.
+#[tokio::test]
+async fn what_was_refused_is_known_in_later_turns() {
+    let talk = ["ack", "No.", "no", "One."];
+    let model = refusing(&[talk, talk].concat());
+    let spy = Spy::on(AnyModel::new(model.clone()));
+    let chat = Chat::named("alone").with(by(ToolUse::Auto)(spy.model()));
+    let chat = chat.policy(until(max_turns(2), in_turn())).build().unwrap();
+    let (_, events) = run(&chat, "Compare 7 and 3.").await;
+    model.finish().unwrap();
+    let unable = |body: &Body| matches!(body, Body::Unable { .. });
+    assert_eq!(events.iter().filter(|event| unable(&event.body)).count(), 2);
+}
+
+// A way that was set is kept to: what the model cannot do is then an error, with whose fault it is.
+#[tokio::test]
+async fn a_way_that_was_set_is_kept_to() {
+    let mut log = log().await;
+    let error =
+        alone(by(ToolUse::Native)(AnyModel::new(refusing(&[])))).run(&mut log, "go").await.unwrap_err();
+    let polylogue::Error::Model(error) = error else { panic!("{error}") };
+    assert_eq!(error.kind, ModelErrorKind::Unsupported(Skill::Tools));
+    assert_eq!(error.fault(), polylogue::Fault::Config);
+}
+
+// The parameters of an agent are given as they are: a schema in them that the model refuses cannot be got round.
+#[tokio::test]
+async fn a_schema_among_the_parameters_is_not_got_round() {
+    let script: Script = serde_json::from_str(
+        r#"[{"M": {"error": {"status": 400, "message": "json_schema is not supported"}}}]"#,
+    )
+    .unwrap();
+    let agent = by(ToolUse::Auto)(AnyModel::new(script.model("test")));
+    let agent = agent.params(Params { schema: Some(json!({"type": "object"})), ..Params::default() });
+    let error = alone(agent).run(&mut log().await, "go").await.unwrap_err().to_string();
+    assert!(error.ends_with("for JSON of a form, use `Assistant::answers`"), "{error}");
+}
+
+// Natively, a tool that must be used is reminded of, and not for ever.
+#[tokio::test]
+async fn a_mandatory_tool_is_reminded_of_natively() {
+    let agent = |model| {
+        Assistant::new("M", model).unwrap().teach(Taught::new(clock()).mandatory().max_call_errors(1))
+    };
+    let script: Script =
+        serde_json::from_str(r#"[{"M": "Noon?"}, {"M": {"calls": [{"tool": "clock"}]}}, {"M": "Noon."}]"#)
+            .unwrap();
+    let done = turn(script.model("test"), agent).await;
+    assert_eq!(done.said, "Noon.");
+    assert!(prompts(&done.asked)[1].starts_with("Call the tool `clock` before you answer"));
+    let done = turn(lines(&["Noon?", "Noon!"]), agent).await;
+    assert_eq!(done.reason, "M's limit of 1 error in choosing a tool");
+}
+
+// A tool that another runs: the call stands in the message, what came of it is heard, and the model reads both in words.
+#[tokio::test]
+async fn tools_of_others_are_called_by_text_too() {
+    for (tools_by, replies) in [
+        (
+            ToolUse::Text,
+            &["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "ack", "No.", "no", "More."][..],
+        ),
+        (ToolUse::Schema, &[CALL, r#"{"say": "More.", "call": null}"#][..]),
+    ] {
+        let model = lines(replies);
+        let spy = Spy::on(AnyModel::new(model.clone()));
+        let agent = Assistant::new("M", spy.model()).unwrap().advertise(high_low().spec().clone());
+        let bob = polylogue::Stack::new("Bob").unwrap().then(Executor::new().tool(high_low())).otherwise("?");
+        let chat = Chat::named("pair").with(agent.tools_by(tools_by)).with(bob);
+        let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+        let (status, events) = run(&chat, "Compare 7 and 3.").await;
+        assert_eq!(closed(&status).1, "More.", "{}", printed(&events));
+        model.finish().unwrap();
+        let last = spy.asked().pop().unwrap();
+        let read = entries(&last.entries);
+        assert!(read.iter().all(|entry| !entry.starts_with("tool:")), "{read:#?}");
+        let called = r#"assistant: (calls `high_low` with {"guess":3,"secret":7})"#;
+        let at = read.iter().position(|entry| entry == called).unwrap_or_else(|| panic!("{read:#?}"));
+        assert_eq!(read[at + 1], "user: (`high_low` returned: The secret number is higher. // (tool))");
+        let parts = last.entries.iter().flat_map(polylogue::Entry::parts);
+        assert!(parts.into_iter().all(|part| !matches!(part, polylogue::Part::Call(_))));
+    }
+}
+
+// A conversation that was begun by a model with tools goes on with one without.
+#[tokio::test]
+async fn earlier_native_calls_are_read_in_words() {
+    let script: Script = serde_json::from_str(
+        r#"[{"M": {"calls": [{"tool": "clock"}]}}, {"M": "Noon."}, {"M": "ack"}, {"M": "No."}, {"M": "no"}, {"M": "Still."}]"#,
+    )
+    .unwrap();
+    let spy = Spy::on(AnyModel::new(script.model("test")));
+    let chat = |tools_by| alone(Assistant::new("M", spy.model()).unwrap().tool(clock()).tools_by(tools_by));
+    let mut log = log().await;
+    chat(ToolUse::Native).run(&mut log, "What time is it?").await.unwrap();
+    let more = polylogue::Message::text(name("user"), "And now?");
+    chat(ToolUse::Text).go_on(&mut log, more).await.unwrap();
+    let read = entries(&spy.asked()[2].entries);
+    assert_eq!(
+        read[..5],
+        [
+            "user: What time is it?",
+            "assistant: (calls `clock` with {})",
+            "user: (`clock` returned: noon)",
+            "assistant: Noon.",
+            "user: And now?",
+        ]
+    );
+}
