@@ -1,8 +1,8 @@
 //! Agents: each has what it needs for its way to reply, and nothing that would mean nothing.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use super::chats::{check_member, participants};
+use super::chats::participants;
 use super::{Kind, Member, Outline, name};
 use crate::diagnostic::Report;
 use crate::suggest;
@@ -12,7 +12,6 @@ use crate::yaml::{Data, Node};
 const OF_MODELS: [&str; 6] = ["system", "parameters", "tools", "offers", "handoffs", "sees"];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let everybody: BTreeSet<&str> = outline.names().collect();
     for member in &outline.members {
         let node = member.node;
         match member.kind {
@@ -23,10 +22,10 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         }
         check_tools(node, report);
         check_command(member, report);
-        check_nested(outline, node, &everybody, report);
+        check_nested(outline, node, report);
         for condition in ["says", "matches"] {
             for who in node.get("ends_on").get(condition).get("by").one_or_many() {
-                check_member(who, &everybody, true, report);
+                check_known(outline, who, report);
             }
         }
     }
@@ -47,6 +46,15 @@ fn check_without_model(node: &Node, who: &str, because: &str, report: &mut Repor
     if let Some(entry) = node.entry("model").filter(|_| human) {
         let hint = "leave out `model`, or `human: true`; `human_input` lets a person speak for a model";
         report.error_with_hint(&entry.key_span, "a person has no `model`", hint);
+    }
+}
+
+/// Reports a name of nobody.
+fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
+    let Some(who) = name(node).filter(|who| *who != "user" && outline.member(who).is_none()) else { return };
+    if !report.full() {
+        let hint = suggest::hint(who, outline.names());
+        report.error_with_hint(&node.span, format!("nobody is called `{who}`"), hint);
     }
 }
 
@@ -86,7 +94,7 @@ fn check_command(member: &Member<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn check_nested(outline: &Outline<'_>, node: &Node, everybody: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
     let chats =
         || outline.members.iter().filter(|member| member.kind == Kind::Chat).map(|member| member.name);
     for nested in node.get("nested").items() {
@@ -103,7 +111,7 @@ fn check_nested(outline: &Outline<'_>, node: &Node, everybody: &BTreeSet<&str>, 
             }
         }
         for who in nested.get("when").get("from").one_or_many() {
-            check_member(who, everybody, true, report);
+            check_known(outline, who, report);
         }
     }
 }

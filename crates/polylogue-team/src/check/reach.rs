@@ -19,9 +19,20 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut walk = Walk { outline, around: Vec::new(), owners: Vec::new(), done: HashSet::new() };
-    for (chat, node) in outline.chats().skip(1) {
+    let mut walk =
+        Walk { outline, around: Vec::new(), owners: Vec::new(), done: HashSet::new(), met: HashSet::new() };
+    let mut chats = outline.chats();
+    if let Some((chat, node)) = chats.next() {
         walk.enter(chat, node, report);
+    }
+    // What is not reached from the outermost chat is looked at by itself: first what has an owner.
+    for owner in &outline.members {
+        walk.enter_nested(owner, false, report);
+    }
+    for (chat, node) in chats {
+        if !walk.met.contains(chat) {
+            walk.enter(chat, node, report);
+        }
     }
 }
 
@@ -42,6 +53,8 @@ struct Walk<'o, 'n> {
     /// The agents in whose nested chats the walk is: they are without nested chats there.
     owners: Vec<&'n str>,
     done: HashSet<(&'n str, Vec<&'n str>)>,
+    /// The chats that were entered.
+    met: HashSet<&'n str>,
 }
 
 impl<'n> Walk<'_, 'n> {
@@ -55,19 +68,26 @@ impl<'n> Walk<'_, 'n> {
         if !new || self.around.len() >= Self::DEEPEST {
             return;
         }
+        self.met.insert(chat);
         self.around.push(chat);
         for (who, at) in participants(node) {
             self.meet(who, at, report);
-            let Some(member) = self.outline.member(who).filter(|_| !self.owners.contains(&who)) else {
-                continue;
-            };
-            self.owners.push(who);
-            for (chat, at) in nested(member.node) {
-                self.meet(chat, at, report);
+            if let Some(member) = self.outline.member(who).filter(|_| !self.owners.contains(&who)) {
+                self.enter_nested(member, true, report);
             }
-            self.owners.pop();
         }
         self.around.pop();
+    }
+
+    /// Enters the chats nested in `owner`: those that were entered before only if they are to be entered `again`.
+    fn enter_nested(&mut self, owner: &Member<'n>, again: bool, report: &mut Report<'_>) {
+        self.owners.push(owner.name);
+        for (chat, at) in nested(owner.node) {
+            if again || !self.met.contains(chat) {
+                self.meet(chat, at, report);
+            }
+        }
+        self.owners.pop();
     }
 
     fn meet(&mut self, who: &'n str, at: &Node, report: &mut Report<'_>) {

@@ -11,7 +11,9 @@ impl Reader<'_, '_> {
         let written = self.report.source.slice(at);
         let place = error.at.and_then(|offset| Some(at.start + written.find(text)? + offset));
         let place = place.map_or_else(|| at.clone(), |place| place..place + 1);
-        let message = format!("`{text}` is no condition: {}", error.why);
+        let what =
+            if text.trim_end().contains('\n') { "this".to_owned() } else { format!("`{}`", text.trim_end()) };
+        let message = format!("{what} is no condition: {}", error.why);
         match error.hint {
             Some(hint) => self.report.error_with_hint(&place, message, hint),
             None => self.report.error(&place, message),

@@ -152,7 +152,9 @@ fn a_flow_with_a_loop() {
         "reviewer": node("reviewer", &[("end", Some("APPROVE \"it\"")), ("writer", Some("REVISE"))]),
         "end": node("end", &[]),
     });
-    check(&flow(nodes, Some("writer")), &expect![[r##"
+    check(
+        &flow(nodes, Some("writer")),
+        &expect![[r##"
         # Imported from team.json.
         # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
         #
@@ -179,7 +181,8 @@ fn a_flow_with_a_loop() {
           stop: {max_turns: 20}
         ---
         OPENAI_API_KEY
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -188,7 +191,9 @@ fn a_flow_that_forks_and_joins() {
         "a": node("a", &[("b", None), ("c", None)]), "b": node("b", &[("d", None)]),
         "c": node("c", &[("d", None)]), "d": node("d", &[]),
     });
-    check(&flow(nodes, None), &expect![[r#"
+    check(
+        &flow(nodes, None),
+        &expect![[r#"
         # Imported from team.json.
         # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
 
@@ -210,7 +215,8 @@ fn a_flow_that_forks_and_joins() {
           stop: {max_turns: 20}
         ---
         OPENAI_API_KEY
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -226,7 +232,9 @@ fn a_flow_in_which_one_of_two_is_enough() {
         .as_array_mut()
         .unwrap()
         .retain(|one| one["config"]["name"] != "nobody");
-    check(&definition, &expect![[r#"
+    check(
+        &definition,
+        &expect![[r#"
         # Imported from team.json.
         # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
         #
@@ -251,7 +259,8 @@ fn a_flow_in_which_one_of_two_is_enough() {
           stop: {max_turns: 20}
         ---
         OPENAI_API_KEY
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What is said of team files that are wrong: every mistake at its place, all at once.
 
+mod agents;
 mod endpoints;
 mod names;
+mod patterns;
 mod shapes;
 mod vars;
 mod yaml;

@@ -2,6 +2,8 @@
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
+mod apart;
+#[cfg(test)]
 mod camel;
 #[cfg(test)]
 mod shipped;

@@ -48,6 +48,12 @@ chats:
               |                             ^
             hint: it is the outermost chat; one that takes part in others stands in `chats`
 
+            error: the chat `t` takes part in itself: t > t
+             --> t.yaml:4:29
+              |
+            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                             ^
+
             error: there is no agent, chat or team `B`
              --> t.yaml:4:32
               |

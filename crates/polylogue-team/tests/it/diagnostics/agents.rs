@@ -1,0 +1,304 @@
+//! Agents that cannot reply as they are meant to, and chats within them.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn an_agent_without_a_model_has_nothing_of_one() {
+    check(
+        "name: t
+agents:
+  - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+  - {name: B, human: true, handoffs: [A], runs: [ches]}
+chat: {participants: [A, B], stop: {max_turns: 2}}
+script: [{A: x}]
+",
+        &expect![[r#"
+            error: an agent without a model has no `system`
+             --> t.yaml:3:28
+              |
+            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+              |                            ^^^^^^
+            hint: leave out `system`, or `model: none`
+
+            error: an agent without a model has no `tools`
+             --> t.yaml:3:39
+              |
+            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+              |                                       ^^^^^
+            hint: leave out `tools`, or `model: none`
+
+            error: an agent without a model has no `offers`
+             --> t.yaml:3:55
+              |
+            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+              |                                                       ^^^^^^
+            hint: leave out `offers`, or `model: none`
+
+            error: `chess` is in `tools` already
+             --> t.yaml:3:64
+              |
+            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+              |                                                                ^^^^^
+            hint: `tools` are run by the agent itself, `offers` by somebody else
+
+            error: an agent without a model has no `handoffs`
+             --> t.yaml:3:72
+              |
+            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+              |                                                                        ^^^^^^^^
+            hint: leave out `handoffs`, or `model: none`
+
+            error: a person has no `handoffs`
+             --> t.yaml:4:28
+              |
+            4 |   - {name: B, human: true, handoffs: [A], runs: [ches]}
+              |                            ^^^^^^^^
+            hint: leave out `handoffs`, or `human: true`
+
+            error: there is no tool `ches`
+             --> t.yaml:4:50
+              |
+            4 |   - {name: B, human: true, handoffs: [A], runs: [ches]}
+              |                                                  ^^^^
+            hint: did you mean `chess`?
+
+            error: `A` is an agent without a model, and has no part in a script
+             --> t.yaml:6:11
+              |
+            6 | script: [{A: x}]
+              |           ^
+            hint: it replies by `auto_reply`, `runs`, `nested` and `human_input`
+        "#]],
+    );
+}
+
+#[test]
+fn a_tool_is_run_by_one() {
+    check(
+        "name: t\nagents: [{name: A, tools: [chess, chess], offers: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
+        &expect![[r#"
+            error: "chess" is in `tools` already
+             --> t.yaml:2:35
+              |
+            2 | agents: [{name: A, tools: [chess, chess], offers: [chess]}]
+              |                                   ^^^^^
+
+            error: `chess` is in `tools` already
+             --> t.yaml:2:52
+              |
+            2 | agents: [{name: A, tools: [chess, chess], offers: [chess]}]
+              |                                                    ^^^^^
+            hint: `tools` are run by the agent itself, `offers` by somebody else
+        "#]],
+    );
+}
+
+#[test]
+fn modes_limits_and_ends_are_what_they_can_be() {
+    check(
+        "name: t
+agents:
+  - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+  - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
+chat: {participants: [A, B], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: `human_input` cannot be `sometimes`
+             --> t.yaml:3:28
+              |
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+              |                            ^^^^^^^^^
+            hint: there is `always`, `terminate`, `never`
+
+            error: `max_auto_replies` has to be at least 0
+             --> t.yaml:3:57
+              |
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+              |                                                         ^^
+
+            error: `ends_on` is empty
+             --> t.yaml:3:70
+              |
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+              |                                                                      ^^
+
+            error: nobody is called `Q`
+             --> t.yaml:4:45
+              |
+            4 |   - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
+              |                                             ^
+            hint: there is `A`, `B`
+
+            error: nobody is asked for `B`
+             --> t.yaml:4:50
+              |
+            4 |   - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
+              |                                                  ^^^^^^^^^^^^^
+            hint: a person gives the command: add `human_input: always`, or leave it out
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_has_nothing_to_reply_with_is_warned_of() {
+    check(
+        "name: t\nagents: [{name: A, model: none}, {name: B, human: true, human_input: never}]\nchat: {participants: [A, B], stop: {max_turns: 2}}\n",
+        &expect![[r#"
+            warning: `A` has nothing to reply with
+             --> t.yaml:2:17
+              |
+            2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]
+              |                 ^
+            hint: give it `auto_reply`, `runs`, `nested` or `human_input`
+
+            warning: `B` has nothing to reply with
+             --> t.yaml:2:41
+              |
+            2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]
+              |                                         ^
+            hint: give it `auto_reply`, `runs`, `nested` or `human_input`
+        "#]],
+    );
+}
+
+#[test]
+fn a_nested_chat_is_a_chat() {
+    check(
+        "name: t
+agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+chat: {participants: [A, B], stop: {max_turns: 2}}
+chats: [{name: inner, pattern: once_each, participants: [B]}]
+",
+        &expect![[r#"
+            error: the agent `B` is no chat
+             --> t.yaml:2:36
+              |
+            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                    ^
+            hint: name one of `chats`; it may be a chat of one
+
+            error: there is no chat `inne`
+             --> t.yaml:2:47
+              |
+            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                               ^^^^
+            hint: did you mean `inner`?
+
+            error: nobody is called `Q`
+             --> t.yaml:2:66
+              |
+            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                                                  ^
+            hint: there is `A`, `B`, `inner`
+
+            error: `(` is no regular expression: unclosed group
+             --> t.yaml:2:78
+              |
+            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                                                              ^^^
+        "#]],
+    );
+}
+
+/// In its own chats an agent has none; only another agent could lead back into them.
+#[test]
+fn a_nested_chat_does_not_lead_back_into_itself() {
+    check(
+        "name: t
+agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: two}]}]
+chat: {participants: [A, B], stop: {max_turns: 2}}
+chats:
+  - {name: one, participants: [A, B], stop: {max_turns: 2}}
+  - {name: two, participants: [B, A], stop: {max_turns: 2}}
+",
+        &expect![""],
+    );
+    check(
+        "name: t
+agents: [{name: A, nested: [{chat: one}]}, {name: B}]
+chat: {participants: [A, B], stop: {max_turns: 2}}
+chats: [{name: one, participants: [A, B], stop: {max_turns: 2}}]
+",
+        &expect![""],
+    );
+    check(
+        "name: t
+agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: one}]}]
+chat: {participants: [A], stop: {max_turns: 2}}
+chats: [{name: one, participants: [B], stop: {max_turns: 2}}]
+",
+        &expect![[r#"
+            error: the chat `one` takes part in itself: one > one
+             --> t.yaml:2:70
+              |
+            2 | agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: one}]}]
+              |                                                                      ^^^
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_carried_over_comes_from_beside() {
+    check(
+        "name: t
+agents: [{name: A}]
+chat: {pattern: once_each, participants: [one, two, A]}
+chats:
+  - {name: one, message: x, brief: all, pattern: once_each, participants: [A]}
+  - {name: two, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]}
+  - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
+",
+        &expect![[r#"
+            error: `message` and `brief` cannot both be given
+             --> t.yaml:5:29
+              |
+            5 |   - {name: one, message: x, brief: all, pattern: once_each, participants: [A]}
+              |                             ^^^^^
+            hint: `message` is the whole task; leave one of them out
+
+            error: with `brief: all` everything is told already
+             --> t.yaml:6:29
+              |
+            6 |   - {name: two, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: on
+              |                             ^^^^^^^^^
+            hint: leave out `carryover`, or `brief`
+
+            error: `Q` takes part nowhere where `two` does
+             --> t.yaml:6:47
+              |
+            6 | o, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, part
+              |                                  ^
+            hint: name somebody who takes part beside it
+
+            error: `three` takes part nowhere where `two` does
+             --> t.yaml:6:64
+              |
+            6 | rryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]
+              |                                  ^^^^^
+            hint: name somebody who takes part beside it
+
+            error: the agent `A` has no conversation of its own
+             --> t.yaml:6:87
+              |
+            6 |  [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]}
+              |                                  ^
+            hint: name a chat, or `self`
+
+            error: `carryover` cannot be `some`
+             --> t.yaml:7:30
+              |
+            7 |   - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
+              |                              ^^^^
+            hint: there is `all`, `none`
+
+            error: `two` takes part nowhere where `three` does
+             --> t.yaml:7:50
+              |
+            7 |   - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
+              |                                                  ^^^
+            hint: name somebody who takes part beside it
+        "#]],
+    );
+}

@@ -1,0 +1,622 @@
+//! Patterns that cannot be: strangers, circles, nobody to speak, conditions that are none.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+
+/// A team of A, B, Zoe (a person) and the chat `inner`, with this pattern.
+fn check_pattern(pattern: &str, expected: &Expect) {
+    let text = format!(
+        "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: Zoe, human: true}}]\nchat:\n  participants: [A, B]\n  stop: {{max_turns: 4}}\n  pattern: {pattern}\nchats: [{{name: inner, pattern: once_each, participants: [Zoe]}}]\n"
+    );
+    // That Zoe and the chat take part in nothing is not what is looked at here.
+    let said = match polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) {
+        Ok(loaded) => loaded.warnings.to_string(),
+        Err(diagnostics) => diagnostics.to_string(),
+    };
+    let said: Vec<&str> = said.split("\n\n").filter(|part| !part.contains("takes part in nothing")).collect();
+    expected.assert_eq(&said.join("\n\n"));
+}
+
+#[test]
+fn a_group_speaks_of_its_members_only() {
+    check_pattern(
+        "{group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}",
+        &expect![[r#"
+            error: `C` does not take part in this chat
+             --> t.yaml:6:52
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                    ^
+            hint: there is `A`, `B`
+
+            warning: `B` is in the list already
+             --> t.yaml:6:55
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                       ^
+            hint: once is enough
+
+            error: `D` does not take part in this chat
+             --> t.yaml:6:59
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                           ^
+            hint: there is `A`, `B`
+
+            error: `transitions` say already who may speak again
+             --> t.yaml:6:68
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                                    ^^^^^^
+            hint: whoever may speak twice in a row stands in the list of their own name
+
+            error: `E` does not take part in this chat
+             --> t.yaml:6:77
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                                             ^
+            hint: there is `A`, `B`
+
+            error: there is no person `F`
+             --> t.yaml:6:96
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
+              |                                                                                                ^
+            hint: there is `Zoe`
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_picks_is_a_person_beside_the_room() {
+    check_pattern(
+        "{group: {pick: {person: A}}}",
+        &expect![[r#"
+        error: the agent `A` is no person
+         --> t.yaml:6:36
+          |
+        6 |   pattern: {group: {pick: {person: A}}}
+          |                                    ^
+        hint: a model picks with `pick: model`; a person has `human: true`
+    "#]],
+    );
+    check_pattern(
+        "{group: {pick: {person: inner}}}",
+        &expect![[r#"
+        error: the chat `inner` is no person
+         --> t.yaml:6:36
+          |
+        6 |   pattern: {group: {pick: {person: inner}}}
+          |                                    ^^^^^
+        hint: a model picks with `pick: model`; a person has `human: true`
+    "#]],
+    );
+    check_pattern(
+        "{group: {pick: person}}",
+        &expect![[r#"
+        error: `pick` cannot be `person`
+         --> t.yaml:6:27
+          |
+        6 |   pattern: {group: {pick: person}}
+          |                           ^^^^^^
+        hint: it takes more than a word: `pick: {person: ...}`
+    "#]],
+    );
+    check_pattern(
+        "{group: {pick: auto}}",
+        &expect![[r#"
+        error: `pick` cannot be `auto`
+         --> t.yaml:6:27
+          |
+        6 |   pattern: {group: {pick: auto}}
+          |                           ^^^^
+        hint: there is `round_robin`, `random`, `model`
+    "#]],
+    );
+    check_pattern(
+        "{group: {pick: {model: {attempts: 0, role: assistant}}}}",
+        &expect![[r#"
+        error: `attempts` has to be at least 1
+         --> t.yaml:6:46
+          |
+        6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
+          |                                              ^
+
+        error: `role` cannot be `assistant`
+         --> t.yaml:6:55
+          |
+        6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
+          |                                                       ^^^^^^^^^
+        hint: there is `system`, `user`
+    "#]],
+    );
+}
+
+#[test]
+fn a_member_whom_the_transitions_do_not_name_is_probably_forgotten() {
+    check_pattern(
+        "{group: {transitions: {allowed: {A: [A]}}}}",
+        &expect![[r#"
+        warning: `B` takes part, and the transitions do not name it
+         --> t.yaml:6:44
+          |
+        6 |   pattern: {group: {transitions: {allowed: {A: [A]}}}}
+          |                                            ^^^^^^^^
+        hint: nobody comes before it, and nobody after it: name it, or leave it out"#]],
+    );
+}
+
+#[test]
+fn a_group_has_members() {
+    check(
+        "name: t\nagents: [{name: A}]\nchat: {participants: [], pattern: {group: {pick: model}}, stop: {max_turns: 2}}\n",
+        &expect![[r#"
+            error: `participants` is empty
+             --> t.yaml:3:22
+              |
+            3 | chat: {participants: [], pattern: {group: {pick: model}}, stop: {max_turns: 2}}
+              |                      ^^
+        "#]],
+    );
+}
+
+#[test]
+fn states_lead_to_members_or_to_the_end() {
+    check_pattern(
+        "{states: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}",
+        &expect![[r#"
+            error: `Ann` does not take part in this chat
+             --> t.yaml:6:29
+              |
+            6 |   pattern: {states: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C:
+              |                             ^^^
+            hint: there is `A`, `B`
+
+            warning: this exit is never taken
+             --> t.yaml:6:57
+              |
+            6 | art: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}
+              |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: an exit without `when` is always taken: put it last
+
+            error: `stop` does not take part in this chat
+             --> t.yaml:6:93
+              |
+            6 | en: 'turns > 3', then: end}], B: stop, C: A}}}
+              |                                  ^^^^
+            hint: there is `A`, `B`
+
+            error: `C` does not take part in this chat
+             --> t.yaml:6:99
+              |
+            6 | urns > 3', then: end}], B: stop, C: A}}}
+              |                                  ^
+            hint: there is `A`, `B`
+        "#]],
+    );
+}
+
+#[test]
+fn an_exit_after_one_that_is_always_taken_is_never_taken() {
+    check_pattern(
+        "{states: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
+        &expect![[r#"
+        warning: this exit is never taken
+         --> t.yaml:6:45
+          |
+        6 |   pattern: {states: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
+          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        hint: an exit without `when` is always taken: put it last"#]],
+    );
+}
+
+#[test]
+fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
+    check_pattern(
+        "{states: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
+        &expect![[r#"
+            error: `turns >> 3` is no condition: extraneous input '>'
+             --> t.yaml:6:49
+              |
+            6 |   pattern: {states: {after: {A: [{when: 'turns >> 3', then: B}]}}}
+              |                                                 ^
+        "#]],
+    );
+    check_pattern(
+        "{states: {after: {A: [{when: turn > 3, then: B}]}}}",
+        &expect![[r#"
+        error: `turn > 3` is no condition: there is nothing called `turn`
+         --> t.yaml:6:41
+          |
+        6 |   pattern: {states: {after: {A: [{when: turn > 3, then: B}]}}}
+          |                                         ^^^^^^^^
+        hint: did you mean `turns`?
+    "#]],
+    );
+    check_pattern(
+        "{states: {after: {A: [{when: last.text, then: B}]}}}",
+        &expect![[r#"
+        error: `last.text` is no condition: it gives a text, and neither `true` nor `false`
+         --> t.yaml:6:41
+          |
+        6 |   pattern: {states: {after: {A: [{when: last.text, then: B}]}}}
+          |                                         ^^^^^^^^^
+    "#]],
+    );
+    check_pattern(
+        "{states: {after: {A: [{when: '', then: B}]}}}",
+        &expect![[r#"
+        error: `when` is empty
+         --> t.yaml:6:41
+          |
+        6 |   pattern: {states: {after: {A: [{when: '', then: B}]}}}
+          |                                         ^^
+    "#]],
+    );
+}
+
+#[test]
+fn a_condition_over_several_lines_has_its_mistake_at_its_place() {
+    check(
+        "name: t
+agents: [{name: A}]
+chat:
+  participants: [A]
+  stop:
+    when: \"turns > 3 &&
+      nosuch(turns)\"
+    any:
+      - when: |
+          turns > 3 &&
+          )
+",
+        &expect![[r#"
+            error: `turns > 3 && nosuch(turns)` is no condition: there is no function `nosuch`
+             --> t.yaml:6:11
+              |
+            6 |     when: "turns > 3 &&
+              |           ^^^^^^^^^^^^^
+            hint: there is `contains`, `startsWith`, `endsWith`, `matches`, `size`, `int`, `double`, `string`, `has`
+
+            error: this is no condition: mismatched input ')'
+              --> t.yaml:10:11
+               |
+            10 |           turns > 3 &&
+               |           ^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_comes_after_itself() {
+    check_pattern(
+        "{after: {A: [B], B: [A, C]}}",
+        &expect![[r#"
+        error: `A` would have to come after itself: A after B after A
+         --> t.yaml:6:21
+          |
+        6 |   pattern: {after: {A: [B], B: [A, C]}}
+          |                     ^
+
+        error: `C` does not take part in this chat
+         --> t.yaml:6:36
+          |
+        6 |   pattern: {after: {A: [B], B: [A, C]}}
+          |                                    ^
+        hint: there is `A`, `B`
+    "#]],
+    );
+    check_pattern(
+        "{after: {A: [A, B, B]}}",
+        &expect![[r#"
+        error: `A` would have to come after itself: A after A
+         --> t.yaml:6:21
+          |
+        6 |   pattern: {after: {A: [A, B, B]}}
+          |                     ^
+
+        error: `B` is in the list already
+         --> t.yaml:6:31
+          |
+        6 |   pattern: {after: {A: [A, B, B]}}
+          |                               ^
+    "#]],
+    );
+    check_pattern(
+        "{after: {}}",
+        &expect![[r#"
+        error: `after` is empty
+         --> t.yaml:6:20
+          |
+        6 |   pattern: {after: {}}
+          |                    ^^
+        hint: there is nothing
+    "#]],
+    );
+}
+
+#[test]
+fn handing_over_takes_somebody_who_can() {
+    check_pattern(
+        "{handoffs: {start: C, then: nobody}}",
+        &expect![[r#"
+        error: nobody in this chat can hand over
+         --> t.yaml:6:13
+          |
+        6 |   pattern: {handoffs: {start: C, then: nobody}}
+          |             ^^^^^^^^
+        hint: give an agent `handoffs`, such as `handoffs: [NAME]`
+
+        error: `C` does not take part in this chat
+         --> t.yaml:6:31
+          |
+        6 |   pattern: {handoffs: {start: C, then: nobody}}
+          |                               ^
+        hint: there is `A`, `B`
+
+        error: `nobody` does not take part in this chat
+         --> t.yaml:6:40
+          |
+        6 |   pattern: {handoffs: {start: C, then: nobody}}
+          |                                        ^^^^^^
+        hint: there is `A`, `B`
+    "#]],
+    );
+    check_pattern(
+        "{handoffs: {}}",
+        &expect![[r#"
+        error: nobody in this chat can hand over
+         --> t.yaml:6:13
+          |
+        6 |   pattern: {handoffs: {}}
+          |             ^^^^^^^^
+        hint: give an agent `handoffs`, such as `handoffs: [NAME]`
+
+        error: `handoffs` needs the key `then`
+         --> t.yaml:6:23
+          |
+        6 |   pattern: {handoffs: {}}
+          |                       ^^
+    "#]],
+    );
+    check(
+        "name: t\nagents: [{name: A, handoffs: [A, C]}, {name: B}]\nchat: {participants: [A, B], pattern: {handoffs: {then: end}}}\n",
+        &expect![[r#"
+            error: `A` cannot hand over to itself
+             --> t.yaml:2:31
+              |
+            2 | agents: [{name: A, handoffs: [A, C]}, {name: B}]
+              |                               ^
+
+            error: `C` does not take part in this chat
+             --> t.yaml:2:34
+              |
+            2 | agents: [{name: A, handoffs: [A, C]}, {name: B}]
+              |                                  ^
+            hint: there is `A`, `B`
+        "#]],
+    );
+    check(
+        "name: t\nagents: [{name: A, handoffs: [B]}, {name: B}]\nchat: {participants: [A, B], stop: {max_turns: 3}}\n",
+        &expect![[r#"
+            warning: `A` takes part in no chat in which one can hand over
+             --> t.yaml:2:20
+              |
+            2 | agents: [{name: A, handoffs: [B]}, {name: B}]
+              |                    ^^^^^^^^
+            hint: let it take part in a chat of the pattern `handoffs`, or leave it out
+        "#]],
+    );
+}
+
+#[test]
+fn a_vote_has_options_and_voters() {
+    check_pattern(
+        "{debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}",
+        &expect![[r#"
+        error: `X` is an option already
+         --> t.yaml:6:35
+          |
+        6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
+          |                                   ^
+
+        error: there is no agent, chat or team `Q`
+         --> t.yaml:6:48
+          |
+        6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
+          |                                                ^
+        hint: there is `A`, `B`, `Zoe`, `inner`
+
+        error: there is no agent, chat or team `Z`
+         --> t.yaml:6:65
+          |
+        6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
+          |                                                                 ^
+        hint: there is `A`, `B`, `Zoe`, `inner`
+    "#]],
+    );
+    check_pattern(
+        "{debate: {options: [x], tie: {again: 0}}}",
+        &expect![[r#"
+        error: a vote needs at least two options
+         --> t.yaml:6:32
+          |
+        6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
+          |                                ^
+
+        error: `again` has to be at least 1
+         --> t.yaml:6:49
+          |
+        6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
+          |                                                 ^
+    "#]],
+    );
+}
+
+#[test]
+fn a_planner_takes_no_other_part() {
+    check_pattern(
+        "{plan: {planner: A, keeper: P, max_stalls: 0}}",
+        &expect![[r#"
+        error: `A` takes part, and cannot plan besides
+         --> t.yaml:6:29
+          |
+        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+          |                             ^
+        hint: take it out of `participants`: it is asked beside them
+
+        error: there is no agent, chat or team `P`
+         --> t.yaml:6:40
+          |
+        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+          |                                        ^
+        hint: there is `A`, `B`, `Zoe`, `inner`
+
+        error: `max_stalls` has to be at least 1
+         --> t.yaml:6:55
+          |
+        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+          |                                                       ^
+    "#]],
+    );
+}
+
+#[test]
+fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
+    check_pattern(
+        "{flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}",
+        &expect![[r#"
+        error: `C` does not take part in this chat
+         --> t.yaml:6:27
+          |
+        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+          |                           ^
+        hint: there is `A`, `B`
+
+        error: `D` does not take part in this chat
+         --> t.yaml:6:50
+          |
+        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+          |                                                  ^
+        hint: there is `A`, `B`
+
+        error: `E` does not take part in this chat
+         --> t.yaml:6:55
+          |
+        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+          |                                                       ^
+        hint: there is `A`, `B`
+
+        error: `F` does not take part in this chat
+         --> t.yaml:6:69
+          |
+        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+          |                                                                     ^
+        hint: there is `A`, `B`
+    "#]],
+    );
+    check_pattern(
+        "{flow: {start: A, edges: {A: B, B: A}}}",
+        &expect![[r#"
+        error: the graph has no end: edges lead on from every node
+         --> t.yaml:6:13
+          |
+        6 |   pattern: {flow: {start: A, edges: {A: B, B: A}}}
+          |             ^^^^"#]],
+    );
+    check_pattern(
+        "{flow: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}",
+        &expect![[r#"
+        error: `says` and `when` cannot both be given
+         --> t.yaml:6:49
+          |
+        6 |   pattern: {flow: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}
+          |                                                 ^^^^
+    "#]],
+    );
+    check_pattern(
+        "{flow: {start: A, edges: {A: [A, {to: B, says: x}]}}}",
+        &expect![[r#"
+        error: `A` has edges with and without a condition; give each a condition, or use `otherwise`
+         --> t.yaml:6:13
+          |
+        6 |   pattern: {flow: {start: A, edges: {A: [A, {to: B, says: x}]}}}
+          |             ^^^^"#]],
+    );
+}
+
+#[test]
+fn whoever_joins_was_not_there_before() {
+    check(
+        "name: t
+agents: [{name: A}, {name: B}]
+chat:
+  participants: [A]
+  joins: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+  stop: {max_turns: 3}
+",
+        &expect![[r#"
+            error: `A` takes part already
+             --> t.yaml:5:17
+              |
+            5 |   joins: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {
+              |                 ^
+
+            error: there is no agent, chat or team `C`
+             --> t.yaml:5:44
+              |
+            5 | {who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, wh
+              |                                  ^
+            hint: there is `A`, `B`
+
+            error: `D` does not take part in this chat
+             --> t.yaml:5:74
+              |
+            5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+              |                                  ^
+            hint: there is `A`, `B`, `C`
+
+            error: `when` is empty
+             --> t.yaml:5:95
+              |
+            5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+              |                                  ^^
+            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`, `when`
+
+            error: `B` takes part already
+             --> t.yaml:5:106
+              |
+            5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+              |                                  ^
+
+            error: `x` is no condition: there is nothing called `x`
+             --> t.yaml:5:115
+              |
+            5 | ho: B, when: {}}, {who: B, when: 'x', sees: some}]
+              |                                  ^^^
+            hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `members`
+
+            error: `sees` cannot be `some`
+             --> t.yaml:5:126
+              |
+            5 | : {}}, {who: B, when: 'x', sees: some}]
+              |                                  ^^^^
+            hint: there is `all`, `new`
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_made_of_a_chats_is_free() {
+    check(
+        "name: t\nagents: [{name: A}, {name: t_picker}]\nchat: {participants: [A, t_picker], pattern: {group: {pick: {model: {}}}}, stop: {max_turns: 2}}\n",
+        &expect![[r#"
+            error: whoever picks its speakers is called `t_picker`, and so is an agent
+             --> t.yaml:3:62
+              |
+            3 | chat: {participants: [A, t_picker], pattern: {group: {pick: {model: {}}}}, stop: {max_turns: 2}}
+              |                                                              ^^^^^
+        "#]],
+    );
+}
