@@ -12,7 +12,7 @@
 //! - limits on time, memory, output, processes, the size of files and of the work directory. When it ends, or is ended,
 //!   everything that it started is dead before [`Sandbox::run`] returns.
 //!
-//! Where the kernel cannot do this there is a [refusal](Error::Refused) that says why and what the choices are; never a weaker
+//! Where the kernel cannot do this there is a [refusal](Error::Refused), when a program is to run, that says why and what the choices are; never a weaker
 //! enclosure. [`Sandbox::unsafe_host`] runs programs without one, and has to be asked for by name.
 //!
 //! # Example
@@ -20,7 +20,7 @@
 //! use polylogue_sandbox::{Halt, How, Program, Sandbox};
 //!
 //! # fn main() -> Result<(), polylogue_sandbox::Error> {
-//! let sandbox = Sandbox::enclosed("work")?;
+//! let sandbox = Sandbox::enclosed("work");
 //! let program = Program::new("python3").arg("hello.py").file("hello.py", "print('hello')");
 //! let ended = sandbox.run(&program, &Halt::new())?;
 //! assert_eq!((ended.how, &*ended.output), (How::Exited(0), &b"hello\n"[..]));

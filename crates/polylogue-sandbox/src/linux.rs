@@ -69,8 +69,9 @@ pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<E
 /// Tries to enclose a program that is not there: whatever else fails says what this machine lacks.
 pub(crate) fn probe() -> Result<(), String> {
     let dir = std::env::temp_dir();
-    let sandbox = Sandbox::unproven(&dir).map_err(|error| error.to_string())?;
-    let sandbox = sandbox.limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
+    let sandbox =
+        Sandbox::enclosed(dir).limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
+    let sandbox = sandbox.placed().map_err(|error| error.to_string())?;
     match run(&sandbox, &Program::new("/nowhere/at/all"), &Halt::new()) {
         Err(Error::Config(_)) => Ok(()),
         Err(Error::Refused { why }) => Err(why),

@@ -64,34 +64,34 @@ pub enum Network {
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 impl Sandbox {
-    /// Runs programs enclosed, with `work` as their work directory; it is made if it is not there.
+    /// Runs programs enclosed, with `work` as their work directory; it is made when the first program runs.
     ///
-    /// # Errors
-    /// [`Error::Refused`] where programs cannot be enclosed; when the directory cannot be made.
-    pub fn enclosed(work: impl Into<PathBuf>) -> Result<Self, Error> {
-        if let Some(missing) = what_is_enforced().iter().find(|measure| !measure.holds && measure.required) {
-            return Err(Error::Refused { why: missing.detail.clone() });
-        }
-        Self::at(&work.into(), true)
+    /// Nothing is asked of the machine before a program is to run: what never runs code needs no enclosure.
+    #[must_use]
+    pub fn enclosed(work: impl Into<PathBuf>) -> Self {
+        Self::at(work.into(), true)
     }
 
     /// Runs programs with all rights of this process's user, in `work`: they may read, change and send whatever the user
     /// may. Limits are those on time and output only. To be asked for by name, and never by default.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn unsafe_host(work: impl Into<PathBuf>) -> Result<Self, Error> {
-        Self::at(&work.into(), false)
+    #[must_use]
+    pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
+        Self::at(work.into(), false)
     }
 
-    fn at(work: &Path, enclosed: bool) -> Result<Self, Error> {
-        let made = std::fs::create_dir_all(work).and_then(|()| work.canonicalize());
+    fn at(work: PathBuf, enclosed: bool) -> Self {
+        let (limits, network) = (Limits::default(), Network::default());
+        Self { work, limits, network, readable: Vec::new(), env: Vec::new(), enclosed }
+    }
+
+    /// The same with a work directory that is there, under its real path.
+    pub(crate) fn placed(&self) -> Result<Self, Error> {
+        let made = std::fs::create_dir_all(&self.work).and_then(|()| self.work.canonicalize());
         let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
         if work.parent().is_none() {
             return Err(Error::Config("the work directory cannot be the whole file system".into()));
         }
-        let (limits, network) = (Limits::default(), Network::default());
-        Ok(Self { work, limits, network, readable: Vec::new(), env: Vec::new(), enclosed })
+        Ok(Self { work, ..self.clone() })
     }
 
     /// What has to be said to whoever uses it, if anything.
@@ -167,18 +167,18 @@ impl Sandbox {
     /// Runs `program` to its end, and blocks until it and everything that it started is dead.
     ///
     /// # Errors
-    /// When it cannot be started. Whatever it does once it runs is no error.
+    /// [`Error::Refused`] where programs cannot be enclosed; when it cannot be started. Whatever it does once it runs is no
+    /// error.
     pub fn run(&self, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+        let missing = what_is_enforced().iter().find(|measure| !measure.holds && measure.required);
+        if let (true, Some(missing)) = (self.enclosed, missing) {
+            return Err(Error::Refused { why: missing.detail.clone() });
+        }
         for (path, _) in &program.files {
             check_file(path)?;
         }
-        if self.enclosed { enclosed(self, program, halt) } else { exposed(self, program, halt) }
-    }
-
-    /// For finding out what can be enforced, which cannot wait for itself.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn unproven(work: &Path) -> Result<Self, Error> {
-        Self::at(work, true)
+        let placed = self.placed()?;
+        if self.enclosed { enclosed(&placed, program, halt) } else { exposed(&placed, program, halt) }
     }
 
     /// The program's path, which is the same inside and outside.

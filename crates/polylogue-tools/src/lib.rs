@@ -7,12 +7,15 @@
 //! |---|---|
 //! | [`Calculator`] | works an expression out |
 //! | [`Chess`] | a game of chess, with legal moves only |
+//! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
 //!
 //! ```
 //! use polylogue_core::{AnyTool, Tool as _};
 //! let tools = [AnyTool::new(polylogue_tools::Calculator::default()), AnyTool::new(polylogue_tools::Chess::default())];
 //! assert_eq!(tools.map(|tool| tool.spec().name.clone()), ["calculator", "chess"]);
 //! ```
+
+pub mod code;
 
 mod calculator;
 mod chess;

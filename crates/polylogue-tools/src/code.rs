@@ -1,0 +1,188 @@
+//! Code, run in a sandbox.
+//!
+//! [`python`], [`shell`] and [`javascript`] are tools that run a text as a program, in the work directory of a [`Sandbox`];
+//! [`save`] only writes it there. A model may call them, and the layer `polylogue::code::Coder` runs by them what stands in
+//! messages. What they return is
+//!
+//! ```text
+//! exitcode: 0 (execution succeeded)
+//! Code output: 42
+//! ```
+//!
+//! and, as a second part, which files of the work directory were written. A program that ran out of time has the exit code
+//! 124 and `Timeout` at the end of its output, and is dead, with all that it started.
+//!
+//! A sandbox stands for one work directory: give each conversation its own.
+//!
+//! ```
+//! use polylogue_tools::code::{Limits, Sandbox, python, shell};
+//! use std::time::Duration;
+//!
+//! let limits = Limits { time: Duration::from_secs(20), ..Limits::default() };
+//! let sandbox = Sandbox::enclosed("work/session-1").limited(limits);
+//! let tools = [python(sandbox.clone()), shell(sandbox)];
+//! ```
+
+mod files;
+mod running;
+
+use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_sandbox::{How, Program};
+pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, what_is_enforced};
+use serde_json::{Value, json};
+
+use self::files::Files;
+
+/// A tool that runs or saves code. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Code {
+    spec: ToolSpec,
+    language: Language,
+    interpreter: Option<String>,
+    sandbox: Sandbox,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Python,
+    Shell,
+    JavaScript,
+    /// Any: it is not run.
+    Saved,
+}
+
+/// The tool `python`: runs a program by `python3`.
+#[must_use]
+pub fn python(sandbox: Sandbox) -> Code {
+    let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is a process of its own: keep in files \
+        what a later one needs.";
+    Code::new("python", about, Language::Python, sandbox)
+}
+
+/// The tool `shell`: runs a script by `bash`, or by `sh` where there is none.
+#[must_use]
+pub fn shell(sandbox: Sandbox) -> Code {
+    let about = "Runs a shell script in a sandbox, and returns what it prints.";
+    Code::new("shell", about, Language::Shell, sandbox)
+}
+
+/// The tool `javascript`: runs a program by `node`.
+#[must_use]
+pub fn javascript(sandbox: Sandbox) -> Code {
+    let about = "Runs a JavaScript program by Node.js in a sandbox, and returns what it prints.";
+    Code::new("javascript", about, Language::JavaScript, sandbox)
+}
+
+/// The tool `save`: writes code, of whatever language, to a file of the work directory.
+#[must_use]
+pub fn save(sandbox: Sandbox) -> Code {
+    Code::new("save", "Saves code to a file, without running it.", Language::Saved, sandbox)
+}
+
+impl Code {
+    fn new(name: &str, about: &str, language: Language, sandbox: Sandbox) -> Self {
+        let mut parameters = json!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The whole text of the program"},
+                "filename": {"type": "string", "description": "The file of the work directory to keep it in, such as `plot.py`"},
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        });
+        if let (Language::Saved, Some(properties)) =
+            (language, parameters.get_mut("properties").and_then(Value::as_object_mut))
+        {
+            properties.insert(
+                "language".into(),
+                json!({"type": "string", "description": "Its language, such as `html`"}),
+            );
+        }
+        Self { spec: ToolSpec::new(name, about, parameters), language, interpreter: None, sandbox }
+    }
+
+    /// Sets the program that runs the code: a path, or a name that is looked for in the system's directories. What is not
+    /// in `/usr` has to be [readable](Sandbox::readable).
+    #[must_use]
+    pub fn interpreter(self, program: impl Into<String>) -> Self {
+        Self { interpreter: Some(program.into()), ..self }
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub const fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    fn program(&self, file: &str, code: &str) -> Program {
+        let default = match self.language {
+            Language::Python => "python3",
+            Language::Shell if std::path::Path::new("/bin/bash").is_file() => "bash",
+            Language::Shell => "sh",
+            Language::JavaScript => "node",
+            Language::Saved => return Program::new("true").file(file, code),
+        };
+        let program = Program::new(self.interpreter.as_deref().unwrap_or(default));
+        // Python would take the directory of the program for that of its modules anyway; a leading `-` is no option.
+        program.arg(format!("./{file}")).file(file, code)
+    }
+}
+
+impl Tool for Code {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        let code = text("code").ok_or("`code` must be a text: the whole program")?;
+        let file = text("filename").map_or_else(|| self.file_name(code, text("language")), str::to_owned);
+        let before = Files::of(self.sandbox.work());
+        let ended = match running::run(self.sandbox.clone(), self.program(&file, code)).await {
+            Ok(ended) => ended,
+            Err(error) => return Ok(told(1, &error.to_string())),
+        };
+        let mut output = String::from_utf8_lossy(&ended.output).into_owned();
+        match ended.how {
+            How::Exited(0) if self.language == Language::Saved => {
+                output = format!("Code saved to {}", self.sandbox.work_inside().join(&file).display());
+            }
+            How::Exited(_) => {}
+            other => {
+                let end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+                output = format!("{output}{end}{other}");
+            }
+        }
+        let mut outcome = told(ended.how.code(), &output);
+        outcome.parts.extend(Files::of(self.sandbox.work()).written_since(&before, &file).map(Part::text));
+        Ok(outcome)
+    }
+}
+
+impl Code {
+    /// The file for code without a name: the same for the same code.
+    fn file_name(&self, code: &str, language: Option<&str>) -> String {
+        let hash = blake3::hash(code.as_bytes()).to_hex();
+        let hash = hash.get(..12).unwrap_or_default();
+        let ending = match (self.language, language.unwrap_or_default()) {
+            (Language::Python, _) | (_, "python" | "py") => "py",
+            (Language::Shell, _) | (_, "sh" | "bash" | "shell") => "sh",
+            (Language::JavaScript, _) | (_, "javascript" | "js") => "js",
+            (_, "c++") => "cpp",
+            (_, "rust") => "rs",
+            (_, "typescript") => "ts",
+            (_, "ruby") => "rb",
+            (_, own) if !own.is_empty() && own.chars().all(|c| c.is_ascii_alphanumeric()) => own,
+            _ => "txt",
+        };
+        format!("code_{hash}.{ending}")
+    }
+}
+
+/// An exit code and an output, in the words that models know.
+fn told(code: i32, output: &str) -> Outcome {
+    let (result, status) =
+        if code == 0 { ("succeeded", OutcomeStatus::Done) } else { ("failed", OutcomeStatus::Failed) };
+    let text = format!("exitcode: {code} (execution {result})\nCode output: {output}");
+    Outcome { status, parts: vec![Part::text(text.trim_end())] }
+}
