@@ -104,7 +104,7 @@ mod tests {
 
     /// What a refusal with `status` and `message` means for a request with tools, a schema, or JSON.
     fn means(status: u16, message: &str, asked: Skill) -> Option<Skill> {
-        let tools = vec![ToolSpec::new("t", "", json!({"type": "object"}))];
+        let tools = [ToolSpec::new("t", "", json!({"type": "object"}))];
         let params = Params {
             schema: (asked == Skill::Schema).then(|| json!({"type": "object"})),
             json: asked == Skill::Json,
