@@ -17,4 +17,5 @@ mod sequences;
 #[allow(dead_code)]
 mod stage;
 mod tools;
+mod traps;
 mod two_agents;
