@@ -1,0 +1,94 @@
+//! Tools that do real work: programs, files.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "these are tests"
+)]
+
+mod code;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use polylogue_core::{Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain};
+use polylogue_tools::code::{Sandbox, what_is_enforced};
+use serde_json::Value;
+
+/// A directory that is gone when the test is over.
+pub(crate) struct Dir(pub(crate) PathBuf);
+
+impl Dir {
+    pub(crate) fn new() -> Self {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("polylogue-tools-{}-{nth}", std::process::id()));
+        std::fs::create_dir_all(path.join("work")).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    /// The work directory within it.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.0.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.0.join(path)).unwrap()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A sandbox in the work directory of `dir`; none, with the reason on the error output, where the kernel forbids it.
+pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
+    if let Some(missing) = what_is_enforced().iter().find(|measure| measure.required && !measure.holds) {
+        eprintln!("SKIPPED: {}", missing.detail);
+        return None;
+    }
+    Some(Sandbox::enclosed(dir.work()))
+}
+
+/// Calls `tool`, outside of any conversation.
+pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
+    let (at, who) = (Path::root(), Name::new("Ann").unwrap());
+    let transcript = Transcript::new(at.clone());
+    let cx = ToolCx { at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+    tool.call(args, &cx).await
+}
+
+/// How a call went, and what came of it.
+pub(crate) async fn told(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
+    match call(tool, args).await {
+        Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
+        Err(error) => (OutcomeStatus::Failed, error.0),
+    }
+}
+
+/// What came of a call that worked.
+pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
+    match told(tool, args).await {
+        (OutcomeStatus::Done, text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a call that failed was told.
+pub(crate) async fn failed(tool: &impl Tool, args: Value) -> String {
+    match told(tool, args).await {
+        (OutcomeStatus::Failed, text) => text,
+        other => panic!("{other:?}"),
+    }
+}
