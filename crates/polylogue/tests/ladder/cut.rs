@@ -1,13 +1,14 @@
 //! Invariant 6 in every way of calling tools: a log that is cut anywhere becomes the same log again, and no finished call is
 //! made twice, in a process that has learnt nothing of the model yet.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue::stop::max_turns;
 use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Event, Outcome, Skills, Tool, ToolCx, ToolError, ToolSpec,
+    AnyModel, AnyStore, Assistant, Body, Chat, Event, Outcome, Skills, Tool, ToolCx, ToolError, ToolSpec,
     all_at_once, in_turn, until,
 };
 use polylogue_models::Script;
@@ -15,7 +16,7 @@ use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use serde_json::{Value, json};
 
-use crate::stage::printed;
+use crate::stage::{log, log_of, printed};
 use crate::things::{clock, high_low, note};
 
 async fn check(chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
@@ -105,11 +106,34 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
         refusals.into_iter().chain(talk)
     };
     let script: Script = serde_json::from_value(steps("A").chain(steps("B")).collect::<Value>()).unwrap();
-    check(|calls| {
+    let chat = |calls: &Calls| {
         let agent = |who| Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(clock());
         Chat::named("both").with(agent("A")).with(agent("B")).policy(all_at_once()).build().unwrap()
-    })
-    .await;
+    };
+    let mut log = log().await;
+    chat(&Calls::default()).run(&mut log, "What time is it?").await.unwrap();
+    let whole = log.events().await;
+    assert_eq!(printed(&whole).matches("unable of").count(), 4, "{}", printed(&whole));
+    for cut in 1..whole.len() {
+        let calls = Calls::default();
+        let mut log = log_of(&whole[..cut]).await;
+        chat(&calls).resume(&mut log).await.unwrap();
+        let again = log.events().await;
+        assert_eq!(turns(&whole), turns(&again), "cut before event {cut}");
+        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+        assert_eq!(calls.made(), left as u64, "cut before event {cut}: no call is made twice");
+    }
+}
+
+/// What happened in the turn of each agent, apart from the others: how the events of turns at the same time stand between each
+/// other depends on who was faster. What was said, and all that belongs to no turn, is in one order.
+fn turns(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
+    let mut turns: BTreeMap<String, Vec<Body>> = BTreeMap::new();
+    for Event { body, .. } in events.iter().map(Arc::as_ref) {
+        let who = serde_json::to_value(body).unwrap()["who"].as_str().unwrap_or_default().to_owned();
+        turns.entry(who).or_default().push(body.clone());
+    }
+    turns
 }
 
 #[tokio::test]
@@ -124,7 +148,7 @@ async fn an_answer_of_a_form_that_is_repaired() {
 
 #[tokio::test]
 async fn a_turn_that_is_given_up_and_a_tool_that_is_reminded_of() {
-    let script = script(&["later", "#note", "?", "later"]);
+    let script = script(&["later", "#note", "?", "later", "later"]);
     let made = |agent: Assistant| agent.teach(Taught::new(note()).mandatory().max_call_errors(1));
     let events = check(|calls| chat(calls, &script, Skills::ALL, 2, made)).await;
     assert!(printed(&events).contains("closed (M's limit of 1 error in choosing a tool)"));
@@ -154,12 +178,11 @@ async fn a_call_in_flight_is_not_made_again() {
         Assistant::new("M", model).unwrap().teach(Taught::new(pay).mandatory()).tools_by(ToolUse::Text)
     };
     let whole = script(&["ack", "It is paid."]);
-    let mut log = crate::stage::log().await;
+    let mut log = log().await;
     crate::things::alone(agent(&whole)).run(&mut log, "Pay.").await.unwrap();
     let events = log.events().await;
-    let called =
-        events.iter().position(|event| matches!(event.body, polylogue::Body::Called { .. })).unwrap();
-    let mut cut = crate::stage::log_of(&events[..=called]).await;
+    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    let mut cut = log_of(&events[..=called]).await;
     crate::things::alone(agent(&whole)).resume(&mut cut).await.unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert!(printed(&cut.events().await).contains("gets #text-1-1 unknown"));
