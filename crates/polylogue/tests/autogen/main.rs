@@ -8,6 +8,8 @@
     reason = "these are tests"
 )]
 
+#[cfg(target_os = "linux")]
+mod code;
 mod groups;
 mod nested;
 mod people;
