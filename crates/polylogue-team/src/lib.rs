@@ -59,6 +59,7 @@ mod suggest;
 mod team;
 mod text;
 mod vars;
+mod words;
 mod yaml;
 
 pub use build::{Provide, built_in_tools};

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Calculator`] | works an expression out |
 //! | [`Chess`] | a game of chess, with legal moves only |
+//! | [`HighLow`] | tells which of two numbers is higher |
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
 //!
 //! ```
@@ -19,6 +20,8 @@ pub mod code;
 
 mod calculator;
 mod chess;
+mod high_low;
 
 pub use calculator::Calculator;
 pub use chess::Chess;
+pub use high_low::HighLow;

@@ -18,6 +18,9 @@ pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
                 let agents = count(team.agents.len(), "agent");
                 let chats = count(team.chats.len() + 1, "chat");
                 write(&format!("{}: `{}`, {agents}, {chats}\n", file.display(), team.name))?;
+                for (chat, words) in team.chats_in_words() {
+                    write(&format!("  {chat}: {words}\n"))?;
+                }
             }
             Err(diagnostics) => {
                 tell(diagnostics.to_string().trim_end());

@@ -230,10 +230,14 @@ fn without_a_place_conversations_are_kept_in_the_data_folder() {
 fn team_files_are_checked_each_with_all_its_mistakes() {
     let home = Home::new();
     let ran = home.run(&["check", &shipped("trading-bot"), &shipped("writer-critic")]).ok();
-    let lines: Vec<_> = ran.out.lines().map(|line| line.rsplit_once('/').unwrap().1).collect();
+    let lines: Vec<_> =
+        ran.out.lines().map(|line| line.rsplit_once('/').map_or(line, |(_, file)| file)).collect();
     expect![[r#"
         trading-bot.yaml: `trading-bot`, 3 agents, 2 chats
-        writer-critic.yaml: `writer-critic`, 2 agents, 1 chat"#]]
+          trading-bot: Specifier and work, each once, in their order
+          work: Stock_Trader and Python_Programmer, in turn
+        writer-critic.yaml: `writer-critic`, 2 agents, 1 chat
+          writer-critic: Writer and Critic, in turn"#]]
     .assert_eq(&lines.join("\n"));
     home.file("bad.yaml", "name: bad\nagents: [{name: A, sytem: x}]\nchat: {participants: [B]}\n");
     let ran = home.run(&["check", "bad.yaml", &shipped("writer-critic")]).exits(2);

@@ -12,4 +12,6 @@ mod files;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod running;
+#[cfg(test)]
 mod schema;

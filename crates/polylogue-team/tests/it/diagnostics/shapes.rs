@@ -414,3 +414,31 @@ chat: {participants: [A, B], stop: {max_turns: 1}}
         "#]],
     );
 }
+
+/// Item 57 of the list of AutoGen's behaviour, whose sequences read over such a key in silence.
+#[test]
+fn an_unknown_key_in_a_chat_entry_is_an_error_that_names_the_key() {
+    check(
+        "name: t
+agents: [{name: A}]
+chat: {pattern: once_each, participants: [one]}
+chats:
+  - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
+",
+        &expect![[r#"
+            error: unknown key `mesage`
+             --> t.yaml:5:17
+              |
+            5 |   - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
+              |                 ^^^^^^
+            hint: did you mean `message`?
+
+            error: unknown key `max_turns`
+             --> t.yaml:5:28
+              |
+            5 |   - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
+              |                            ^^^^^^^^^
+            hint: it goes into `stop`
+        "#]],
+    );
+}

@@ -1,0 +1,96 @@
+//! Who speaks when, in words, for those who check a file.
+
+use polylogue_core::Name;
+
+use crate::chat::Chat;
+use crate::pattern::{Debate, END, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, States};
+use crate::team::Team;
+
+impl Team {
+    /// Every chat of the team, the outermost first: its name, and who speaks there when, in words.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, agents: [{name: Ann}, {name: Bob}], chat: {participants: [Ann, Bob], stop: {max_turns: 4}}}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let (chat, words) = &team.chats_in_words()[0];
+    /// assert_eq!((chat.as_str(), words.as_str()), ("t", "Ann and Bob, in turn"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chats_in_words(&self) -> Vec<(Name, String)> {
+        let inner = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        let chats = std::iter::once((&self.name, &self.chat)).chain(inner);
+        chats.map(|(name, chat)| (name.clone(), chat.in_words())).collect()
+    }
+}
+
+impl Chat {
+    fn in_words(&self) -> String {
+        let who = listed(self.participants.iter().map(Name::as_str));
+        let joins = match listed(self.joins.iter().map(|join| join.who.as_str())) {
+            names if names.is_empty() => names,
+            names => format!("; {names} may join later"),
+        };
+        format!("{who}, {}{joins}", self.pattern.in_words(&self.participants))
+    }
+}
+
+impl Pattern {
+    fn in_words(&self, participants: &[Name]) -> String {
+        let first = |start: &Option<Name>| {
+            start.as_ref().or(participants.first()).map(Name::to_string).unwrap_or_default()
+        };
+        match self {
+            Self::InTurn => "in turn".to_owned(),
+            Self::OnceEach => "each once, in their order".to_owned(),
+            Self::AllAtOnce => "each once, at the same time".to_owned(),
+            Self::Group(group) => group.in_words(),
+            Self::States(States { start, .. }) => format!("by states, beginning with {}", first(start)),
+            Self::After(_) => "each when those before it are finished".to_owned(),
+            Self::Handoffs(Handoffs { start, then }) => {
+                let then = match then.as_str() {
+                    STAY => "who speaks stays".to_owned(),
+                    END => "it ends".to_owned(),
+                    name => format!("{name} is next"),
+                };
+                format!("handing over to one another from {} on; without a handoff {then}", first(start))
+            }
+            Self::Debate(Debate { options, rounds, .. }) => {
+                let rounds = format!("{rounds} {}", if *rounds == 1 { "round" } else { "rounds" });
+                format!(
+                    "{rounds} of arguments, then a vote on {}",
+                    listed(options.iter().map(String::as_str))
+                )
+            }
+            Self::Plan(Plan { planner, .. }) => format!("as {planner} plans"),
+            Self::Flow(Flow { start, .. }) if start.0.is_empty() => "along a graph".to_owned(),
+            Self::Flow(Flow { start, .. }) => {
+                format!("along a graph from {} on", listed(start.0.iter().map(Name::as_str)))
+            }
+        }
+    }
+}
+
+impl Group {
+    fn in_words(&self) -> String {
+        let by = match &self.pick {
+            Pick::RoundRobin => "in turn".to_owned(),
+            Pick::Random(_) => "picked by chance".to_owned(),
+            Pick::Model(_) => "picked by a model".to_owned(),
+            Pick::Person(person) => format!("picked by {person}"),
+        };
+        let transitions = if self.transitions.is_some() { ", within what the transitions allow" } else { "" };
+        format!("{by}{transitions}")
+    }
+}
+
+/// `A, B and C`.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,92 @@
+//! What cannot be seen in a file, and goes wrong when a team runs: the conversation is kept, and says what it was.
+
+use polylogue::{AnyModel, AnyStore, Body, Error, Log, LogId, Meta, Status};
+use polylogue_store::Memory;
+use polylogue_team::{Overrides, Team, parse};
+
+fn team(text: &str) -> Team {
+    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+}
+
+/// A run of `team` by its script; whoever is asked answers with `answers` in turn.
+async fn run(team: &Team, answers: &[&str]) -> (Log, Result<Status, Error>, Vec<String>) {
+    let model = AnyModel::new(team.script.clone().model("script"));
+    let chat = team.build(&|_| Ok(model.clone())).unwrap();
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
+    let mut status = chat.run(&mut log, "Begin").await;
+    let mut asked = Vec::new();
+    for answer in answers {
+        let Ok(Status::Waiting(questions)) = &status else { break };
+        let (at, question) = &questions[0];
+        asked.push(question.text.to_string());
+        log.answer(at, &question.who, *answer).await.unwrap();
+        status = chat.resume(&mut log).await;
+    }
+    (log, status, asked)
+}
+
+/// A state that is not there: the file cannot know which keys agents will note.
+fn with_condition(chat: &str) -> Team {
+    team(&format!(
+        "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B}}], chat: {{participants: [A, B], {chat}}},
+          script: [{{A: one}}, {{B: two}}, {{A: three}}]}}"
+    ))
+}
+
+#[tokio::test]
+async fn a_condition_that_cannot_be_evaluated_stops_the_run_names_itself_and_loses_nothing() {
+    for chat in [
+        "stop: {when: state.approved}",
+        "pattern: {states: {after: {A: [{when: state.approved, then: end}, {then: B}], B: A}}}",
+        "pattern: {flow: {edges: {A: [{to: B, when: state.approved}]}}}",
+    ] {
+        let (log, status, _) = run(&with_condition(chat), &[]).await;
+        let error = status.unwrap_err().to_string();
+        assert!(error.contains("`state.approved`") && error.contains("cannot be evaluated"), "{error}");
+        let said = log.events().await.iter().filter(|event| matches!(event.body, Body::Said(_))).count();
+        assert!(said >= usize::from(!chat.starts_with("stop")), "{chat}: what was said before is kept");
+    }
+}
+
+#[tokio::test]
+async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is() {
+    let team = team(
+        "{name: t, model: 'a:b', agents: [{name: A, nested: [{chat: inner, when: {when: state.ready}}]}, {name: B}],
+          chat: {participants: [A], pattern: once_each},
+          chats: [{name: inner, participants: [B], pattern: once_each}], script: [{A: one}, {B: two}]}",
+    );
+    let error = run(&team, &[]).await.1.unwrap_err().to_string();
+    assert!(error.starts_with("`A` has the condition `state.ready`, which cannot be evaluated"), "{error}");
+}
+
+#[tokio::test]
+async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_decides() {
+    let team = team(
+        "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: Zoe, human: true}],
+          chat: {participants: [A, B], pattern: {group: {pick: {person: Zoe}}}, stop: {max_turns: 1}},
+          script: [{A: hello}]}",
+    );
+    let (log, status, asked) = run(&team, &["\u{1b}[2J\u{0}7; rm -rf", "Somebody else"]).await;
+    assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
+    assert!(asked[0].starts_with("Who speaks next?") && asked[1].contains("is none of them"), "{asked:?}");
+    let choice = log.events().await.iter().find_map(|event| match &event.body {
+        Body::Cued { cues } => {
+            cues.iter().find(|cue| cue.who.as_str() == "A").and_then(|cue| cue.choice.clone())
+        }
+        _ => None,
+    });
+    let choice = format!("{:?}", choice.unwrap());
+    assert!(choice.contains("`Zoe` chose nobody who may speak, twice"), "{choice}");
+}
+
+#[tokio::test]
+async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides() {
+    let team = team(
+        "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
+          chat: {participants: [A, B], pattern: {group: {pick: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
+          script: [{t_picker: Nobody}, {t_picker: A and B}, {A: hello}]}",
+    );
+    let (_, status, _) = run(&team, &[]).await;
+    assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
+}
