@@ -81,7 +81,7 @@ impl<'l> Scope<'l> {
             step => step,
         };
         // Policies may add asides to turns, some to each, but not without end.
-        if self.transcript.steps() > 64 + chat.cap().saturating_mul(16) {
+        if self.transcript.steps() > chat.cap().saturating_mul(16).saturating_add(64) {
             return Err(Error::Bug(format!("the policy of `{}` goes on and on aside", chat.name())));
         }
         match step {

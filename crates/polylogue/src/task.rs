@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::Assistant;
 use crate::solve::Solve;
-use crate::tooling::Taught;
+use crate::tooling::{Taught, Work};
 
 /// What an agent is told to do.
 ///
@@ -200,7 +200,7 @@ impl Task {
     /// Speaks about it.
     pub(crate) async fn work(&self, turn: &mut Turn<'_>) -> Result<Act> {
         match &self.worker {
-            Worker::Model(agent) => agent.act(turn).await,
+            Worker::Model(agent) => Work::begin(agent, turn).about_a_task().act().await,
             Worker::Other(agent) => agent.act(turn).await,
         }
     }

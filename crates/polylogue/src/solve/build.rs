@@ -26,9 +26,9 @@ impl Solve {
     /// As [`chat`](Self::chat).
     pub fn begin(self, name: &str) -> Result<(ChatBuilder, Solving)> {
         let Self { before, group, after } = self;
+        before.iter().chain(&after).try_for_each(check_alone)?;
         let group = group.map(|group| group.checked(&before, &after)).transpose()?;
         let plan = Plan { before, group, after };
-        plan.tasks().try_for_each(Task::check)?;
         let plan = Arc::new(plan);
         let mut chat = Chat::named(name).opening(|_| Vec::new()).cap(plan.cap());
         for (who, is_member) in plan.agents() {
@@ -69,8 +69,21 @@ impl Plan {
     }
 }
 
-fn wrong<T>(what: impl Into<String>) -> Result<T> {
+pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::Config(what.into()))
+}
+
+/// Whether nothing is asked of a task that is solved alone that only happens in a group.
+fn check_alone(task: &Task) -> Result<()> {
+    task.check()?;
+    if !task.is_flagged() && !task.keeps() {
+        return Ok(());
+    }
+    let (who, what) = (task.who(), if task.is_flagged() { "stops by itself" } else { "keeps reflections" });
+    wrong(format!(
+        "the task of `{who}` {what}, but is solved alone, where nobody asks whether it is complete: that is for tasks of a \
+         group"
+    ))
 }
 
 impl Group {

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Message, Params, Part, Result};
+use polylogue_core::{Message, Params, Part, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::build::wrong;
 use crate::Assistant;
 
 /// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
 /// anything, in one word.
 ///
-/// An answer that says neither is asked for once more. If it still says neither, the task is not complete.
+/// The decision is asked for as a JSON truth value where the model is known to keep to a schema, and in one word otherwise;
+/// also when its question is [set](Self::decision). An answer that says neither is asked for once more. If it still says
+/// neither, the task is not complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     reflection: Arc<str>,
@@ -20,7 +23,8 @@ pub struct Check {
     open: String,
     complete: String,
     temperature: Option<f64>,
-    is_structured: bool,
+    /// Whether the decision is asked for as JSON; where the model is known to keep to a schema, if it is not set.
+    as_json: Option<bool>,
 }
 
 /// The name of the field of a structured answer.
@@ -74,11 +78,17 @@ impl Check {
         Self { temperature, ..self }
     }
 
-    /// Asks for the decision as JSON with one truth value, in the best way that the model knows, as
+    /// Asks every model for the decision as JSON with one truth value, in the best way that it knows, as
     /// [`Assistant::answers`] does. One that has no such answer is asked for a word.
     #[must_use]
     pub fn structured(self) -> Self {
-        Self { is_structured: true, ..self }
+        Self { as_json: Some(true), ..self }
+    }
+
+    /// Asks every model for the decision in one word.
+    #[must_use]
+    pub fn in_a_word(self) -> Self {
+        Self { as_json: Some(false), ..self }
     }
 
     pub(super) fn asks_first(&self) -> &str {
@@ -87,10 +97,11 @@ impl Check {
 
     /// The questions about the decision, the first and once more, and whom they are asked: whoever has no reply of the form
     /// that is asked for is then asked for a word.
-    pub(super) fn asks_then(&self, agent: Assistant) -> [(Arc<str>, Assistant); 2] {
+    pub(super) fn asks_then(&self, agent: Assistant, keeps_to_schemas: bool) -> [(Arc<str>, Assistant); 2] {
+        let as_json = self.as_json.unwrap_or(keeps_to_schemas && self.decision.is_none());
         let own = agent.sampling().clone();
         let agent = agent.params(Params { temperature: self.temperature.or(own.temperature), ..own });
-        let (decision, decider) = if self.is_structured {
+        let (decision, decider) = if as_json {
             (Self::STRUCTURED, agent.clone().answers(schema()).repairs(0))
         } else {
             (Self::DECISION, agent.clone())
@@ -99,23 +110,32 @@ impl Check {
         [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
     }
 
-    /// Whether both questions and both words can be told apart.
+    /// Whether there is something to ask, and both words can be told apart.
     pub(super) fn validate(&self) -> Result<()> {
+        let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
+        if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
+            return wrong("what an agent is asked about its task is empty");
+        }
+        if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
+            return wrong(format!(
+                "the temperature of a decision is {temperature}, and must be between 0 and 2"
+            ));
+        }
         let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
         let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
         if is_word(&open) && is_word(&complete) && open != complete {
             return Ok(());
         }
-        Err(Error::Config(format!(
+        wrong(format!(
             "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters alone",
             self.open, self.complete
-        )))
+        ))
     }
 
     /// Whether `reply` says that the task is complete; `None` when it says neither.
     pub(super) fn read(&self, reply: &str) -> Option<bool> {
         let reply = without_thoughts(reply);
-        match object(&reply).filter(|_| self.is_structured) {
+        match object(&reply) {
             Some(object) => object.get(FIELD)?.as_bool().map(|left| !left),
             None => self.read_words(&reply),
         }
@@ -150,7 +170,7 @@ impl Default for Check {
             open: "yes".into(),
             complete: "no".into(),
             temperature: Some(Self::TEMPERATURE),
-            is_structured: false,
+            as_json: None,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use polylogue_core::{Entry, Lens, Name, OutcomeStatus, Part, Transcript, View};
+use polylogue_core::{Body, Entry, Lens, Name, OutcomeStatus, Part, Transcript, View, Words};
 
 /// What an agent was told and what it said, in order: a conversation from its point of view.
 ///
-/// It ends with the agent's own last words: what was said after them has not been told to its model yet.
+/// It ends with the agent's own last turn: what was said after it has not been told to its model yet.
 ///
 /// Printed, it is one block for each entry: the role in brackets, and below it what was said.
 ///
@@ -34,9 +34,10 @@ impl History {
     /// The same with a lens of its own.
     #[must_use]
     pub fn through(chat: &Transcript, who: &Name, lens: Lens) -> Self {
+        let heard = heard_last(chat, who, &lens);
         let mut entries = View::of(chat, who, lens).entries().to_vec();
         let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
-        entries.truncate(last.map_or(0, |last| last + 1));
+        entries.truncate(last.map_or(0, |last| last + 1 + heard));
         Self { entries }
     }
 
@@ -44,6 +45,28 @@ impl History {
     pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
         self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
     }
+}
+
+/// How much the agent remembers to have heard at the end of its last turn: with the trace of a tool, it ends with what the tool
+/// returned.
+fn heard_last(chat: &Transcript, who: &Name, lens: &Lens) -> usize {
+    let (mut last, mut this, mut is_forgotten) = (0, 0, false);
+    for event in chat.events() {
+        match &event.body {
+            Body::Cued { cues } => {
+                if let Some(cue) = cues.iter().find(|cue| cue.who == *who) {
+                    (this, is_forgotten) = (0, lens.forgets_asides && cue.to.is_aside());
+                }
+            }
+            Body::Remembered { who: me, words } if me == who => {
+                this = words.iter().rev().take_while(|words| matches!(words, Words::Heard(_))).count();
+            }
+            Body::Said(message) if message.from == *who && !is_forgotten => last = this,
+            Body::Passed { who: me } if me == who && !is_forgotten => last = this,
+            _ => {}
+        }
+    }
+    last
 }
 
 impl fmt::Display for History {

@@ -62,7 +62,8 @@ async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_
     let thinker = agent.clone().at_ease();
     let opinion = text_of(&thinker.act(turn).await?);
     let mut verdict = Verdict::of_reply("", None);
-    for (question, decider) in check.asks_then(thinker) {
+    let keeps_to_schemas = thinker.keeps_to_schemas(turn);
+    for (question, decider) in check.asks_then(thinker, keeps_to_schemas) {
         turn.prompt(question).await?;
         let reply = text_of(&decider.act(turn).await?);
         verdict = Verdict::of_reply(&reply, check.read(&reply));

@@ -1,6 +1,6 @@
 //! What a model can do, as far as is known in this turn.
 
-use polylogue_core::{Model, Skill, Skills};
+use polylogue_core::{Model, Skill, Skills, Turn};
 
 use super::ToolUse;
 use crate::Assistant;
@@ -76,5 +76,13 @@ impl Can {
             (false, true) => Hold::Json,
             (false, false) => Hold::Text,
         }
+    }
+}
+
+impl Assistant {
+    /// Whether its model is known to keep to a JSON Schema, and may be held to one.
+    pub(crate) fn keeps_to_schemas(&self, turn: &Turn<'_>) -> bool {
+        let can = Can::of(self, turn.transcript().lacks(turn.me(), self.model.name()));
+        can.holds() == Hold::Schema && can.skills.schema == Some(true)
     }
 }

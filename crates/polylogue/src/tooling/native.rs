@@ -88,7 +88,7 @@ enum Reminder {
 
 impl Missing {
     fn of(work: &Work<'_, '_>) -> Self {
-        let must = work.agent.taught.iter().filter(|taught| taught.must && !work.is_aside());
+        let must = work.agent.taught.iter().filter(|taught| taught.must && !work.is_by_the_way());
         let tools = must.map(|taught| (taught.name().to_owned(), taught.max_call_errors)).collect();
         Self { tools, reminded: 0 }
     }

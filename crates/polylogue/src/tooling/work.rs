@@ -28,6 +28,8 @@ pub(crate) struct Work<'w, 't> {
     trace: Vec<Words>,
     /// Told before whatever is told next.
     preface: Option<&'static str>,
+    /// Whether it is about a task, and no question by the way, though nobody hears the answer.
+    is_task: bool,
 }
 
 /// A tool at hand: the agent's own, or one that others run.
@@ -49,7 +51,23 @@ impl<'w, 't> Work<'w, 't> {
         let can = Can::of(agent, transcript.lacks(turn.me(), agent.model.name()));
         let worded = Lens { calls_in_words: true, ..agent.lens.clone() };
         let system = agent.system_for(transcript.task());
-        Self { agent, turn, can, system, worded, called: 0, forgets: false, trace: Vec::new(), preface: None }
+        Self {
+            agent,
+            turn,
+            can,
+            system,
+            worded,
+            called: 0,
+            forgets: false,
+            trace: Vec::new(),
+            preface: None,
+            is_task: false,
+        }
+    }
+
+    /// Takes the turn for one about a task, with tools as they were taught, even if nobody hears the answer.
+    pub(crate) fn about_a_task(self) -> Self {
+        Self { is_task: true, ..self }
     }
 
     /// Speaks.
@@ -79,8 +97,13 @@ impl<'w, 't> Work<'w, 't> {
     /// question of the policy is no task.
     fn way(&self) -> Option<Way> {
         let way = self.can.calls();
-        let quick = way != Way::Native && self.is_aside();
-        (!self.agent.specs.is_empty() && !quick).then_some(way)
+        let quick = way != Way::Native && self.is_by_the_way();
+        (!self.offers().is_empty() && !quick).then_some(way)
+    }
+
+    /// Whether it is asked by the way.
+    pub(super) fn is_by_the_way(&self) -> bool {
+        self.is_aside() && !self.is_task
     }
 
     pub(super) fn is_aside(&self) -> bool {
@@ -92,7 +115,9 @@ impl<'w, 't> Work<'w, 't> {
             let spec = polylogue_core::Tool::spec(taught.tool());
             Offer { spec, taught: Some(taught) }
         });
-        own.chain(self.agent.advertised.iter().map(|spec| Offer { spec, taught: None })).collect()
+        // Asked aside, nobody would run the tools of others.
+        let others = self.agent.advertised.iter().filter(|_| !self.is_aside());
+        own.chain(others.map(|spec| Offer { spec, taught: None })).collect()
     }
 
     /// What the turn is about, in words.

@@ -1,11 +1,11 @@
-//! Asking whether a task is complete. Items 28 to 41.
+//! Deciding whether a task is complete. Items 32 and 37 to 41.
 
 use polylogue::solve::Check;
 use polylogue::{
     AnyModel, Deltas, EndMode, Model, ModelError, Params, Reply, Request, Skills, Solve, Status,
 };
 
-use crate::stage::{Spy, log, script};
+use crate::stage::{Spy, log, name, script};
 use crate::table::{Played, agent, lines, lists, one, two};
 
 /// One iteration in which `one` is asked, and replies this to the question for a decision, one after the other.
@@ -18,39 +18,6 @@ async fn decided(replies: &[&str], check: Check) -> Played {
 #[track_caller]
 fn complete(played: &Played) -> bool {
     !played.solved.complete.is_empty()
-}
-
-// Items 28 and 30 to 33.
-#[tokio::test]
-async fn the_speaker_alone_is_asked_before_the_next_speaks_and_forgets_it() {
-    let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
-    let played = Played::of(spy, solve.max_iterations(2)).await;
-    let requests = ["one: B2", "one: REFL", "one: YES/NO", "two: A2", "one: B3", "one: REFL", "one: YES/NO"];
-    assert_eq!(played.requests()[3..], requests);
-    let asked = played.spy.asked();
-    let before = ["user P1", "assistant A1", "user B2", "assistant A2"];
-    assert_eq!(
-        lines(&asked[5].entries),
-        [&before[..], &["user REFL", "assistant RA2", "user YES/NO"]].concat()
-    );
-    assert_eq!(lines(&asked[7].entries), [&before[..], &["user B3"]].concat());
-    // Item 36: the other reads nothing of it.
-    assert_eq!(lines(&asked[6].entries).last().unwrap(), "user A2");
-}
-
-// Items 34 to 36.
-#[tokio::test]
-async fn reflections_are_kept_where_they_were_made() {
-    let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
-    let tasks = [one(&spy).stops_by_itself().keeps_reflections(), two(&spy)];
-    let played = Played::of(spy, Solve::of(tasks, EndMode::FirstCompletion).max_iterations(2)).await;
-    let kept = ["user REFL", "assistant RA2", "user B3", "assistant A3", "user REFL", "assistant RA3"];
-    assert_eq!(played.knows("one")[4..], kept);
-    // Later requests have it, and no yes or no.
-    let asked = played.spy.asked();
-    assert_eq!(lines(&asked[7].entries)[3..], ["assistant A2", "user REFL", "assistant RA2", "user B3"]);
-    assert!(played.knows("two").iter().all(|line| !line.contains("RA") && !line.contains("REFL")));
 }
 
 // Item 32: the temperature is that of one request.
@@ -154,14 +121,42 @@ async fn reasoning_is_not_read_as_a_decision() {
 async fn the_decision_can_be_structured() {
     let played = decided(&[r#"{"objectives_left": false}"#], Check::default().structured()).await;
     assert!(complete(&played));
-    let asked = played.spy.asked();
-    let schemas: Vec<bool> = asked.iter().map(|asked| asked.params.schema.is_some()).collect();
-    assert_eq!(schemas, [false, false, false, false, false, true]);
+    assert_eq!(schemas(&played), [false, false, false, false, false, true]);
     assert!(!complete(&decided(&[r#"{"objectives_left": true}"#], Check::default().structured()).await));
     // Who has no such answer is asked for a word, and nothing else happens.
     let played = decided(&["no", "no"], Check::default().structured()).await;
     assert!(complete(&played));
     assert_eq!(played.requests().last().unwrap(), "one: AGAIN");
+}
+
+fn schemas(played: &Played) -> Vec<bool> {
+    played.spy.asked().iter().map(|asked| asked.params.schema.is_some()).collect()
+}
+
+// A model that is known to keep to schemas is held to one, unless a question of one's own is asked.
+#[tokio::test]
+async fn the_decision_is_structured_where_the_model_is_known_to_keep_to_schemas() {
+    let decided = async |reply: &str, check: Check| {
+        let steps =
+            [("one", "A1"), ("one", "A2"), ("one", "RA2"), ("one", reply), ("two", "B1"), ("two", "B2")];
+        let steps = steps.map(|(who, text)| polylogue_models::ScriptStep::say(name(who), text));
+        let skills = Skills::TEXT.with(polylogue::Skill::Schema);
+        let spy =
+            Spy::on(AnyModel::new(polylogue_models::Script::new(steps).model("test").with_skills(skills)));
+        let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+        Played::of(spy, solve.max_iterations(1).check(check)).await
+    };
+    let json = r#"{"objectives_left": false}"#;
+    for (reply, check, is_held) in [
+        (json, Check::default(), true),
+        ("no", Check::default().in_a_word(), false),
+        ("no", Check::default().decision("Is anything left?"), false),
+        (json, Check::default().decision("Is anything left?").structured(), true),
+    ] {
+        let played = decided(reply, check.clone()).await;
+        assert!(complete(&played), "{check:?}");
+        assert_eq!(schemas(&played)[5], is_held, "{check:?}");
+    }
 }
 
 #[tokio::test]

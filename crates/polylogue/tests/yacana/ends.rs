@@ -27,7 +27,7 @@ async fn the_first_completion_ends_it_before_the_other_speaks() {
     assert!(played.chat.room().any(|line| line.is_seen_by(&name("one")) && line.message.plain() == "B2"));
 }
 
-// Item 18.
+// Item 19.
 #[tokio::test]
 async fn one_last_chat_after_the_first_speaker() {
     let played = play(EndMode::OneLastChat, TWO, 5, &["A1", "A2"], &["B1", "B2", "none", "no"]).await;
@@ -35,7 +35,7 @@ async fn one_last_chat_after_the_first_speaker() {
     assert_eq!(played.requests().last().unwrap(), "one: B2");
 }
 
-// Items 19 and 20: the last to speak is not asked anything, though it may stop by itself.
+// Items 18 and 20: the last to speak is not asked anything, though it may stop by itself.
 #[tokio::test]
 async fn one_last_chat_after_the_second_speaker() {
     let one = ["A1", "A2", "none", "no"];
@@ -44,7 +44,7 @@ async fn one_last_chat_after_the_second_speaker() {
     assert_eq!(played.requests().last().unwrap(), "two: A2");
 }
 
-// Item 21.
+// Item 22 [F]: each once more; Yacana lets three speak.
 #[tokio::test]
 async fn one_last_group_chat_after_the_first_speaker() {
     let two = ["B1", "B2", "none", "no", "B3"];
@@ -53,7 +53,7 @@ async fn one_last_group_chat_after_the_first_speaker() {
     assert_eq!(played.reason(), "the task of two is complete");
 }
 
-// Item 22: each once; Yacana lets three speak.
+// Item 21.
 #[tokio::test]
 async fn one_last_group_chat_after_the_second_speaker() {
     let one = ["A1", "A2", "none", "no", "A3"];
@@ -106,9 +106,27 @@ async fn a_completion_at_the_limit_gives_nobody_a_last_word() {
         assert_eq!(played.reason(), "the task of one is complete, and the limit of 1 round");
         assert!(played.solved.is_complete(&name("one")));
     }
-    // Within the last iteration there is still somebody to speak.
-    let played = play(EndMode::OneLastChat, TWO, 1, &["A1", "A2"], &["B1", "B2", "none", "no"]).await;
-    assert_eq!((played.said().len(), played.reason().as_str()), (2, "the task of two is complete"));
+}
+
+// Item 27: within the last iteration there may still be somebody to speak, and then the chat ends by the completion alone.
+#[tokio::test]
+async fn last_words_within_the_limit_are_spoken() {
+    let two = ["B1", "B2", "none", "no"];
+    let played = play(EndMode::OneLastChat, TWO, 1, &["A1", "A2"], &two).await;
+    assert_eq!(played.said(), ["B2", "A2"]);
+    assert_eq!(played.reason(), "the task of two is complete");
+    // Of two last words, one is within the limit.
+    let played = play(EndMode::OneLastGroupChat, TWO, 1, &["A1", "A2"], &two).await;
+    assert_eq!(played.said(), ["B2", "A2"]);
+    assert_eq!(played.reason(), "the task of two is complete, and the limit of 1 round");
+}
+
+// Item 26: a limit that nobody meets changes nothing, however high.
+#[tokio::test]
+async fn the_limit_may_be_as_high_as_one_likes() {
+    let two = ["B1", "B2", "none", "no"];
+    let played = play(EndMode::FirstCompletion, TWO, u64::MAX, &["A1"], &two).await;
+    assert_eq!((played.said(), played.solved.iterations), (vec!["B2".to_owned()], 1));
 }
 
 // Item 48 and defect 9: nobody is asked what is not wanted, and reflections that are to be kept are not made.

@@ -97,7 +97,7 @@ async fn guess_the_number_until_the_first_completion() {
     assert_eq!(played.reason(), "the task of one is complete");
 }
 
-// Items 19 and 20.
+// Items 18 and 20.
 #[tokio::test]
 async fn guess_the_number_and_one_last_chat() {
     let spy = lists(
@@ -125,7 +125,7 @@ async fn guess_the_number_and_one_last_chat() {
     assert_eq!(played.reason(), "the task of one is complete");
 }
 
-// Item 22. Nobody is asked again after the completion (defect 9).
+// Item 21. Nobody is asked again after the completion (defect 9).
 #[tokio::test]
 async fn guess_the_number_and_one_last_group_chat() {
     let spy = lists(&["R", "A1", "A2", "none", "no", "A3"], &["B1", "B2", "B3"]);

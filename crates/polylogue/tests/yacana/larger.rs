@@ -94,6 +94,45 @@ async fn one_last_group_chat_is_one_turn_of_everybody() {
     assert_eq!(played.solved.iterations, 2);
 }
 
+/// Three who speak once with their tasks and then in turn; `B` is asked after each turn, and complete in this iteration.
+async fn ended(mode: EndMode, max: u64, complete_in: u64) -> (Vec<String>, String) {
+    let mut steps = Vec::new();
+    for nth in 0..=max {
+        steps.extend(
+            ["A", "B", "C"].map(|who| serde_json::json!({who: format!("{}{nth}", who.to_lowercase())})),
+        );
+        let decision = if nth == complete_in { "no" } else { "yes" };
+        steps.extend(["?", decision].map(|text| serde_json::json!({"B": text})));
+    }
+    // Who is not asked any more has nothing but its words left.
+    let decided = |step: &serde_json::Value| step["B"] == "?" || step["B"] == "yes";
+    let end = 5 * (usize::try_from(complete_in).unwrap() + 1);
+    let steps: Vec<_> = steps
+        .into_iter()
+        .enumerate()
+        .filter(|(at, step)| *at < end || !decided(step))
+        .map(|(_, step)| step)
+        .collect();
+    let spy = spy(&serde_json::Value::from(steps).to_string());
+    let played = Played::of(spy.clone(), group(&spy, "B", mode).max_iterations(max)).await;
+    (played.said(), played.reason())
+}
+
+// Section 3.5 for three: whoever comes next in the list speaks last; and item 27: the limit comes first.
+#[tokio::test]
+async fn every_end_of_three() {
+    use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};
+    let complete = "the task of B is complete";
+    for (mode, more) in [(FirstCompletion, 0), (AllComplete, 0), (OneLastChat, 1), (OneLastGroupChat, 3)] {
+        let (said, reason) = ended(mode, 3, 1).await;
+        assert_eq!((said.len(), reason.as_str()), (5 + more, complete), "{mode:?}");
+        assert_eq!(said[4], "b1");
+    }
+    let (said, reason) = ended(OneLastGroupChat, 1, 1).await;
+    assert_eq!(said, ["a0", "b0", "c0", "a1", "b1", "c1"]);
+    assert_eq!(reason, format!("{complete}, and the limit of 1 round"));
+}
+
 // Item 53.
 #[tokio::test]
 async fn reflections_are_kept_by_their_owner_alone() {

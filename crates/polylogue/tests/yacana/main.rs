@@ -1,5 +1,5 @@
 //! What Yacana does and ought to do with tasks and groups that solve them, item by item of a conformance list of 70,
-//! through the public API. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+//! through the public API: `items.rs` says which test shows which. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,12 +12,17 @@ mod completion;
 mod cut;
 mod ends;
 mod histories;
+mod items;
 mod larger;
 mod openings;
+mod protocol;
+mod reflections;
 mod refused;
 mod solo;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]
 mod stage;
 mod table;
+mod talk;
 mod tools;
+mod variants;

@@ -103,6 +103,10 @@ fn what_a_task_cannot_do_is_refused() {
     );
     refused(group(person().answers(serde_json::json!({}))), "the task of `one` has a schema, but");
     refused(group(person().forgets()), "the task of `one` forgets, but `one` does not speak by a model");
+    refused(
+        group(person().keeps_reflections()),
+        "the task of `one` keeps reflections, but is never reflected on",
+    );
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).chat("room").is_ok());
     let same = group(one(&spy).stops_by_itself()).check(Check::default().words("no", "No"));
@@ -112,4 +116,35 @@ fn what_a_task_cannot_do_is_refused() {
         Solve::of(named, EndMode::MaxIterations),
         "no agent of a larger group can be named `TaskManager`",
     );
+}
+
+#[test]
+fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
+    let spy = nobody();
+    let group = || Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
+    let flagged = "the task of `one` stops by itself, but is solved alone, where nobody asks";
+    refused(group().before(one(&spy).stops_by_itself()), flagged);
+    refused(group().after(one(&spy).stops_by_itself()), flagged);
+    refused(
+        group().after(two(&spy).keeps_reflections()),
+        "the task of `two` keeps reflections, but is solved alone, where nobody asks",
+    );
+    let error = polylogue::task::tasks("alone", [one(&spy).stops_by_itself()]).unwrap_err();
+    assert!(error.to_string().starts_with(flagged), "{error}");
+}
+
+#[test]
+fn a_question_that_asks_nothing_is_refused() {
+    let spy = nobody();
+    let group =
+        |check| Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion).check(check);
+    for check in
+        [Check::default().reflection(" "), Check::default().decision(""), Check::default().again("\n")]
+    {
+        refused(group(check), "what an agent is asked about its task is empty");
+    }
+    for (temperature, told) in [(-0.1, "-0.1"), (f64::NAN, "NaN"), (2.1, "2.1")] {
+        let why = format!("the temperature of a decision is {told}, and must be between 0 and 2");
+        refused(group(Check::default().temperature(Some(temperature))), &why);
+    }
 }

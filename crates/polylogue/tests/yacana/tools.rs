@@ -9,13 +9,13 @@ use crate::stage::{Spy, name, script};
 use crate::table::{Played, agent, lines};
 
 /// Compares two numbers, and counts how often.
-struct HighLow {
+pub(crate) struct HighLow {
     spec: ToolSpec,
     calls: Mutex<u64>,
 }
 
 impl HighLow {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let number = json!({"type": "integer"});
         let params = json!({
             "type": "object",
