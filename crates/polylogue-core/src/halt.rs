@@ -39,6 +39,12 @@ impl Halt {
         self.0.send_replace(Order::Run);
     }
 
+    /// Whether it was told to stop.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.order() > Order::Run
+    }
+
     pub(crate) fn order(&self) -> Order {
         *self.0.borrow()
     }

@@ -74,6 +74,13 @@ impl Log {
         self
     }
 
+    /// The same log, stopped by `halt`, which may be that of many.
+    #[must_use]
+    pub fn halted_by(mut self, halt: Halt) -> Self {
+        self.halt = halt;
+        self
+    }
+
     /// Its id.
     #[must_use]
     pub const fn id(&self) -> &LogId {

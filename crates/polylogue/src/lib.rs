@@ -64,10 +64,12 @@
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
 //! | a chat within a reply | [`Nested`]: a layer, for some of the messages an agent hears |
 //! | what came of it, and what it cost | [`Report`] |
+//! | the same for a thousand tasks | [`Batch`], and a [`Purse`](batch::Purse) for all of them |
 //! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |
 
+pub mod batch;
 pub mod carry;
 pub mod circles;
 pub mod code;
@@ -98,6 +100,7 @@ mod memory;
 mod retrace;
 
 pub use assistant::Assistant;
+pub use batch::Batch;
 pub use carry::{Briefed, Carry};
 pub use circles::Circles;
 pub use code::Coder;

@@ -1,0 +1,193 @@
+//! Conversations by the thousand.
+//!
+//! A [`Batch`] runs a conversation for every item it is given, so many at a time, each in a log of its own. The id of a
+//! log is all that ties it to its item: run the same items again, after a crash or with more money, and what is over is not
+//! run again, what was cut off goes on from its log, and no finished model call is made twice.
+//!
+//! What one conversation meets is its own: a model that fails, a limit, a person who is asked. Only a store that cannot be
+//! written ends the whole batch, because nothing that happened afterwards would be kept.
+//!
+//! # The same team on many tasks
+//! ```
+//! use polylogue::batch::{Batch, Start};
+//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, LogId, Meta, Report, once_each};
+//! use polylogue_models::Script;
+//! use polylogue_store::Memory;
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let script: Script = serde_json::from_str(r#"[{"Ann": "It is done."}]"#)?;
+//! let model = AnyModel::new(script.model("demo"));
+//! let start = |task: &String| {
+//!     let chat = Chat::named("solo").with(Assistant::new("Ann", model.clone())?).policy(once_each());
+//!     Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
+//! };
+//! let mut summaries = Vec::new();
+//! let tasks = ["wash", "cook", "rest"].map(String::from);
+//! let each = |ended: polylogue::batch::Ended<String>| {
+//!     summaries.push(format!("{}: {}", ended.item, Report::of(&ended.events).summary));
+//! };
+//! Batch::new(AnyStore::new(Memory::new())).at_once(2).run(tasks, start, each).await?;
+//! summaries.sort();
+//! assert_eq!(summaries, ["cook: It is done.", "rest: It is done.", "wash: It is done."]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod purse;
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use polylogue_core::{
+    AnyStore, Chat, Error, Event, Halt, Limits, Log, LogId, Meta, Result, Status, Store, StoreError,
+};
+
+pub use self::purse::Purse;
+
+/// Runs many conversations. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Batch {
+    store: AnyStore,
+    at_once: NonZero<usize>,
+    limits: Limits,
+    purse: Option<Purse>,
+    halt: Halt,
+}
+
+/// A conversation that is to be held.
+#[derive(Debug)]
+pub struct Start {
+    /// Under what it is kept. The same item has the same id in every run of the batch.
+    pub id: LogId,
+    /// What is kept with it when it begins.
+    pub meta: Meta,
+    /// Who talks, and how.
+    pub chat: Chat,
+    /// About what.
+    pub task: String,
+}
+
+/// A conversation that this run of the batch is done with.
+#[derive(Debug)]
+pub struct Ended<I> {
+    /// What it was about.
+    pub item: I,
+    /// How it ended. A conversation that failed, waits for somebody or was halted goes on when the batch is run again; one
+    /// that is closed, for whatever reason, does not.
+    pub status: Result<Status>,
+    /// Its log, whole. Empty when it could not be opened.
+    pub events: Vec<Arc<Event>>,
+}
+
+impl Batch {
+    /// How many conversations there are at a time, unless it is said: few enough for the limits that providers set on those
+    /// who have just come.
+    pub const AT_ONCE: usize = 8;
+
+    /// Conversations in `store`.
+    #[must_use]
+    pub fn new(store: AnyStore) -> Self {
+        let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);
+        Self { store, at_once, limits: Limits::default(), purse: None, halt: Halt::default() }
+    }
+
+    /// Sets how many are held at the same time; 0 is 1. What comes out does not depend on it.
+    #[must_use]
+    pub fn at_once(self, conversations: usize) -> Self {
+        Self { at_once: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
+    }
+
+    /// Sets what each conversation may consume.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Ends the batch when `purse` is empty. The models have to be [paid from it](Purse::pays).
+    #[must_use]
+    pub fn purse(self, purse: Purse) -> Self {
+        purse.halts(self.halt.clone());
+        Self { purse: Some(purse), ..self }
+    }
+
+    /// Stops all conversations, and begins no other.
+    #[must_use]
+    pub fn halt(&self) -> Halt {
+        self.halt.clone()
+    }
+
+    /// Holds a conversation for every one of `items` as `start` says, and tells `each` of those that ended, in the order in
+    /// which they ended.
+    ///
+    /// Items are taken one by one as there is room, and what is over is let go: memory is that of the conversations that are
+    /// held at the same time.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written. Those that are being held are let end first, as far as they get.
+    pub async fn run<I>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        start: impl Fn(&I) -> Result<Start>,
+        mut each: impl FnMut(Ended<I>),
+    ) -> Result<()> {
+        let mut items = items.into_iter();
+        let mut held = FuturesUnordered::new();
+        let mut broken = None;
+        loop {
+            while held.len() < self.at_once.get() && broken.is_none() && !self.halt.is_given() {
+                let Some(item) = items.next() else { break };
+                held.push(self.hold(item, &start));
+            }
+            let Some(ended) = held.next().await else { break };
+            if let Err(Error::Store(error)) = &ended.status
+                && is_of_all(error)
+            {
+                broken = broken.or_else(|| Some(error.clone()));
+            }
+            each(ended);
+        }
+        broken.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<Start>) -> Ended<I> {
+        let (status, events) = match start(&item) {
+            Ok(start) => self.converse(start).await.unwrap_or_else(|error| (Err(error), Vec::new())),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        Ended { item, status, events }
+    }
+
+    async fn converse(&self, start: Start) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
+        let mut log = self.log(&start).await?.limits(self.limits).halted_by(self.halt.clone());
+        let status = match log.transcript().await?.closed() {
+            Some((reason, summary)) => {
+                Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
+            }
+            None if log.events().await.is_empty() => start.chat.run(&mut log, &start.task).await,
+            None => start.chat.resume(&mut log).await,
+        };
+        let events = log.events().await;
+        log.release().await?;
+        Ok((status, events))
+    }
+
+    /// The log of a conversation: that of an earlier run, or a new one.
+    async fn log(&self, start: &Start) -> Result<Log> {
+        if let Err(StoreError::NotFound { .. }) = self.store.meta(&start.id).await {
+            return Log::create(self.store.clone(), start.id.clone(), &start.meta).await;
+        }
+        let log = Log::open(self.store.clone(), start.id.clone()).await?;
+        if let Some(purse) = &self.purse {
+            purse.take(log.spent().await.cost);
+        }
+        Ok(log)
+    }
+}
+
+/// Whether an error of the store is none of the one conversation.
+const fn is_of_all(error: &StoreError) -> bool {
+    matches!(error, StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Io { .. })
+}

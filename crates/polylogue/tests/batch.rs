@@ -1,0 +1,234 @@
+//! Conversations by the thousand.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polylogue::batch::{Batch, Ended, Purse, Start};
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Deltas, Error, Event, Human, LogId, Meta, Model, ModelError,
+    ModelErrorKind, Money, Reply, Report, Request, Status, Store, Usage, in_turn, once_each, until,
+};
+use polylogue_models::Script;
+use polylogue_store::{Jsonl, Memory};
+use tokio::sync::Semaphore;
+
+/// Says what it was asked, for 10 tokens and a cent; fails where it is told to, and counts its calls.
+#[derive(Default)]
+struct Echo {
+    calls: AtomicUsize,
+    now: AtomicUsize,
+    most: AtomicUsize,
+    fails: Option<&'static str>,
+    /// Waits for a permit before it replies.
+    gate: Option<Arc<Semaphore>>,
+}
+
+struct Shared(Arc<Echo>);
+
+impl Model for Shared {
+    fn name(&self) -> &str {
+        "test:echo"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        let echo = &*self.0;
+        echo.calls.fetch_add(1, Ordering::Relaxed);
+        echo.most.fetch_max(1 + echo.now.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        match &echo.gate {
+            Some(gate) => gate.acquire().await.unwrap().forget(),
+            None => tokio::task::yield_now().await,
+        }
+        echo.now.fetch_sub(1, Ordering::Relaxed);
+        let said = format!("{:?}", request.entries.last().unwrap());
+        if echo.fails.is_some_and(|task| said.contains(task)) {
+            return Err(ModelError::new(ModelErrorKind::Refused, self.name(), "no"));
+        }
+        let usage = Usage { input: Some(7), output: Some(3), ..Usage::default() };
+        Ok(Reply { usage, ..Reply::text(format!("{} words", said.len())) })
+    }
+
+    fn cost(&self, _: &Usage) -> Option<Money> {
+        Some(Money::dollars(0.01))
+    }
+}
+
+fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<Start> {
+    let model = model.clone();
+    move |task| {
+        let agent = |name: &str| Assistant::new(name, model.clone());
+        let chat = Chat::named("pair").with(agent("Ann")?).with(agent("Bob")?);
+        let chat = chat.policy(until(max_turns(turns), in_turn())).build()?;
+        Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+    }
+}
+
+fn tasks(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("task-{number:03}")).collect()
+}
+
+/// What became of every task.
+type Outcomes = BTreeMap<String, (polylogue::Result<Status>, Vec<Arc<Event>>)>;
+
+async fn outcomes(batch: &Batch, tasks: Vec<String>, model: &AnyModel) -> Outcomes {
+    let mut outcomes = Outcomes::new();
+    let each = |ended: Ended<String>| drop(outcomes.insert(ended.item, (ended.status, ended.events)));
+    batch.run(tasks, start(model, 4), each).await.unwrap();
+    outcomes
+}
+
+fn memory() -> AnyStore {
+    AnyStore::new(Memory::new())
+}
+
+/// What was said in a conversation: times differ.
+fn said(events: &[Arc<Event>]) -> Vec<String> {
+    Report::of(events)
+        .messages
+        .iter()
+        .map(|message| format!("{}: {}", message.from, message.plain()))
+        .collect()
+}
+
+#[tokio::test]
+async fn so_many_at_a_time_and_the_same_comes_out() {
+    let mut before: Option<Vec<Vec<String>>> = None;
+    for at_once in [0, 1, 3, 50] {
+        let echo = Arc::new(Echo::default());
+        let model = AnyModel::new(Shared(Arc::clone(&echo)));
+        let outcomes = outcomes(&Batch::new(memory()).at_once(at_once), tasks(20), &model).await;
+        assert_eq!(echo.most.load(Ordering::Relaxed), at_once.clamp(1, 20));
+        assert!(outcomes.values().all(|(status, _)| matches!(status, Ok(Status::Closed { .. }))));
+        let all: Vec<_> = outcomes.values().map(|(_, events)| said(events)).collect();
+        assert_eq!(all.len(), 20);
+        assert_eq!(before.get_or_insert(all.clone()), &all);
+    }
+}
+
+#[tokio::test]
+async fn one_that_fails_stops_no_other_and_is_the_only_one_to_run_again() {
+    let store = memory();
+    let failing = Arc::new(Echo { fails: Some("task-003"), ..Echo::default() });
+    let first = outcomes(&Batch::new(store.clone()), tasks(6), &AnyModel::new(Shared(failing))).await;
+    let failed: Vec<_> =
+        first.iter().filter(|(_, (status, _))| status.is_err()).map(|(task, _)| task).collect();
+    assert_eq!(failed, ["task-003"]);
+    assert!(!first["task-003"].1.is_empty(), "its log is kept");
+    let echo = Arc::new(Echo::default());
+    let again = outcomes(&Batch::new(store), tasks(6), &AnyModel::new(Shared(Arc::clone(&echo)))).await;
+    assert_eq!(echo.calls.load(Ordering::Relaxed), 4, "the turns of the one that failed");
+    assert!(again.values().all(|(status, _)| matches!(status, Ok(Status::Closed { .. }))));
+}
+
+#[tokio::test]
+async fn what_was_halted_goes_on_and_no_call_is_made_twice() {
+    let (store, gate) = (memory(), Arc::new(Semaphore::new(9)));
+    let echo = Arc::new(Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() });
+    let model = AnyModel::new(Shared(Arc::clone(&echo)));
+    let batch = Batch::new(store.clone()).at_once(4);
+    let halt = batch.halt();
+    let stop = async {
+        while echo.calls.load(Ordering::Relaxed) < 13 {
+            tokio::task::yield_now().await;
+        }
+        halt.after_step();
+        gate.add_permits(1000);
+    };
+    let (first, ()) = tokio::join!(outcomes(&batch, tasks(8), &model), stop);
+    assert!(first.values().any(|(status, _)| matches!(status, Ok(Status::Halted))));
+    assert!(first.len() < 8, "the others have not begun");
+    let again = outcomes(&Batch::new(store), tasks(8), &model).await;
+    assert!(again.values().all(|(status, _)| matches!(status, Ok(Status::Closed { .. }))));
+    assert_eq!(echo.calls.load(Ordering::Relaxed), 8 * 4);
+}
+
+#[tokio::test]
+async fn a_purse_is_for_all_of_them() {
+    let store = memory();
+    let run = async |dollars: f64| {
+        let echo = Arc::new(Echo::default());
+        let purse = Purse::new(Money::dollars(dollars));
+        let model = purse.pays(AnyModel::new(Shared(Arc::clone(&echo))));
+        let batch = Batch::new(store.clone()).at_once(3).purse(purse.clone());
+        let outcomes = outcomes(&batch, tasks(20), &model).await;
+        let over =
+            outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Closed { .. }))).count();
+        (echo.calls.load(Ordering::Relaxed), over, purse)
+    };
+    // 10 calls, and the at most two that were in flight with the last of them.
+    let (calls, over, purse) = run(0.10).await;
+    assert!((10..=12).contains(&calls) && over < 20, "{calls} calls, {over} over");
+    assert!(purse.is_empty());
+    let spent = purse.spent();
+    assert_eq!(spent, Money::dollars(calls as f64 / 100.0));
+    // What was spent before counts: with no more than that, no call is made.
+    assert_eq!(run(0.10).await.0, 0);
+    let (more, over, purse) = run(10.0).await;
+    assert_eq!((calls + more, over), (80, 20));
+    assert_eq!(purse.spent(), Money::dollars(0.80));
+}
+
+#[tokio::test]
+async fn a_purse_refuses_a_turn_that_would_go_on() {
+    let echo = Arc::new(Echo::default());
+    let purse = Purse::new(Money::dollars(0.0));
+    let model = purse.pays(AnyModel::new(Shared(Arc::clone(&echo))));
+    let outcomes = outcomes(&Batch::new(memory()), tasks(1), &model).await;
+    let Err(Error::Model(error)) = &outcomes["task-000"].0 else { panic!("{outcomes:?}") };
+    assert_eq!(error.message, "the $0.0000 for all conversations together are spent");
+    assert_eq!(echo.calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_person_who_is_asked_keeps_nobody_waiting() {
+    let script: Script = serde_json::from_str(r#"[{"Ann": "Hi"}]"#).unwrap();
+    let model = AnyModel::new(script.model("test"));
+    let start = |task: &String| {
+        let chat = Chat::named("pair").with(Assistant::new("Ann", model.clone())?).with(Human::new("Eve")?);
+        let chat = chat.policy(once_each()).build()?;
+        Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+    };
+    let mut waiting = 0;
+    let each = |ended: Ended<String>| waiting += usize::from(matches!(ended.status, Ok(Status::Waiting(_))));
+    Batch::new(memory()).at_once(1).run(tasks(3), start, each).await.unwrap();
+    assert_eq!(waiting, 3);
+}
+
+#[tokio::test]
+async fn what_cannot_begin_is_told_of_the_one() {
+    let model = AnyModel::new(Shared(Arc::default()));
+    let mut ends = Vec::new();
+    let each = |ended: Ended<String>| ends.push((ended.item, ended.status.is_ok(), ended.events.is_empty()));
+    let items = ["fine", "not an id"].map(String::from);
+    Batch::new(memory()).at_once(1).run(items, start(&model, 1), each).await.unwrap();
+    assert_eq!(ends, [("fine".into(), true, false), ("not an id".into(), false, true)]);
+}
+
+// A log of one that another process has is an error of the one; a store that is gone ends all.
+#[tokio::test]
+async fn a_store_that_cannot_be_written_ends_the_batch() {
+    let dir = std::env::temp_dir().join(format!("polylogue-batch-{}", std::process::id()));
+    let store = AnyStore::new(Jsonl::open(&dir).unwrap());
+    let model = AnyModel::new(Shared(Arc::default()));
+    let held = LogId::new("task-001").unwrap();
+    let claim = store.create(&held, &Meta::default()).await.unwrap();
+    let outcomes = outcomes(&Batch::new(store.clone()), tasks(3), &model).await;
+    assert!(matches!(&outcomes["task-001"].0, Err(Error::Store(_))));
+    assert_eq!(outcomes.values().filter(|(status, _)| status.is_ok()).count(), 2);
+    store.release(claim).await.unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::write(&dir, "no folder any more").unwrap();
+    let mut told = 0;
+    let run = Batch::new(store).at_once(2).run(tasks(50), start(&model, 4), |_| told += 1).await;
+    std::fs::remove_file(&dir).unwrap();
+    assert!(matches!(run, Err(Error::Store(_))), "{run:?}");
+    assert!(told <= 2, "{told}");
+}
