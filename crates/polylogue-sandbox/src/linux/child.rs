@@ -64,6 +64,8 @@ fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
         // This process is a copy of one that knows secrets: nobody may look into it.
         .and_then(|()| sys::prctl(libc::PR_SET_DUMPABLE, 0))
         .map_err(at(Stage::Capabilities))?;
+    // No file, and no program of the host that collects dumps either. The filter then keeps it so.
+    sys::limit(libc::RLIMIT_CORE, 1).map_err(at(Stage::Limits))?;
     for filter in &plan.filters {
         seccompiler::apply_filter(filter).map_err(|_| (Stage::Filter, sys::errno()))?;
     }

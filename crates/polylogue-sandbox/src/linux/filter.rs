@@ -105,6 +105,7 @@ const WITH_MODE_OLD: [(i64, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_open, 2)
 #[cfg(not(target_arch = "x86_64"))]
 const WITH_MODE_OLD: [(i64, u8); 0] = [];
 
+/// Calls whose mode says as well which kind of file is made: devices, too, and files with any mode.
 #[cfg(target_arch = "x86_64")]
 const WITH_DEVICE: [(i64, u8); 2] = [(libc::SYS_mknodat, 2), (libc::SYS_mknod, 1)];
 #[cfg(not(target_arch = "x86_64"))]
@@ -158,7 +159,7 @@ fn conditional(rules: &mut Rules, has_network: bool) -> Result<(), seccompiler::
             SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits)?;
         SeccompRule::new(vec![condition])
     };
-    for (call, argument) in WITH_MODE.iter().chain(&WITH_MODE_OLD) {
+    for (call, argument) in WITH_MODE.iter().chain(&WITH_MODE_OLD).chain(&WITH_DEVICE) {
         for mode in SET_ID {
             rules.entry(*call).or_default().push(has(*argument, u64::from(mode))?);
         }
@@ -180,7 +181,31 @@ fn conditional(rules: &mut Rules, has_network: bool) -> Result<(), seccompiler::
         rules.entry(libc::SYS_ioctl).or_default().push(is(1, u64::from(u32::MAX), request)?);
     }
     rules.entry(libc::SYS_socket).or_default().push(other_sockets(has_network)?);
+    rules.entry(libc::SYS_personality).or_default().push(other_personalities()?);
+    for (call, rule) in core_limits()? {
+        rules.entry(call).or_default().push(rule);
+    }
     Ok(())
+}
+
+/// Other ways for the kernel to behave than the ordinary one: without random addresses, with all memory executable.
+fn other_personalities() -> Result<SeccompRule, seccompiler::BackendError> {
+    /// Asks what it is.
+    const ASK: u64 = 0xffff_ffff;
+    let is_not = |value| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value);
+    SeccompRule::new(vec![is_not(0)?, is_not(ASK)?])
+}
+
+/// Setting the limit on core dumps. It is 1, which alone keeps the kernel from starting the host's collector of dumps, a
+/// program that runs outside of all enclosures; at 0 it would.
+fn core_limits() -> Result<[(i64, SeccompRule); 2], seccompiler::BackendError> {
+    let core = |argument| {
+        let value = u64::from(libc::RLIMIT_CORE);
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+    };
+    let is_new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let limit = SeccompRule::new(vec![core(1)?, is_new])?;
+    Ok([(libc::SYS_prlimit64, limit), (libc::SYS_setrlimit, SeccompRule::new(vec![core(0)?])?)])
 }
 
 /// Sockets of other kinds than are allowed.

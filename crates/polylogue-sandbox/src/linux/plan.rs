@@ -51,7 +51,7 @@ pub(super) struct Plan {
     pub(super) work: CString,
     pub(super) tree: Vec<Make>,
     pub(super) filters: Vec<BpfProgram>,
-    pub(super) limits: [(libc::__rlimit_resource_t, u64); 5],
+    pub(super) limits: [(libc::__rlimit_resource_t, u64); 4],
     /// Files to write, with the directories that they are in.
     pub(super) files: Vec<(Vec<CString>, CString, Vec<u8>)>,
     pub(super) path: CString,
@@ -89,7 +89,6 @@ impl Plan {
                 // The first process of the enclosure counts, too.
                 (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
                 (libc::RLIMIT_NOFILE, 1024),
-                (libc::RLIMIT_CORE, 0),
             ],
             files: program.files.iter().map(file).collect::<Result<_, _>>()?,
             path: text(path)?,
@@ -219,7 +218,9 @@ impl Tree {
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             self.0.push(Make::File { path: text(&path)?, content: Vec::new() });
-            self.bind(&path, &path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?;
+            // Read-only is the node, whose mode and owner are those of the host; what it leads to can be written.
+            let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
+            self.bind(&path, &path, attributes)?;
         }
         let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
         for (name, fd) in links {

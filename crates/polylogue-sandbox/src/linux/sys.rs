@@ -259,9 +259,9 @@ pub(super) fn close(fd: c_int) {
     unsafe { libc::close(fd) };
 }
 
-/// Writes a whole file anew.
+/// Writes a whole file anew. A pipe in its place is an error, instead of a wait for somebody who reads it.
 pub(super) fn file(path: &CStr, content: &[u8]) -> Outcome {
-    let fd = open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC, 0o644)?;
+    let fd = open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NONBLOCK, 0o644)?;
     let result = write(fd, content);
     close(fd);
     result

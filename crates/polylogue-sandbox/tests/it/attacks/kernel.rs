@@ -1,0 +1,133 @@
+//! The kernel itself.
+
+use polylogue_sandbox::How;
+
+use super::{attempts, bait, program};
+use crate::{Dir, run, sandbox, text};
+
+attempts! {
+    blind programs_in_the_kernel: r"
+# BPF_PROG_LOAD of a filter for sockets, which ordinary users once could; BPF_MAP_CREATE.
+refused('bpf', 5, ctypes.create_string_buffer(128), 128)
+refused('bpf', 0, ctypes.create_string_buffer(struct.pack('IIIII', 2, 4, 4, 1, 0), 128), 128)";
+    blind counters: "refused('perf_event_open', ctypes.create_string_buffer(struct.pack('IIQ', 1, 112, 0), 112), 0, -1, -1, 0)";
+    blind faults_handled_by_programs: "refused('userfaultfd', 0)\nrefused('userfaultfd', 1)";
+    works input_and_output_rings: r"
+attempt('setup', lambda: call('io_uring_setup', 8, ctypes.create_string_buffer(256)))
+if not os.path.exists(OUT):
+    refused('io_uring_enter')
+    refused('io_uring_register')";
+    blind another_kernel: r"
+refused('kexec_load', 0, 0, 0, 0)
+refused('kexec_file_load', -1, -1, 0, 0, 0)
+refused('reboot', 0xfee1dead, 672274793, 0x89abcdef, 0)
+attempt('sysrq', lambda: open('/proc/sysrq-trigger', 'w'))";
+    blind modules: r"
+refused('init_module', ctypes.create_string_buffer(64), 64, b'')
+refused('finit_module', 0, b'', 0)
+refused('delete_module', b'x', 0)";
+    blind the_clock: r"
+now = time.time_ns()
+value = struct.pack('qq', now // 10**9, now % 10**9)
+refused('clock_settime', 0, value)
+refused('settimeofday', value, 0)
+refused('adjtimex', ctypes.create_string_buffer(struct.pack('I', 1), 256))
+refused('clock_adjtime', 0, ctypes.create_string_buffer(struct.pack('I', 1), 256))
+attempt('library', lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()))";
+    blind the_name_of_the_machine: r"
+refused('sethostname', b'owned', 5)
+refused('setdomainname', b'owned', 5)
+attempt('proc', lambda: open('/proc/sys/kernel/hostname', 'w').write('owned'))";
+    works files_in_memory: r"
+def run():
+    fd = os.memfd_create('program')
+    os.write(fd, open('/bin/true', 'rb').read())
+    return subprocess.run([f'/proc/self/fd/{fd}'], pass_fds=[fd], check=True)
+attempt('memfd', run)
+if not os.path.exists(OUT):
+    refused('memfd_create', b'x', 0)
+    refused('memfd_secret', 0)";
+    works memory_that_outlives_programs: r"
+def shared():
+    number = call('shmget', 0, 4096, 0o1600)
+    libc.shmctl(number, 0, 0)
+    return number
+attempt('shm', shared)
+if not os.path.exists(OUT):
+    for name in ['shmget', 'semget', 'msgget', 'mq_open']: refused(name)";
+    blind memory_that_stays: r"
+refused('mlock', 0, 0)
+refused('mlockall', 1)
+refused('vmsplice', 1, 0, 0, 0)
+refused('move_pages', 0, 0, 0, 0, 0, 0)
+refused('migrate_pages', 0, 0, 0, 0)";
+    blind accounts_and_swap: r"
+refused('acct', 0)
+refused('swapon', b'x', 0)
+refused('swapoff', b'x')
+refused('quotactl', 0x80000100, 0, 0, 0)
+refused('fanotify_init', 0, 0)
+refused('vhangup')";
+    works another_personality: r"
+attempt('fixed addresses', lambda: call('personality', 0x0040000))
+attempt('executable memory', lambda: call('personality', 0x0400000))
+attempt('another system', lambda: call('personality', 6))
+call('personality', 0xffffffff)";
+    blind settings_of_the_kernel: r"
+for path in ['/proc/sys/kernel/core_pattern', '/proc/sys/kernel/modprobe', '/proc/sys/vm/drop_caches', '/proc/sys/vm/overcommit_memory',
+        '/proc/sys/fs/binfmt_misc/register', '/proc/sys/net/ipv4/ip_forward', '/sys/kernel/uevent_helper', '/sys/kernel/debug', '/sys/power/state']:
+    attempt(path, lambda: open(path, 'r+b'))
+    attempt(path, lambda: os.stat(path))";
+    works what_the_kernel_tells: r"
+for path in ['/proc/kallsyms', '/proc/meminfo', '/proc/modules', '/proc/partitions', '/proc/cmdline', '/proc/interrupts', '/proc/kcore']:
+    attempt(path, lambda: os.stat(path))";
+    blind groups_that_run_programs_when_they_end: r"
+attempt('list', lambda: must([line for line in open('/proc/self/mountinfo') if 'cgroup' in line]))
+refused('mount', b'cgroup', b'/tmp', b'cgroup', 0, b'memory')
+refused('mount', b'cgroup2', b'/tmp', b'cgroup2', 0, 0)
+attempt('agent', lambda: open('/sys/fs/cgroup/release_agent', 'w'))";
+    blind dumps_of_memory: r"
+import resource
+# At any other limit than 1 the kernel may hand the dump to a program of the host.
+attempt('limit', lambda: must(resource.getrlimit(resource.RLIMIT_CORE) != (1, 1)))
+attempt('limit', lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+attempt('limit', lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 1)))
+attempt('limit', lambda: resource.prlimit(0, resource.RLIMIT_CORE, (0, 0)))
+child = os.fork()
+if not child: os.abort()
+status = os.waitpid(child, 0)[1]
+attempt('core', lambda: must(os.WCOREDUMP(status) or os.listdir('.')))";
+}
+
+#[cfg(target_arch = "x86_64")]
+attempts! {
+    blind calls_of_another_interface: r"
+SYS.update({'x32 getpid': 0x40000000 | 39, 'x32 ptrace': 0x40000000 | 521, 'x32 execve': 0x40000000 | 520})
+refused('x32 getpid')
+refused('x32 ptrace', 16, 1, 0, 0)";
+    blind rights_over_the_processor: r"
+SYS.update({'iopl': 172, 'ioperm': 173, 'modify_ldt': 154, 'uselib': 134})
+refused('iopl', 3)
+refused('ioperm', 0, 1, 1)
+refused('modify_ldt', 0, 0, 0)
+refused('uselib', b'x')";
+}
+
+/// Calls as programs of 32 bits make them have other numbers, which the filter does not know.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_of_32_bits() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    bait(&dir.0);
+    // mov eax, 20 (getpid); int 0x80; ret
+    let code = r"
+import mmap
+memory = mmap.mmap(-1, 4096, prot=7)
+memory.write(b'\xb8\x14\0\0\0\xcd\x80\xc3')
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+print('ready', flush=True)
+print('ESCAPED', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
+    let ended = run(&sandbox, &program(&dir.0, code));
+    assert!(matches!(ended.how, How::Signalled(_)) && text(&ended) == "ready\n", "{:?}", text(&ended));
+}

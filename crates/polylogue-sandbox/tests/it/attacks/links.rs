@@ -1,0 +1,106 @@
+//! The work directory as a trap: for what is written there for the next program, and for whoever looks at it.
+
+use std::time::Duration;
+
+use polylogue_sandbox::{Halt, How, Limits};
+
+use super::{SECRET, bait};
+use crate::{Dir, python, run, sandbox, sh, text};
+
+#[test]
+fn a_link_in_the_place_of_a_file() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    bait(&dir.0);
+    let outside = dir.0.display();
+    run(
+        &sandbox,
+        &sh(&format!("ln -s {outside}/victim main.py; ln -s {outside} dir; ln -s ../victim up.py")),
+    );
+    for file in ["main.py", "dir/victim", "up.py"] {
+        let program = sh("true").file(file, "broken");
+        assert!(sandbox.run(&program, &Halt::new()).is_err(), "{file}");
+        assert_eq!(std::fs::read_to_string(dir.0.join("victim")).unwrap(), SECRET);
+    }
+}
+
+/// Two programs at once in one directory: one swaps a directory for a link while files are written there for the other.
+#[test]
+fn a_link_that_comes_and_goes() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    bait(&dir.0);
+    let swap = format!(
+        "import os\nos.makedirs('real', exist_ok=True)\nos.symlink({:?}, 'fake')\nwhile True:\n  for name in ['real', 'fake']:\n    try: os.rename(name, 'd'); os.rename('d', name)\n    except OSError: pass",
+        dir.0.display().to_string()
+    );
+    let halt = Halt::new();
+    std::thread::scope(|scope| {
+        let (sandbox, swapping) = (&sandbox, &halt);
+        scope.spawn(move || sandbox.run(&python(&swap), swapping).unwrap());
+        for _ in 0..60 {
+            // Whether it succeeds depends on who is faster; where it is written does not.
+            drop(sandbox.run(&sh("true").file("d/victim", "broken"), &Halt::new()));
+        }
+        halt.halt();
+    });
+    assert_eq!(std::fs::read_to_string(dir.0.join("victim")).unwrap(), SECRET);
+}
+
+#[test]
+fn a_hard_link_in_the_place_of_a_file() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let code = "for path in /usr/bin/env /etc/passwd /etc/ld.so.cache /dev/null; do ln $path main.py && echo ESCAPED; done; true";
+    assert!(!text(&run(&sandbox, &sh(code))).contains("ESCAPED"));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    run(&sandbox, &sh("mkfifo main.py"));
+    let limits = Limits { time: Duration::from_secs(1), ..*sandbox.limits() };
+    // Nobody waits for a reader who never comes.
+    let error = sandbox.limited(limits).run(&sh("true").file("main.py", "x"), &Halt::new());
+    assert!(error.is_err(), "{error:?}");
+}
+
+/// What the work directory takes is counted from outside: links must not lead the count astray.
+#[test]
+fn links_to_what_is_large_count_nothing() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    std::fs::create_dir(dir.0.join("large")).unwrap();
+    std::fs::write(dir.0.join("large/file"), vec![1; 8 << 20]).unwrap();
+    let code = format!(
+        "import os, time\nos.mkdir('real')\nos.symlink({:?}, 'fake')\nend = time.time() + 1.5\nwhile time.time() < end:\n  for name in ['real', 'fake']:\n    os.rename(name, 'd'); os.rename('d', name)",
+        dir.0.join("large").display().to_string()
+    );
+    let limits = Limits { disk_bytes: 4 << 20, ..*sandbox.limits() };
+    assert_eq!(run(&sandbox.limited(limits), &python(&code)).how, How::Exited(0));
+}
+
+#[test]
+fn a_directory_within_a_directory_without_end() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let code = r"
+import os, time
+depth = 0
+for _ in range(3000):
+    os.mkdir('d')
+    os.chdir('d')
+time.sleep(0.6)
+print('deep')";
+    let ended = run(&sandbox, &python(code));
+    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "deep\n"));
+}
+
+#[test]
+fn names_that_are_no_text() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let code = "import os\nfor name in [b'\\xff\\xfe', b'a\\nb', b'\\x1b[2J', b'x' * 255, b'-rf']: open(name, 'w').close()\nprint('made')";
+    assert_eq!(text(&run(&sandbox, &python(code))), "made\n");
+}
