@@ -9,6 +9,7 @@
 //! | [`Chess`] | a game of chess, with legal moves only |
 //! | [`HighLow`] | tells which of two numbers is higher |
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
+//! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
 //! use polylogue_core::{AnyTool, Tool as _};
@@ -17,7 +18,11 @@
 //! ```
 
 pub mod code;
+#[cfg(unix)]
+pub mod files;
 
+#[cfg(unix)]
+mod background;
 mod calculator;
 mod chess;
 mod high_low;

@@ -10,6 +10,7 @@
 )]
 
 mod code;
+mod files;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,0 +1,185 @@
+//! The files of one directory: to read, list, search, write and edit.
+//!
+//! A [`Folder`] is all that these tools see. Whatever path a model gives, whatever links stand in the directory, and whatever
+//! a program changes there at the same moment: nothing outside is read or written. Links are not followed at all. Every path
+//! is walked from the folder's own descriptor, one name after the other, with the instruction not to follow; there is no
+//! moment between looking and opening in which something could be exchanged. That needs nothing newer than POSIX, where
+//! `openat2` needs Linux, and a container that lets it through.
+//!
+//! Files are written whole and then put in place, so that nobody reads half of one, and calls of one reply that change the
+//! same file do not undo each other.
+//!
+//! | tool | what it does |
+//! |---|---|
+//! | [`read`]: `read_file` | a text file, or some lines of it |
+//! | [`list`]: `list_files` | what is in a directory |
+//! | [`search`]: `search_files` | lines that match a regular expression |
+//! | [`write`]: `write_file` | makes a file, or replaces it |
+//! | [`edit`]: `edit_file` | replaces a text in a file |
+//!
+//! ```
+//! use polylogue_tools::code::{Sandbox, python};
+//! use polylogue_tools::files::{self, Folder};
+//!
+//! let sandbox = Sandbox::enclosed("work/session-1");
+//! // Programs and files of the same work directory; who is to look only gets `files::reading`.
+//! let folder = Folder::of(&sandbox);
+//! let tools = files::all(&folder);
+//! let python = python(sandbox);
+//! ```
+
+mod change;
+mod folder;
+mod look;
+mod search;
+
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+pub use self::folder::Folder;
+use crate::background::blocking;
+
+/// How large a file may be that is read, written or searched, in bytes.
+pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// What a tool does with the folder.
+type Action = fn(&Folder, &Value) -> Result<Outcome, ToolError>;
+
+/// One of the tools.
+#[derive(Debug)]
+struct FileTool {
+    spec: ToolSpec,
+    folder: Folder,
+    action: Action,
+}
+
+impl Tool for FileTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let (folder, action) = (self.folder.clone(), self.action);
+        blocking(move || action(&folder, &args)).await?
+    }
+}
+
+/// The tool `read_file`.
+#[must_use]
+pub fn read(folder: &Folder) -> AnyTool {
+    let about = "Reads a text file of the work directory, whole or from a line on.";
+    let parameters = json!({
+        "path": path("The file, such as `src/main.py`"),
+        "from": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out"},
+        "lines": {"type": "integer", "minimum": 1, "description": "How many lines to read at most"},
+    });
+    tool(folder, spec("read_file", about, parameters, &["path"]).repeatable(), look::read)
+}
+
+/// The tool `list_files`.
+#[must_use]
+pub fn list(folder: &Folder) -> AnyTool {
+    let about = "Lists files and directories of the work directory, with the size of each file in bytes.";
+    let parameters = json!({
+        "path": path("The directory; the whole work directory if left out"),
+        "recursive": {"type": "boolean", "description": "Whether directories within are listed, too"},
+    });
+    tool(folder, spec("list_files", about, parameters, &[]).repeatable(), look::list)
+}
+
+/// The tool `search_files`.
+#[must_use]
+pub fn search(folder: &Folder) -> AnyTool {
+    let about = "Finds the lines of text files in the work directory that match a regular expression.";
+    let parameters = json!({
+        "pattern": {"type": "string", "description": "The regular expression; `(?i)` before it ignores case"},
+        "path": path("The file or directory to search; the whole work directory if left out"),
+    });
+    tool(folder, spec("search_files", about, parameters, &["pattern"]).repeatable(), search::search)
+}
+
+/// The tool `write_file`. Its calls may be made again: a file written twice is written once.
+#[must_use]
+pub fn write(folder: &Folder) -> AnyTool {
+    let about = "Writes a text file of the work directory. One that is there is replaced; directories are made as needed.";
+    let parameters = json!({
+        "path": path("The file, such as `src/main.py`"),
+        "content": {"type": "string", "description": "The whole text of the file"},
+    });
+    tool(folder, spec("write_file", about, parameters, &["path", "content"]).repeatable(), change::write)
+}
+
+/// The tool `edit_file`.
+#[must_use]
+pub fn edit(folder: &Folder) -> AnyTool {
+    let about = "Replaces a text in a file of the work directory by another.";
+    let parameters = json!({
+        "path": path("The file, such as `src/main.py`"),
+        "old": {"type": "string", "description": "The text to replace, exactly as it stands there, with enough around it that it stands there once"},
+        "new": {"type": "string", "description": "What takes its place"},
+        "all": {"type": "boolean", "description": "Whether to replace it wherever it stands"},
+    });
+    tool(folder, spec("edit_file", about, parameters, &["path", "old", "new"]), change::edit)
+}
+
+/// The tools that change nothing: to read, list and search.
+#[must_use]
+pub fn reading(folder: &Folder) -> Vec<AnyTool> {
+    vec![read(folder), list(folder), search(folder)]
+}
+
+/// All tools.
+#[must_use]
+pub fn all(folder: &Folder) -> Vec<AnyTool> {
+    let mut tools = reading(folder);
+    tools.extend([write(folder), edit(folder)]);
+    tools
+}
+
+fn tool(folder: &Folder, spec: ToolSpec, action: Action) -> AnyTool {
+    AnyTool::new(FileTool { spec, folder: folder.clone(), action })
+}
+
+fn path(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn spec(name: &str, about: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    let parameters = json!({
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    });
+    ToolSpec::new(name, about, parameters)
+}
+
+/// The argument `name`, which has to be a text.
+fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
+    args.get(name).and_then(Value::as_str).ok_or_else(|| ToolError(format!("`{name}` must be a text")))
+}
+
+/// The argument `name`, a text that may be left out.
+fn text_if_given<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(""),
+        Some(_) => text(args, name),
+    }
+}
+
+/// The argument `name`, a count of at least 1 that may be left out.
+fn count(args: &Value, name: &str) -> Result<Option<usize>, ToolError> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_u64().and_then(|count| usize::try_from(count).ok()) {
+            Some(count) if count > 0 => Ok(Some(count)),
+            _ => Err(ToolError(format!("`{name}` must be a whole number from 1"))),
+        },
+    }
+}
+
+/// The argument `name`, `true` or `false`, which is `false` when it is left out.
+fn flag(args: &Value, name: &str) -> Result<bool, ToolError> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(ToolError(format!("`{name}` must be `true` or `false`"))),
+    }
+}

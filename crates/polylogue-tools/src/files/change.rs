@@ -1,0 +1,44 @@
+//! Writing and editing.
+
+use polylogue_core::{Outcome, ToolError};
+use serde_json::Value;
+
+use super::folder::Folder;
+use super::{flag, text};
+
+/// `write_file`.
+pub(super) fn write(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+    let (path, content) = (text(args, "path")?, text(args, "content")?);
+    let names = folder.names(path)?;
+    let _changing = folder.changing();
+    let was_there = folder.write(&names, content.as_bytes())?;
+    let done = if was_there { "Replaced" } else { "Wrote" };
+    Ok(Outcome::done(format!("{done} `{}` ({} bytes).", names.join("/"), content.len())))
+}
+
+/// `edit_file`.
+pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+    let (path, old, new) = (text(args, "path")?, text(args, "old")?, text(args, "new")?);
+    let all = flag(args, "all")?;
+    let names = folder.names(path)?;
+    if old.is_empty() {
+        return Err("`old` is empty: `write_file` writes a whole file".into());
+    }
+    let _changing = folder.changing();
+    let content = String::from_utf8(folder.read(&names)?)
+        .map_err(|_| ToolError(format!("`{path}` is no text in UTF-8, and is left as it is")))?;
+    let count = content.matches(old).count();
+    match count {
+        0 => return Err(ToolError(format!("`old` does not stand in `{path}`: it must be exactly the same"))),
+        1 => {}
+        _ if all => {}
+        _ => {
+            return Err(ToolError(format!(
+                "`old` stands {count} times in `{path}`: give more of what is around it, or set `all`"
+            )));
+        }
+    }
+    folder.write(&names, content.replace(old, new).as_bytes())?;
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    Ok(Outcome::done(format!("Replaced it {times} in `{}`.", names.join("/"))))
+}

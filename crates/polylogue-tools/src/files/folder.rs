@@ -1,0 +1,212 @@
+//! A directory that is not left.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use polylogue_core::ToolError;
+use polylogue_sandbox::Sandbox;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
+use rustix::io::Errno;
+
+use super::MAX_FILE_BYTES;
+
+/// A directory whose files tools may see. It is made when the first file is written. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Folder(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    /// What programs take it for.
+    alias: PathBuf,
+    /// Held while a file changes.
+    changing: Mutex<()>,
+}
+
+/// What stands in a directory.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) kind: FileType,
+    pub(super) bytes: u64,
+}
+
+const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A pipe must not be waited for.
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY);
+const NEW: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// The directory at `dir`.
+    #[must_use]
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        let dir = dir.into();
+        Self(Arc::new(Inner { alias: dir.clone(), dir, changing: Mutex::new(()) }))
+    }
+
+    /// The work directory of `sandbox`, under the path by which its programs know it as well.
+    #[must_use]
+    pub fn of(sandbox: &Sandbox) -> Self {
+        let (dir, alias) = (sandbox.work().to_owned(), sandbox.work_inside().to_owned());
+        Self(Arc::new(Inner { dir, alias, changing: Mutex::new(()) }))
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.dir
+    }
+
+    /// Keeps others from changing a file until it is dropped.
+    pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names that lead from the folder to `path`.
+    pub(super) fn names(&self, path: &str) -> Result<Vec<String>, ToolError> {
+        let outside = || ToolError(format!("`{path}` is not in the work directory"));
+        let given = Path::new(path);
+        let within = match given.has_root() {
+            true => given.strip_prefix(&self.0.alias).or_else(|_| given.strip_prefix(&self.0.dir)),
+            false => Ok(given),
+        };
+        let mut names: Vec<String> = Vec::new();
+        for component in within.map_err(|_| outside())?.components() {
+            match component {
+                Component::Normal(name) => names.push(name.to_string_lossy().into_owned()),
+                Component::CurDir => {}
+                // No name is a link, so that this is what the words say.
+                Component::ParentDir => drop(names.pop().ok_or_else(outside)?),
+                Component::RootDir | Component::Prefix(_) => return Err(outside()),
+            }
+        }
+        Ok(names)
+    }
+
+    /// The directory that `names` lead to.
+    fn dir(&self, names: &[String]) -> Result<OwnedFd, Errno> {
+        // The folder itself may well be reached by a link: whoever set it up knows.
+        let root = rustix::fs::open(&self.0.dir, DIR.difference(OFlags::NOFOLLOW), Mode::empty())?;
+        names.iter().try_fold(root, |dir, name| rustix::fs::openat(&dir, name, DIR, Mode::empty()))
+    }
+
+    /// The same, made as far as it is not there.
+    fn made(&self, names: &[String]) -> Result<OwnedFd, Errno> {
+        std::fs::create_dir_all(&self.0.dir)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        names.iter().try_fold(self.dir(&[])?, |dir, name| {
+            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => rustix::fs::openat(&dir, name, DIR, Mode::empty()),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    /// What stands in the directory that `names` lead to, by name.
+    pub(super) fn entries(&self, names: &[String]) -> Result<Vec<Entry>, Errno> {
+        let dir = self.dir(names)?;
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            // It may be gone by now.
+            let Ok(about) = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let (kind, bytes) = (kind(&about), u64::try_from(about.st_size).unwrap_or_default());
+            entries.push(Entry { name: name.to_string_lossy().into_owned(), kind, bytes });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// The bytes of the file at `names`.
+    pub(super) fn read(&self, names: &[String]) -> Result<Vec<u8>, ToolError> {
+        let path = names.join("/");
+        let (name, dirs) = names.split_last().ok_or_else(no_file)?;
+        let fd = self.dir(dirs).and_then(|dir| rustix::fs::openat(&dir, name, FILE, Mode::empty()));
+        let fd = fd.map_err(|error| wrong(&path, error))?;
+        let about = rustix::fs::fstat(&fd).map_err(|error| wrong(&path, error))?;
+        if kind(&about) != FileType::RegularFile {
+            return Err(ToolError(format!("`{path}` is no file")));
+        }
+        let mut content = Vec::new();
+        File::from(fd)
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut content)
+            .map_err(|error| ToolError(format!("`{path}` cannot be read: {error}")))?;
+        check_size(&path, content.len() as u64)?;
+        Ok(content)
+    }
+
+    /// Puts `content` into the file at `names`. Whether it was there before.
+    pub(super) fn write(&self, names: &[String], content: &[u8]) -> Result<bool, ToolError> {
+        static NTH: AtomicU64 = AtomicU64::new(0);
+        let path = names.join("/");
+        check_size(&path, content.len() as u64)?;
+        let (name, dirs) = names.split_last().ok_or_else(no_file)?;
+        let dir = self.made(dirs).map_err(|error| wrong(&path, error))?;
+        let mode = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(about) if kind(&about) == FileType::RegularFile => Some(about.st_mode & 0o777),
+            Ok(_) => return Err(ToolError(format!("`{path}` is no file: a directory, a link or a device"))),
+            Err(_) => None,
+        };
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let draft = format!(".polylogue-{}-{nth}.part", std::process::id());
+        let placed = write_new(&dir, &draft, content, mode).and_then(|()| {
+            // This replaces the name, whatever it may have become, and follows nothing.
+            rustix::fs::renameat(&dir, &draft, &dir, name)
+        });
+        placed.map(|()| mode.is_some()).map_err(|error| {
+            // There is nothing more to be done about a draft that stays.
+            let _ = rustix::fs::unlinkat(&dir, &draft, AtFlags::empty());
+            wrong(&path, error)
+        })
+    }
+}
+
+fn write_new(dir: &OwnedFd, name: &str, content: &[u8], mode: Option<RawMode>) -> Result<(), Errno> {
+    let fd = rustix::fs::openat(dir, name, NEW, Mode::from_raw_mode(0o666))?;
+    if let Some(mode) = mode {
+        rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode))?;
+    }
+    let written = File::from(fd).write_all(content);
+    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+fn kind(about: &Stat) -> FileType {
+    FileType::from_raw_mode(about.st_mode)
+}
+
+fn no_file() -> ToolError {
+    ToolError("the path must name a file of the work directory".into())
+}
+
+fn check_size(path: &str, bytes: u64) -> Result<(), ToolError> {
+    if bytes > MAX_FILE_BYTES {
+        return Err(ToolError(format!("`{path}` is too large: at most {MAX_FILE_BYTES} bytes are possible")));
+    }
+    Ok(())
+}
+
+/// What is told when the system does not do its part.
+pub(super) fn wrong(path: &str, error: Errno) -> ToolError {
+    let path = if path.is_empty() { "the work directory" } else { path };
+    ToolError(match error {
+        Errno::NOENT => format!("there is no `{path}`"),
+        Errno::LOOP => format!("`{path}` leads over a link, and links are not followed"),
+        Errno::NOTDIR => {
+            format!("`{path}` leads over what is no directory, or a link; links are not followed")
+        }
+        other => format!("`{path}`: {}", std::io::Error::from(other)),
+    })
+}

@@ -1,0 +1,102 @@
+//! Reading and listing.
+
+use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use serde_json::Value;
+
+use super::folder::{Entry, Folder, wrong};
+use super::{count, flag, text, text_if_given};
+
+/// How many lines, and bytes, are read at once; of bytes, less than what an outcome may have.
+const MAX_LINES: usize = 2_000;
+const MAX_BYTES: usize = 60_000;
+/// How many entries are listed, and how deep.
+const MAX_ENTRIES: usize = 1_000;
+pub(super) const MAX_DEPTH: usize = 32;
+
+/// `read_file`.
+pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+    let path = text(args, "path")?;
+    let (first, most) = (count(args, "from")?.unwrap_or(1), count(args, "lines")?.unwrap_or(MAX_LINES));
+    let content = folder.read(&folder.names(path)?)?;
+    if content.contains(&0) {
+        return Err(ToolError(format!("`{path}` is no text ({} bytes)", content.len())));
+    }
+    let content = String::from_utf8_lossy(&content);
+    let lines: Vec<&str> = content.split_inclusive('\n').collect();
+    if lines.is_empty() {
+        return Ok(Outcome::done(format!("`{path}` is empty")));
+    }
+    let rest = lines.get(first - 1..).filter(|rest| !rest.is_empty());
+    let rest = rest.ok_or_else(|| ToolError(format!("`{path}` has {} lines", lines.len())))?;
+    let mut shown = String::new();
+    let mut taken = 0;
+    for line in rest.iter().take(most.min(MAX_LINES)) {
+        if taken > 0 && shown.len() + line.len() > MAX_BYTES {
+            break;
+        }
+        shown.push_str(line);
+        taken += 1;
+    }
+    Ok(Outcome { status: OutcomeStatus::Done, parts: parts(shown, first, taken, lines.len()) })
+}
+
+/// The text, and where it stands in the file unless it is all of it.
+fn parts(shown: String, first: usize, taken: usize, all: usize) -> Vec<Part> {
+    let last = first + taken - 1;
+    let mut parts = vec![Part::text(shown)];
+    if taken < all {
+        let more = if last < all { format!("; go on from {}", last + 1) } else { String::new() };
+        parts.push(Part::text(format!("(lines {first} to {last} of {all}{more})")));
+    }
+    parts
+}
+
+/// `list_files`.
+pub(super) fn list(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+    let path = text_if_given(args, "path")?;
+    let (names, recursive) = (folder.names(path)?, flag(args, "recursive")?);
+    let mut lines = Vec::new();
+    match folder.entries(&names) {
+        Ok(entries) => fill(folder, &names, "", entries, recursive, &mut lines),
+        // It is made when the first file is.
+        Err(Errno::NOENT) if names.is_empty() => {}
+        Err(error) => return Err(wrong(path, error)),
+    }
+    Ok(Outcome::done(match lines.len() {
+        0 => "There are no files.".to_owned(),
+        count if count > MAX_ENTRIES => {
+            lines.truncate(MAX_ENTRIES);
+            format!("{}\n(there is more)", lines.join("\n"))
+        }
+        _ => lines.join("\n"),
+    }))
+}
+
+fn fill(
+    folder: &Folder,
+    names: &[String],
+    prefix: &str,
+    entries: Vec<Entry>,
+    deep: bool,
+    lines: &mut Vec<String>,
+) {
+    for Entry { name, kind, bytes } in entries {
+        if lines.len() > MAX_ENTRIES {
+            return;
+        }
+        match kind {
+            FileType::Directory => {
+                lines.push(format!("{prefix}{name}/"));
+                let inner = [names, std::slice::from_ref(&name)].concat();
+                if let (true, true, Ok(entries)) = (deep, inner.len() < MAX_DEPTH, folder.entries(&inner)) {
+                    fill(folder, &inner, &format!("{prefix}{name}/"), entries, deep, lines);
+                }
+            }
+            FileType::RegularFile => lines.push(format!("{prefix}{name} ({bytes} bytes)")),
+            FileType::Symlink => lines.push(format!("{prefix}{name} (a link, which is not followed)")),
+            _ => lines.push(format!("{prefix}{name} (no file)")),
+        }
+    }
+}
