@@ -15,12 +15,13 @@ use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skills}
 use url::Url;
 
 pub use config::{Api, Config};
-pub use model::EndpointModel;
+pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
 use crate::failure::{Blame, Failure};
 use crate::http::{Clock, Limit, Transport};
 use crate::key::{Key, Redactor};
+use crate::known::{Findings, KnownSkills};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
 use crate::unsupported::Lacks;
@@ -101,6 +102,13 @@ impl Endpoint {
         &self.0.config.provider
     }
 
+    /// What is known of the skills of its model called `model`: found in earlier calls, and kept where
+    /// [`Config::known`] says.
+    #[must_use]
+    pub fn findings(&self, model: &str) -> Findings {
+        self.known().map(|known| known.of(self.shown(), model)).unwrap_or_default()
+    }
+
     /// In what way its models are asked.
     #[must_use]
     pub fn api(&self) -> Api {
@@ -113,6 +121,14 @@ impl Endpoint {
 
     fn skills(&self) -> Skills {
         self.0.config.skills
+    }
+
+    fn known(&self) -> Option<&KnownSkills> {
+        self.0.config.known.as_ref()
+    }
+
+    fn shown(&self) -> &str {
+        &self.0.shown
     }
 
     fn lacks_key(&self) -> bool {

@@ -57,6 +57,13 @@
 //!
 //! [`Endpoint::models`] lists what a server has.
 //!
+//! # What a model can do
+//!
+//! Small models know no tools, no schemas, or no JSON mode. What they can do is said by [`Config::skills`]; what is not said
+//! turns out: a refusal is an error of the kind [`Unsupported`](polylogue_core::ModelErrorKind::Unsupported), which agents get
+//! round. [`KnownSkills`] keeps it in a file for later processes, and [`EndpointModel::probe`] finds it out with three short
+//! questions.
+//!
 //! # What servers get wrong
 //!
 //! Replies are read with lenience: most of what servers get wrong changes nothing. What cannot be read is an error that
@@ -81,6 +88,7 @@ mod env;
 mod failure;
 mod http;
 mod key;
+mod known;
 mod limits;
 mod models;
 mod ollama;
@@ -94,10 +102,11 @@ mod wire;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
-pub use endpoint::{Api, Config, Endpoint, EndpointModel, ServedModel};
+pub use endpoint::{Api, Config, Endpoint, EndpointModel, Probed, ServedModel};
 pub use env::{Env, EnvError};
 pub use http::{Proxies, Timeouts};
 pub use key::Key;
+pub use known::{Finding, Findings, KnownSkills};
 pub use limits::Limits;
 pub use models::Models;
 pub use price::list_price;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use polylogue_core::{ModelError, ModelErrorKind, Request, Skill};
+use polylogue_core::{ModelError, ModelErrorKind, Part, Reply, Request, Skill};
+use serde_json::{Map, Value};
 
 /// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
 /// `DeepSeek`, Groq, `OpenRouter` and OpenAI.
@@ -54,7 +55,7 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
 }
 
 /// What `request` asks for that not every model can do.
-fn asked_for(request: &Request<'_>) -> Vec<Skill> {
+pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Skill> {
     let tools = (!request.tools.is_empty()).then_some(Skill::Tools);
     let form = match (&request.params.schema, request.params.json) {
         (Some(_), _) => Some(Skill::Schema),
@@ -62,6 +63,24 @@ fn asked_for(request: &Request<'_>) -> Vec<Skill> {
         (None, false) => None,
     };
     tools.into_iter().chain(form).collect()
+}
+
+/// What `reply` shows that its model can do, of what `request` asked for. A server may take tools and forms without a word and do
+/// nothing with them: only what was done counts.
+pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Skill> {
+    let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let object: Option<Map<String, Value>> = serde_json::from_str(reply.plain().trim()).ok();
+    let required = request.params.schema.as_ref().and_then(|schema| schema.get("required")?.as_array());
+    let has_all = required.is_some_and(|names| {
+        let has =
+            |name: &Value| object.as_ref().zip(name.as_str()).is_some_and(|(o, name)| o.contains_key(name));
+        !names.is_empty() && names.iter().all(has)
+    });
+    asked_for(request).into_iter().filter(move |skill| match skill {
+        Skill::Tools => calls,
+        Skill::Schema => has_all,
+        Skill::Json => object.is_some(),
+    })
 }
 
 /// What the models of an endpoint turned out to be unable to do: they are not asked again for a while.
@@ -78,6 +97,11 @@ impl Lacks {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert((error.model.clone(), skill), (Instant::now(), error.clone()));
         }
+    }
+
+    /// Forgets what was known of a skill of `model`.
+    pub(crate) fn forget(&self, model: &str, skill: Skill) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), skill));
     }
 
     /// The error that `model` gives to `request`, if that is known.

@@ -6,7 +6,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply, Request, Usage,
+    Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply, Request, Skills,
+    Usage,
 };
 
 use super::difference::{Asked, first_difference};
@@ -214,6 +215,19 @@ impl Model for Replayer {
         match &line.result {
             Answer::Reply(reply) => Ok(Reply::clone(reply)),
             Answer::Error(error) => Err(error.into()),
+        }
+    }
+
+    /// What was never asked of the model, it is not asked for: whoever spoke by it knew that it could not, or said so.
+    fn skills(&self) -> Skills {
+        let was_asked = |asks: fn(&Line<'_>) -> bool| {
+            let mut lines = self.calls.lines.iter().filter(|line| line.model == *self.name);
+            (!lines.any(asks)).then_some(false)
+        };
+        Skills {
+            tools: was_asked(|line| !line.tools.is_empty()),
+            schema: was_asked(|line| line.params.schema.is_some()),
+            json: was_asked(|line| line.params.json),
         }
     }
 

@@ -9,6 +9,7 @@ use super::address::shown;
 use crate::env::Env;
 use crate::http::{Proxies, Timeouts};
 use crate::key::Key;
+use crate::known::KnownSkills;
 use crate::limits::Limits;
 use crate::retry::Retries;
 
@@ -60,8 +61,10 @@ pub struct Config {
     /// `max_tokens`, as everybody else does. Ollama's own API calls it `num_predict`.
     pub max_completion_tokens: bool,
     /// What its models are known to be able to do, or not. What is not known turns out when it is asked for: a model that
-    /// refuses is not asked again for ten minutes.
+    /// refuses is not asked again for ten minutes, or as long as [`known`](Self::known) counts.
     pub skills: Skills,
+    /// Where it is kept what its models turned out to be able to do, for later processes; nowhere unless it is said.
+    pub known: Option<KnownSkills>,
 }
 
 impl Config {
@@ -88,6 +91,7 @@ impl Config {
             stream_usage: true,
             max_completion_tokens: is_openai,
             skills: Skills::default(),
+            known: None,
         }
     }
 

@@ -1,18 +1,23 @@
 //! A model of an endpoint: asked, and asked again.
 
+mod probe;
+
 use std::sync::Arc;
 
 use polylogue_core::{
-    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Price, Reply, Request, Skills, Usage,
+    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Price, Reply, Request, Skill, Skills, Usage,
 };
 use serde_json::Value;
 
+pub use probe::Probed;
+
 use super::{Api, Endpoint};
 use crate::failure::{Again, Blame, Failure};
+use crate::known::AskedOf;
 use crate::ollama::{self, Ollama};
 use crate::openai::ChatCompletions;
 use crate::retry::Attempts;
-use crate::unsupported::judged;
+use crate::unsupported::{asked_for, judged, shown};
 use crate::wire::Protocol;
 use crate::wire::encode::{Style, encode};
 
@@ -95,9 +100,19 @@ impl EndpointModel {
     ) -> Result<Reply, ModelError> {
         let blame = self.endpoint.blame(&self.name);
         self.check(request, &blame)?;
-        if let Some(error) = self.endpoint.lacks().known(&self.name, request) {
+        if let Some(error) = self.refusal(request) {
             return Err(error);
         }
+        self.ask_anew::<P>(request, deltas).await
+    }
+
+    /// Asks, whatever is known of what the model cannot do.
+    async fn ask_anew<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply, ModelError> {
+        let blame = self.endpoint.blame(&self.name);
         let style = self.style(request);
         let body = encode::<P>(request, &self.model, &style);
         let mut heard = Heard { deltas, any: false };
@@ -117,11 +132,41 @@ impl EndpointModel {
             }
         };
         body.give_back(request);
-        result.map_err(|error| {
-            let error = judged(error, request);
-            self.endpoint.lacks().learn(&error);
-            error
+        let result = result.map_err(|error| judged(error, request));
+        self.learn(request, &result);
+        result
+    }
+
+    /// What the model is known to answer to `request`, if that is a refusal.
+    fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
+        self.endpoint.lacks().known(&self.name, request).or_else(|| {
+            let asked = AskedOf {
+                base_url: self.endpoint.shown(),
+                model: &self.model,
+                name: &self.name,
+                skills: self.endpoint.skills(),
+            };
+            self.endpoint.known()?.refusal(&asked, &asked_for(request))
         })
+    }
+
+    /// Keeps what turned out of the model's skills.
+    fn learn(&self, request: &Request<'_>, result: &Result<Reply, ModelError>) {
+        match result {
+            Ok(reply) => shown(request, reply).for_each(|skill| self.note(skill, None)),
+            Err(error) => {
+                self.endpoint.lacks().learn(error);
+                if let ModelErrorKind::Unsupported(skill) = error.kind {
+                    self.note(skill, Some(&error.message));
+                }
+            }
+        }
+    }
+
+    fn note(&self, skill: Skill, lacks: Option<&str>) {
+        if let Some(known) = self.endpoint.known() {
+            known.learn(self.endpoint.shown(), &self.model, skill, lacks);
+        }
     }
 
     fn style(&self, request: &Request<'_>) -> Style {

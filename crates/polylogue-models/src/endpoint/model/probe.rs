@@ -1,0 +1,138 @@
+//! Finding out what a model can do, by asking it.
+
+use polylogue_core::{
+    Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply, Request, Skill, ToolSpec,
+    Usage, Wire,
+};
+use serde_json::{Value, json};
+
+use super::{Api, EndpointModel};
+use crate::ollama::Ollama;
+use crate::openai::ChatCompletions;
+use crate::unsupported::shown;
+
+/// So many tokens are enough for each question, even for a model that thinks before it answers.
+const MAX_TOKENS: u32 = 1000;
+
+/// What came of asking a model for one skill.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Probed {
+    /// The skill.
+    pub skill: Skill,
+    /// Whether the model has it; `None` when it did not turn out.
+    pub has: Option<bool>,
+    /// Why it has not, or why it did not turn out; empty when it has.
+    pub why: String,
+    /// Tokens that the question and the reply took.
+    pub usage: Usage,
+}
+
+impl EndpointModel {
+    /// Finds out what the model can do, with three short questions, and keeps it where [`Config::known`](crate::Config::known)
+    /// says. They cost what they cost, a few hundred tokens in all; what is known already is asked again.
+    ///
+    /// # Errors
+    /// When it cannot be asked at all: nobody answers, or the key is wrong.
+    pub async fn probe(&self) -> Result<Vec<Probed>, ModelError> {
+        let mut all = Vec::new();
+        for skill in [Skill::Tools, Skill::Schema, Skill::Json] {
+            all.push(self.probe_for(skill).await?);
+        }
+        Ok(all)
+    }
+
+    async fn probe_for(&self, skill: Skill) -> Result<Probed, ModelError> {
+        let question = Question::of(skill);
+        let (at, who, wire) = (Path::root(), Name::user(), Wire::default());
+        let request = Request {
+            origin: Origin { at: &at, who: &who, nth: 0 },
+            system: None,
+            entries: &question.entries,
+            tools: &question.tools,
+            params: &question.params,
+            wire: &wire,
+        };
+        self.check(&request, &self.endpoint.blame(&self.name))?;
+        let asked = match self.endpoint.api() {
+            Api::ChatCompletions => self.ask_anew::<ChatCompletions>(&request, &mut ()).await,
+            Api::Ollama => self.ask_anew::<Ollama>(&request, &mut ()).await,
+        };
+        let reply = match asked {
+            Ok(reply) => reply,
+            Err(error) => return refused(skill, error),
+        };
+        let has = shown(&request, &reply).any(|shown| shown == skill);
+        let probed = judged(skill, has, &reply);
+        match probed.has {
+            Some(true) => self.endpoint.lacks().forget(&self.name, skill),
+            Some(false) => self.note(skill, Some(&probed.why)),
+            None => {}
+        }
+        Ok(probed)
+    }
+}
+
+/// What a refusal says of `skill`.
+fn refused(skill: Skill, error: ModelError) -> Result<Probed, ModelError> {
+    let has = match error.kind {
+        ModelErrorKind::Unsupported(_) => Some(false),
+        // It can be asked, but not like this, and nobody knows why.
+        _ if matches!(error.status, Some(400 | 422)) => None,
+        ModelErrorKind::Protocol => None,
+        _ => return Err(error),
+    };
+    Ok(Probed { skill, has, why: error.message, usage: Usage::default() })
+}
+
+fn judged(skill: Skill, has: bool, reply: &Reply) -> Probed {
+    let why = match (has, reply.finish, skill) {
+        (true, ..) => "",
+        (false, Finish::Length, _) => "its reply met the limit on tokens",
+        (_, _, Skill::Tools) => "it did not call the tool that it was told to call",
+        (_, _, Skill::Schema) => "it did not keep to the schema that it was given",
+        (_, _, Skill::Json) => "it wrote more than JSON, or none",
+    };
+    let known = has || reply.finish != Finish::Length;
+    Probed { skill, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
+}
+
+/// What a model is asked that shows whether it can.
+struct Question {
+    entries: Vec<Entry>,
+    tools: Vec<ToolSpec>,
+    params: Params,
+}
+
+impl Question {
+    fn of(skill: Skill) -> Self {
+        let params = Params { max_tokens: Some(MAX_TOKENS), ..Params::default() };
+        let ask = |text: &str| vec![Entry::user(text)];
+        match skill {
+            Skill::Tools => Self {
+                entries: ask("Call the tool `note` with the word `ready`."),
+                tools: vec![ToolSpec::new("note", "Writes a word down.", form("word"))],
+                params,
+            },
+            // Nobody who is not held to it would name the field like this.
+            Skill::Schema => Self {
+                entries: ask("Which colour has fresh grass? Answer in JSON."),
+                tools: Vec::new(),
+                params: Params { schema: Some(form("shade_of_grass")), ..params },
+            },
+            Skill::Json => Self {
+                entries: ask("Which colour has fresh grass? Answer with a JSON object."),
+                tools: Vec::new(),
+                params: Params { json: true, ..params },
+            },
+        }
+    }
+}
+
+/// A closed object with one text.
+fn form(field: &str) -> Value {
+    json!({
+        "type": "object", "properties": {field: {"type": "string"}}, "required": [field],
+        "additionalProperties": false,
+    })
+}
