@@ -231,6 +231,58 @@ mod tests {
     }
 
     #[test]
+    fn task() {
+        check(
+            env!("CARGO_BIN_EXE_task"),
+            &expect![[r#"
+            Keeper: 5
+            Keeper: Twice 5 is 10.
+            -- everybody had their turn: Twice 5 is 10.
+        "#]],
+        );
+    }
+
+    #[test]
+    fn solve() {
+        check(
+            env!("CARGO_BIN_EXE_solve"),
+            &expect![[r#"
+            Keeper: My secret number is 2.
+            Keeper: I wait for guesses.
+            Guesser: I am ready.
+            Guesser: Is it 1?
+            Keeper: No.
+            Guesser: Is it 2?
+            Keeper: You won!
+            Guesser: What a game!
+            -- the task of Keeper is complete: What a game!
+        "#]],
+        );
+    }
+
+    #[test]
+    fn answers() {
+        check(
+            env!("CARGO_BIN_EXE_answers"),
+            &expect![[r#"
+            Clerk: {"city":"Paris","population":2000000}
+            -- everybody had their turn: {"city":"Paris","population":2000000}
+        "#]],
+        );
+    }
+
+    #[test]
+    fn tool() {
+        check(
+            env!("CARGO_BIN_EXE_tool"),
+            &expect![[r#"
+            Master: No: it is greater than 3.
+            -- everybody had their turn: No: it is greater than 3.
+        "#]],
+        );
+    }
+
+    #[test]
     fn a_real_model_without_a_key_says_what_to_do() {
         let (mut program, _folder) = program(env!("CARGO_BIN_EXE_real_model"));
         let Output { status, stdout, stderr } = program.output().unwrap();

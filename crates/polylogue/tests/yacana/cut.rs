@@ -1,106 +1,285 @@
-//! A log cut anywhere and run again becomes the same log, and no finished model call is repeated: for every end mode.
+//! A log cut anywhere and run again becomes the same log, and no finished model call is repeated: for every end mode, with tools
+//! that are called natively and by text, in memory and in `SQLite`.
 
+use std::cell::Cell;
+
+use polylogue::executor::Declared;
 use polylogue::solve::Check;
 use polylogue::stop::max_turns;
-use polylogue::{AnyStore, Assistant, Chat, EndMode, GetHistory, Human, Media, Solve, Task, until};
+use polylogue::tooling::{ToolUse, Trace};
+use polylogue::{AnyStore, Assistant, Chat, EndMode, GetHistory, Human, Media, Solve, Task, Tool, until};
 use polylogue_models::Script;
-use polylogue_store::Memory;
+use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};
+use serde_json::{Value, json};
 
-async fn check(chat: impl Fn(&Calls) -> Chat) -> String {
-    let cut = Cut {
-        task: "a game",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, nth| format!("answer {nth}"),
-    };
+/// How it ends, after it was cut everywhere.
+async fn check(store: &dyn Fn() -> AnyStore, chat: impl Fn(&Calls) -> Chat) -> String {
+    let cut = Cut { task: "a game", chat: &chat, store, answer: &|_, _, nth| format!("answer {nth}") };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     serde_json::to_string(&events.last().unwrap().body).unwrap()
 }
 
-/// An agent that thinks, calls a tool, and is asked about its task.
-const STEPS: &str = r#"[
-    {"one": "secret"}, {"one": {"calls": [{"tool": "get_history"}]}}, {"one": "A1"},
-    {"one": {"think": "hm", "say": "A2"}}, {"one": "much"}, {"one": "hard to say"}, {"one": "yes"},
-    {"one": {"calls": [{"tool": "get_history"}, {"tool": "gone"}]}}, {"one": "A3"}, {"one": "nothing"}, {"one": "no"},
-    {"one": "A4"}, {"one": "A5"},
-    {"two": "B1"}, {"two": "B2"}, {"two": "much"}, {"two": "no"}, {"two": "B3"}, {"two": "B4"}, {"two": "B5"},
-    {"last": "in all"}]"#;
+fn in_memory() -> AnyStore {
+    AnyStore::new(Memory::default())
+}
 
-/// All there is at once: tasks before and after, a picture, reconciled first messages, kept reflections, tools.
-fn solve(calls: &Calls, script: &Script, mode: EndMode, two_is_asked: bool) -> Solve {
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Pair {
+    secret: i64,
+    guess: i64,
+}
+
+fn compare() -> impl Tool {
+    let tool = async |Pair { secret, guess }: Pair| Ok(format!("{:?}", secret.cmp(&guess)));
+    Declared::new("compare", "Compares two numbers.", tool).repeatable()
+}
+
+/// How an agent calls tools in these tests.
+const WAYS: [(ToolUse, Trace); 4] = [
+    (ToolUse::Native, Trace::Answer),
+    (ToolUse::Schema, Trace::Answer),
+    (ToolUse::Text, Trace::Answer),
+    (ToolUse::Text, Trace::FiveMessages),
+];
+
+/// A turn in which `who` calls `compare`, makes an error on the way, and says `end`.
+fn calling(who: &str, (by, trace): (ToolUse, Trace), end: &str) -> Vec<Value> {
+    let args = json!({"secret": 7, "guess": 3});
+    let call = json!({"call": {"tool": "compare", "args": args}}).to_string();
+    let (args, said) = (args.to_string(), json!({ "say": end }).to_string());
+    let texts = match (by, trace) {
+        (ToolUse::Native, _) => {
+            let native =
+                json!({"calls": [{"tool": "compare", "args": {"secret": 7, "guess": 3}}, {"tool": "gone"}]});
+            return vec![json!({ who: native }), json!({ who: {"think": "hm", "say": end} })];
+        }
+        (ToolUse::Schema, _) => vec!["what?", &call, &said],
+        (_, Trace::FiveMessages) => vec!["I see.", "I see.", "helps", "hm", "yes", "none", &args],
+        _ => vec!["I see.", "helps", "hm", "yes", "none", &args, end],
+    };
+    texts.into_iter().map(|text| json!({ who: text })).collect()
+}
+
+/// A turn in which `who` has no use for `compare`.
+fn without(who: &str, (by, trace): (ToolUse, Trace), end: &str) -> Vec<Value> {
+    let said = json!({ "say": end }).to_string();
+    let texts = match (by, trace) {
+        (ToolUse::Native, _) => vec![end],
+        (ToolUse::Schema, _) => vec![&*said],
+        (_, Trace::FiveMessages) => vec!["I see.", "I see.", "of no use", "no", end],
+        _ => vec!["I see.", "of no use", "no", end],
+    };
+    texts.into_iter().map(|text| json!({ who: text })).collect()
+}
+
+fn says(who: &str, texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| json!({ who: text })).collect()
+}
+
+fn script(steps: impl IntoIterator<Item = Vec<Value>>) -> Script {
+    serde_json::from_value(steps.into_iter().flatten().collect::<Value>()).unwrap()
+}
+
+/// Of two, `one` has a tool. Whoever is asked about its task has it complete in the end.
+fn two(way: (ToolUse, Trace), mode: EndMode) -> Script {
+    let asked = |texts| if mode == EndMode::MaxIterations { Vec::new() } else { says("one", texts) };
+    let one = [
+        says("one", &["secret"]),
+        calling("one", way, "A1"),
+        without("one", way, "A2"),
+        asked(&["much", "hard to say", "yes"]),
+        calling("one", way, "A3"),
+        asked(&["nothing", "no"]),
+        without("one", way, "A4"),
+    ];
+    let two = match mode {
+        EndMode::AllComplete => &["B1", "B2", "none", "no", "B3", "B4"][..],
+        _ => &["B1", "B2", "B3", "B4"],
+    };
+    script(one.into_iter().chain([says("two", two), says("last", &["in all"])]))
+}
+
+/// All there is at once: tasks before and after, a picture, reconciled first messages, kept reflections, a tool.
+fn solve(calls: &Calls, script: &Script, (by, trace): (ToolUse, Trace), mode: EndMode) -> Solve {
     let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
     let picture = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
-    let one = Task::new(agent("one").tool(GetHistory::default()), "P1").media(picture);
+    let one = Task::new(agent("one").tools_by(by).trace(trace), "P1").tool(compare()).media(picture);
     let one = one.stops_by_itself().keeps_reflections();
     let two = Task::new(agent("two"), "").prompt_from(|about| format!("Play {about}"));
-    let two = if two_is_asked { two.stops_by_itself() } else { two };
+    let two = if mode == EndMode::AllComplete { two.stops_by_itself() } else { two };
     Solve::of([one, two], mode)
         .before(Task::new(agent("one"), "S").forgets())
         .after(Task::new(agent("last"), "Sum up."))
         .reconcile()
-        .max_iterations(4)
+        .max_iterations(if mode == EndMode::MaxIterations { 2 } else { 4 })
 }
 
-fn steps() -> Script {
-    serde_json::from_str(STEPS).unwrap()
+/// Cuts the talk of two that ends so, in every way of calling tools.
+async fn two_end(mode: EndMode, reason: &str) {
+    for way in WAYS {
+        let script = two(way, mode);
+        let end = check(&in_memory, |calls| solve(calls, &script, way, mode).chat("room").unwrap()).await;
+        assert_eq!(end, closed(reason, "in all"), "{way:?}");
+    }
+}
+
+fn closed(reason: &str, summary: &str) -> String {
+    format!(r#"{{"type":"closed","reason":{reason},"summary":"{summary}"}}"#)
+}
+
+const ONE_IS_COMPLETE: &str = r#"{"completed":{"who":["one"]}}"#;
+
+#[tokio::test]
+async fn the_limit_of_two() {
+    two_end(EndMode::MaxIterations, r#"{"rounds":{"limit":2}}"#).await;
 }
 
 #[tokio::test]
-async fn every_end_of_two() {
-    let script = steps();
-    let complete = r#""reason":{"completed":{"who":["one"]}},"summary":"in all""#;
-    for mode in [EndMode::FirstCompletion, EndMode::OneLastChat, EndMode::OneLastGroupChat] {
-        let end = check(|calls| solve(calls, &script, mode, false).chat("room").unwrap()).await;
-        assert!(end.contains(complete), "{mode:?}: {end}");
+async fn the_first_completion_of_two() {
+    two_end(EndMode::FirstCompletion, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn one_last_chat_of_two() {
+    two_end(EndMode::OneLastChat, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn one_last_group_chat_of_two() {
+    two_end(EndMode::OneLastGroupChat, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn all_complete_of_two() {
+    two_end(EndMode::AllComplete, r#"{"completed":{"who":["two","one"]}}"#).await;
+}
+
+/// A shorter talk: a database is slow.
+async fn two_end_on_disk(mode: EndMode, reason: &str) {
+    let is_asked = mode != EndMode::MaxIterations;
+    let two =
+        if mode == EndMode::AllComplete { &["B1", "B2", "none", "no"][..] } else { &["B1", "B2", "B3"] };
+    let call = r#"{"secret": 7, "guess": 3}"#;
+    let native: Value =
+        serde_json::from_str(&format!(r#"{{"calls": [{{"tool": "compare", "args": {call}}}]}}"#)).unwrap();
+    for way in [WAYS[0], WAYS[2]] {
+        let calling = |end: &str| match way.0 {
+            ToolUse::Native => vec![json!({ "one": native }), json!({ "one": end })],
+            _ => says("one", &["I see.", "helps", "yes", call, end]),
+        };
+        let asked = if is_asked { says("one", &["none", "no"]) } else { Vec::new() };
+        let one = [calling("A1"), calling("A2"), asked, without("one", way, "A3")];
+        let script = script(one.into_iter().chain([says("two", two)]));
+        let (folder, nth) = (tempfile::tempdir().unwrap(), Cell::new(0));
+        let on_disk = || {
+            nth.set(nth.get() + 1);
+            AnyStore::new(Sqlite::open(folder.path().join(format!("{}.db", nth.get()))).unwrap())
+        };
+        let end = check(&on_disk, |calls| {
+            let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
+            let one = Task::new(agent("one").tools_by(way.0), "P1").tool(compare()).stops_by_itself();
+            let two = Task::new(agent("two"), "P2");
+            let two = if mode == EndMode::AllComplete { two.stops_by_itself() } else { two };
+            let limit = if is_asked { 3 } else { 1 };
+            Solve::of([one, two], mode).max_iterations(limit).chat("room").unwrap()
+        })
+        .await;
+        let last = match mode {
+            EndMode::OneLastChat => "B3",
+            EndMode::OneLastGroupChat => "A3",
+            _ => "A2",
+        };
+        assert_eq!(end, closed(reason, last), "{way:?}");
     }
 }
 
 #[tokio::test]
-async fn all_complete() {
-    let script = steps();
-    let end = check(|calls| solve(calls, &script, EndMode::AllComplete, true).chat("room").unwrap()).await;
-    assert!(end.contains(r#""completed":{"who":["two","one"]}"#), "{end}");
+async fn the_limit_in_a_database() {
+    two_end_on_disk(EndMode::MaxIterations, r#"{"rounds":{"limit":1}}"#).await;
 }
 
 #[tokio::test]
-async fn the_limit_and_a_wrapped_policy() {
-    let script: Script = serde_json::from_str(
-        r#"[{"one": "A1"}, {"one": "A2"}, {"one": "A3"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#,
-    )
-    .unwrap();
-    let solve = |calls: &Calls| {
-        let task =
-            |who: &str| Task::new(Assistant::new(who, calls.through(script.model("test"))).unwrap(), "P");
-        Solve::of([task("one"), task("two")], EndMode::MaxIterations).max_iterations(2)
-    };
-    let end = check(|calls| solve(calls).chat("room").unwrap()).await;
-    assert!(end.contains(r#""rounds":{"limit":2}"#), "{end}");
-    let end = check(|calls| {
-        let (chat, policy) = solve(calls).begin("room").unwrap();
+async fn the_first_completion_in_a_database() {
+    two_end_on_disk(EndMode::FirstCompletion, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn one_last_chat_in_a_database() {
+    two_end_on_disk(EndMode::OneLastChat, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn one_last_group_chat_in_a_database() {
+    two_end_on_disk(EndMode::OneLastGroupChat, ONE_IS_COMPLETE).await;
+}
+
+#[tokio::test]
+async fn all_complete_in_a_database() {
+    two_end_on_disk(EndMode::AllComplete, r#"{"completed":{"who":["two","one"]}}"#).await;
+}
+
+/// Three, of whom `A` has a tool and is asked about its task, and `Pat` is a person.
+fn three(calls: &Calls, script: &Script, (by, trace): (ToolUse, Trace), mode: EndMode) -> Chat {
+    let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
+    let tasks = [
+        Task::new(agent("A").tools_by(by).trace(trace), "PA")
+            .tool(compare())
+            .stops_by_itself()
+            .keeps_reflections(),
+        Task::by(Human::new("Pat").unwrap(), "PP"),
+        Task::new(agent("B"), "PB"),
+    ];
+    let limit = if mode == EndMode::MaxIterations { 1 } else { 3 };
+    Solve::of(tasks, mode).max_iterations(limit).check(Check::default().structured()).chat("room").unwrap()
+}
+
+#[tokio::test]
+async fn every_end_of_three_with_a_person_among_them() {
+    use EndMode::{AllComplete, FirstCompletion, MaxIterations, OneLastChat, OneLastGroupChat};
+    let complete = r#"{"completed":{"who":["A"]}}"#;
+    for (mode, reason, last) in [
+        (MaxIterations, r#"{"rounds":{"limit":1}}"#, "b1"),
+        (FirstCompletion, complete, "a1"),
+        (OneLastChat, complete, "answer 1"),
+        (OneLastGroupChat, complete, "a2"),
+        (AllComplete, complete, "a1"),
+    ] {
+        let asked = |texts| if mode == MaxIterations { Vec::new() } else { says("A", texts) };
+        for way in WAYS {
+            let script = script([
+                calling("A", way, "a0"),
+                asked(&["much", r#"{"objectives_left": true}"#]),
+                without("A", way, "a1"),
+                asked(&["none", "I am done", "no"]),
+                calling("A", way, "a2"),
+                says("B", &["b0", "b1", "b2"]),
+            ]);
+            let end = check(&in_memory, |calls| three(calls, &script, way, mode)).await;
+            let last = if last == "a2" && way.1 == Trace::FiveMessages { "Greater" } else { last };
+            assert_eq!(end, closed(reason, last), "{mode:?} {way:?}");
+        }
+    }
+}
+
+// Whatever a policy is wrapped in; and an agent whose history was looked up by a tool.
+#[tokio::test]
+async fn a_wrapped_policy() {
+    let history = |who: &str| json!({ who: {"calls": [{"tool": "get_history"}]} });
+    let script = script([
+        vec![history("one")],
+        says("one", &["A1", "A2"]),
+        says("two", &["B1"]),
+        vec![history("two")],
+        says("two", &["B2"]),
+    ]);
+    let end = check(&in_memory, |calls| {
+        let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
+        let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
+        let solve = Solve::of([task("one"), task("two")], EndMode::MaxIterations);
+        let (chat, policy) = solve.begin("room").unwrap();
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })
     .await;
     assert!(end.contains(r#""turns":{"limit":3}"#), "{end}");
-}
-
-#[tokio::test]
-async fn three_with_a_person_among_them() {
-    let script: Script = serde_json::from_str(
-        r#"[{"A": "a0"}, {"A": "much"}, {"A": "{\"objectives_left\": true}"}, {"A": "a1"}, {"A": "none"}, {"A": "I am done"}, {"A": "no"},
-            {"A": "a2"}, {"B": "b0"}, {"B": "b1"}, {"B": "b2"}]"#,
-    )
-    .unwrap();
-    let end = check(|calls| {
-        let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
-        let tasks = [
-            Task::new(agent("A"), "PA").stops_by_itself().keeps_reflections(),
-            Task::by(Human::new("Pat").unwrap(), "PP"),
-            Task::new(agent("B"), "PB"),
-        ];
-        let solve = Solve::of(tasks, EndMode::OneLastGroupChat).check(Check::default().structured());
-        solve.chat("room").unwrap()
-    })
-    .await;
-    assert!(end.contains(r#""reason":{"completed":{"who":["A"]}},"summary":"a2""#), "{end}");
 }

@@ -1,0 +1,20 @@
+//! An answer of a form, from any model: one that cannot be held to a schema is told of it, and of what is wrong with its answer.
+
+use polylogue::{Assistant, Task, task::tasks};
+use polylogue_examples::{Result, play, scripted};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Clerk": "Sure! ```json\n{\"city\": \"Paris\", \"population\": \"two million\"}\n```"},
+            {"Clerk": "{\"city\": \"Paris\", \"population\": 2000000}"}]"#,
+    )?;
+    let schema = json!({
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "population": {"type": "integer"}},
+        "required": ["city", "population"],
+    });
+    let task = Task::new(Assistant::new("Clerk", model)?, "Which city has the Eiffel Tower?");
+    play(&tasks("facts", [task.answers(schema)])?, "", &[]).await
+}

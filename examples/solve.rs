@@ -1,0 +1,25 @@
+//! Two agents that talk until one of them says that its task is complete, and a last word of the other.
+
+use polylogue::{Assistant, EndMode, Solve, Task};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Keeper": "My secret number is 2."}, {"Keeper": "I wait for guesses."}, {"Guesser": "I am ready."},
+            {"Guesser": "Is it 1?"}, {"Keeper": "No."}, {"Keeper": "It is not found yet."}, {"Keeper": "yes"},
+            {"Guesser": "Is it 2?"}, {"Keeper": "You won!"}, {"Keeper": "Nothing is left."}, {"Keeper": "no"},
+            {"Guesser": "What a game!"}]"#,
+    )?;
+    let keeper = Assistant::new("Keeper", model.clone())?;
+    let secret = Task::new(keeper.clone(), "Choose a secret number from 1 to 3.");
+    let judge =
+        Task::new(keeper, "Your objective is fulfilled when a guess is your number: then say that they won.");
+    let guess = Task::new(Assistant::new("Guesser", model)?, "Find a secret number from 1 to 3.");
+    let chat = Solve::of([judge.stops_by_itself(), guess], EndMode::OneLastChat)
+        .before(secret)
+        .shift_content("What is your guess?")
+        .max_iterations(5)
+        .chat("guess")?;
+    play(&chat, "", &[]).await
+}

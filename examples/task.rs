@@ -1,0 +1,13 @@
+//! A task, and another that goes on from what came of it.
+
+use polylogue::{Assistant, Task, task::tasks};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(r#"[{"Keeper": "5"}, {"Keeper": "Twice 5 is 10."}]"#)?;
+    let keeper = Assistant::new("Keeper", model)?.system("You are brief.");
+    let think = Task::new(keeper.clone(), "Think of a number from 1 to 9. Say it once, now.");
+    let double = Task::new(keeper, "Double your number.");
+    play(&tasks("numbers", [think, double])?, "", &[]).await
+}

@@ -1,0 +1,29 @@
+//! A tool for a model that cannot call functions: it is told of the tool, and writes arguments as JSON.
+
+use polylogue::executor::Declared;
+use polylogue::tooling::{Taught, ToolUse};
+use polylogue::{Assistant, Task, task::tasks};
+use polylogue_examples::{Result, play, scripted};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Pair {
+    secret: u32,
+    guess: u32,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Master": "I see."}, {"Master": "{\"secret\": 7, \"guess\": 3}"}, {"Master": "No: it is greater than 3."}]"#,
+    )?;
+    let compare = Declared::new(
+        "high_low",
+        "Compares a guess with a secret number.",
+        async |Pair { secret, guess }| {
+            Ok(format!("The secret number is {:?} compared with the guess.", secret.cmp(&guess)))
+        },
+    );
+    let compare = Taught::new(compare).mandatory();
+    let master = Assistant::new("Master", model)?.tools_by(ToolUse::Text);
+    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").teach(compare)])?, "", &[]).await
+}
