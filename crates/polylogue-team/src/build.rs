@@ -4,6 +4,7 @@ mod agent;
 mod beyond;
 mod order;
 mod room;
+mod task;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use polylogue::{
     AnyModel, AnyTool, Assistant, Chat, Error, GetHistory, Limits, Money, Name, Params, Result, Tool as _,
 };
 
-use polylogue_tools::{Calculator, Chess};
+use polylogue_tools::{Calculator, Chess, HighLow};
 
 use crate::chat::{self, Brief, Summary};
 use crate::pattern::{Group, Pattern, Pick};
@@ -88,6 +89,7 @@ impl<'a> Crew<'a> {
         }
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
+            all.extend(self.workers(chat)?);
             all.extend(self.summarizer(name, chat)?);
         }
         for sub in &self.team.teams {
@@ -122,6 +124,7 @@ pub fn built_in_tools() -> Vec<AnyTool> {
         AnyTool::new(SetState::new()),
         AnyTool::new(Calculator::default()),
         AnyTool::new(Chess::default()),
+        AnyTool::new(HighLow::default()),
     ]
 }
 

@@ -10,6 +10,7 @@ mod names;
 mod patterns;
 mod reach;
 mod script;
+mod tasks;
 
 use std::collections::HashMap;
 

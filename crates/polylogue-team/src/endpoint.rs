@@ -51,6 +51,59 @@ pub struct Endpoint {
     /// Whether what several others say in a row goes out as one message, which many models want; `true` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<bool>,
+    /// What its models can do besides writing text: `text` for nothing else, or a mapping. What is left out is found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Skills>,
+}
+
+/// What models can do besides writing text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Skills {
+    /// Nothing.
+    Text(OnlyText),
+    /// These.
+    Of(SkillSet),
+}
+
+/// The word `text`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OnlyText {
+    /// They write text, and nothing else.
+    Text,
+}
+
+/// What models can do, and what they cannot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Skills", extend("minProperties" = 1))]
+pub struct SkillSet {
+    /// Whether they call tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+    /// Whether they can be held to a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<bool>,
+    /// Whether they can be held to JSON of any form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<bool>,
+}
+
+impl Skills {
+    /// The same over what is known otherwise.
+    fn over(self, usual: polylogue_core::Skills) -> polylogue_core::Skills {
+        match self {
+            Self::Text(OnlyText::Text) => polylogue_core::Skills::TEXT,
+            Self::Of(SkillSet { tools, schema, json }) => polylogue_core::Skills {
+                tools: tools.or(usual.tools),
+                schema: schema.or(usual.schema),
+                json: json.or(usual.json),
+            },
+        }
+    }
 }
 
 /// In what way the models of an endpoint are asked.
@@ -173,6 +226,9 @@ impl Endpoint {
         }
         config.proxies = Proxies::of(env);
         config.merge = self.merge.unwrap_or(config.merge);
+        if let Some(skills) = self.skills {
+            config.skills = skills.over(config.skills);
+        }
         Ok(config)
     }
 
@@ -282,6 +338,16 @@ mod tests {
         };
         assert_eq!((config.timeouts, config.retries.attempts, config.merge), (timeouts, 1, false));
         assert!(!config.needs_key && config.key.is_none());
+    }
+
+    #[test]
+    fn what_models_can_do_can_be_said() {
+        let env = Env::of::<&str, &str>([]);
+        let skills = |json: &str| endpoint(json).config("house", &env).unwrap().skills;
+        assert_eq!(skills(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Skills::default());
+        assert_eq!(skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#), polylogue_core::Skills::TEXT);
+        let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "json": true}}"#);
+        assert_eq!((some.tools, some.schema, some.json), (Some(false), None, Some(true)));
     }
 
     #[test]

@@ -56,8 +56,10 @@ mod source;
 mod staff;
 mod stop;
 mod suggest;
+mod task;
 mod team;
 mod text;
+mod tooling;
 mod vars;
 mod words;
 mod yaml;
@@ -69,7 +71,7 @@ pub use chat::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use duration::{NoTime, Time};
-pub use endpoint::{Api, Endpoint, FromEnv, Header, Timeouts};
+pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{EndsOn, HumanInput, Nested, Told, Trigger};
 pub use pattern::{
@@ -78,7 +80,9 @@ pub use pattern::{
 };
 pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
+pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};
 pub use team::{
     Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,
 };
 pub use text::{Names, Template};
+pub use tooling::{Example, OwnTool, ToolsBy, Trace};

@@ -150,8 +150,13 @@ impl Reader<'_, '_> {
         let bound =
             |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
         if entries.len() < bound("minProperties").unwrap_or(0) {
-            let keys = suggest::listed(properties(schema).map(|(key, _)| key));
-            self.report.error_with_hint(at, format!("{label} is empty"), format!("there is {keys}"));
+            let mut keys = properties(schema).map(|(key, _)| key).peekable();
+            if keys.peek().is_some() {
+                let hint = format!("there is {}", suggest::listed(keys));
+                self.report.error_with_hint(at, format!("{label} is empty"), hint);
+            } else {
+                self.report.error(at, format!("{label} is empty"));
+            }
         }
         if let Some(surplus) = bound("maxProperties").and_then(|most| entries.get(most)) {
             let message = format!("{label} takes one key only, and `{}` is another", surplus.key);

@@ -16,6 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
+use crate::tooling::{OwnTool, ToolsBy, Trace};
 
 /// A team: agents, how they talk with one another, and what they talk about.
 ///
@@ -84,7 +85,7 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `offers`, `handoffs` and `sees`.
+    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `offers`, `handoffs` and `sees`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub human: bool,
     /// Its system text.
@@ -99,8 +100,22 @@ pub struct Agent {
     pub parameters: Parameters,
     /// The built-in tools it may call: its model is told of them, and it runs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
-    pub tools: Vec<String>,
+    #[schemars(extend("uniqueItems" = true))]
+    pub tools: Vec<OwnTool>,
+    /// How its model is made to call tools, and to answer in a form; by the best way that it knows when left out.
+    #[serde(default, skip_serializing_if = "ToolsBy::is_auto")]
+    pub tools_by: ToolsBy,
+    /// What it remembers of a turn in which it called tools step by step; what it said in the end when left out.
+    #[serde(default, skip_serializing_if = "Trace::is_answer")]
+    pub trace: Trace,
+    /// The JSON Schema that all that it says has to satisfy, whatever its model can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minProperties" = 1))]
+    pub answers: Option<Map<String, Value>>,
+    /// How often an answer that does not satisfy the schema is repaired, 3 when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
+    pub repairs: Option<u32>,
     /// The built-in tools its model is told of, and somebody else runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]

@@ -170,6 +170,8 @@ text_kinds! {
     PathText: { "type": "string", "format": "path", "minLength": 1 };
     /// The address of an endpoint.
     UrlText: { "type": "string", "format": "url", "minLength": 1, "examples": ["http://127.0.0.1:8000/v1"] };
+    /// Where a picture, sound or document is.
+    MediaText: { "type": "string", "format": "media", "minLength": 1, "examples": ["https://example.org/map.png"] };
     /// The name of an environment variable.
     VariableText: { "type": "string", "format": "variable", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "examples": ["HOUSE_API_KEY"] };
     /// The value of a header.

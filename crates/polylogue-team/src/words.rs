@@ -4,6 +4,7 @@ use polylogue_core::Name;
 
 use crate::chat::Chat;
 use crate::pattern::{Debate, END, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, States};
+use crate::task::{EndMode, Solve};
 use crate::team::Team;
 
 impl Team {
@@ -68,6 +69,11 @@ impl Pattern {
             Self::Flow(Flow { start, .. }) => {
                 format!("along a graph from {} on", listed(start.0.iter().map(Name::as_str)))
             }
+            Self::Solve(solve) => solve.in_words(),
+            Self::Tasks(tasks) => {
+                let count = tasks.len();
+                format!("{count} {} alone, one after the other", if count == 1 { "task" } else { "tasks" })
+            }
         }
     }
 }
@@ -82,6 +88,23 @@ impl Group {
         };
         let transitions = if self.transitions.is_some() { ", within what the transitions allow" } else { "" };
         format!("{by}{transitions}")
+    }
+}
+
+impl Solve {
+    fn in_words(&self) -> String {
+        let until = match self.end {
+            EndMode::MaxIterations => "",
+            EndMode::FirstCompletion => ", or until the first is complete",
+            EndMode::OneLastChat => ", or until the first is complete and one more has spoken",
+            EndMode::OneLastGroupChat => {
+                ", or until the first is complete and everybody has spoken once more"
+            }
+            EndMode::AllComplete => ", or until all are complete",
+        };
+        let limit = self.max_iterations;
+        let iterations = if limit == 1 { "iteration" } else { "iterations" };
+        format!("each with a task, talking for {limit} {iterations}{until}")
     }
 }
 

@@ -113,7 +113,10 @@ impl Solve {
         Self { before: Vec::new(), group: Some(group), after: Vec::new() }
     }
 
-    pub(crate) fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
+    /// Tasks that are solved alone, one after the other, and nobody talks; [`tasks`](crate::task::tasks) makes a chat of them
+    /// at once.
+    #[must_use]
+    pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self { before: tasks.into_iter().collect(), group: None, after: Vec::new() }
     }
 

@@ -4,6 +4,7 @@ use polylogue::handoff::Transfer;
 use polylogue::nested::{Nested as Chats, Outer};
 use polylogue::reply::{Reply, Stack, Trigger as Triggers, when};
 use polylogue::stop;
+use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
     Act, AnyAgent, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole, Result,
     Selector, ShowNames, Tool as _, Turn, Window,
@@ -19,6 +20,7 @@ use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
 use crate::pattern;
 use crate::staff::Role;
 use crate::team::{self, Agent};
+use crate::tooling::{self, Example, OwnTool, ToolsBy};
 
 impl<'a> Crew<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
@@ -87,8 +89,15 @@ impl<'a> Crew<'a> {
             let system = agent.system.clone();
             assistant = assistant.system_from(move |task| system.fill(task));
         }
-        for name in &agent.tools {
-            assistant = assistant.tool(built_in(name).ok_or_else(|| no_tool(name))?);
+        assistant = assistant.tools_by(tools_by(agent.tools_by)).trace(trace(agent.trace));
+        for tool in &agent.tools {
+            assistant = assistant.teach(taught(tool)?);
+        }
+        if let Some(schema) = &agent.answers {
+            assistant = assistant.answers(schema.clone().into());
+        }
+        if let Some(repairs) = agent.repairs {
+            assistant = assistant.repairs(repairs);
         }
         for name in &agent.offers {
             assistant = assistant.advertise(built_in(name).ok_or_else(|| no_tool(name))?.spec().clone());
@@ -148,6 +157,41 @@ impl<R: Reply> Reply for Conditioned<R> {
                 )))
             }
         }
+    }
+}
+
+/// A tool, and how it is taught.
+pub(super) fn taught(given: &OwnTool) -> Result<Taught> {
+    let mut taught = Taught::new(built_in(&given.tool).ok_or_else(|| no_tool(&given.tool))?);
+    if given.mandatory {
+        taught = taught.mandatory();
+    }
+    for Example { asked, args } in &given.examples {
+        taught = taught.example(asked, args.clone().into());
+    }
+    if let Some(errors) = given.max_errors {
+        taught = taught.max_errors(errors);
+    }
+    Ok(match given.max_call_errors {
+        Some(errors) => taught.max_call_errors(errors),
+        None => taught,
+    })
+}
+
+const fn tools_by(given: ToolsBy) -> ToolUse {
+    match given {
+        ToolsBy::Auto => ToolUse::Auto,
+        ToolsBy::Native => ToolUse::Native,
+        ToolsBy::Schema => ToolUse::Schema,
+        ToolsBy::Json => ToolUse::Json,
+        ToolsBy::Text => ToolUse::Text,
+    }
+}
+
+const fn trace(given: tooling::Trace) -> Trace {
+    match given {
+        tooling::Trace::Answer => Trace::Answer,
+        tooling::Trace::FiveMessages => Trace::FiveMessages,
     }
 }
 

@@ -38,9 +38,14 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
             order = Box::new(joining(who.clone(), when, sees, order));
         }
     }
+    ended(chat, order)
+}
+
+/// The same with what ends the chat. Tasks are not looked at for circles: "higher" may be said again and again.
+pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box<dyn Policy>> {
     let circles = match &chat.circles {
-        Circles::Off(_) => None,
-        Circles::On(limits) => Some(Ends::from(circles(limits))),
+        Circles::On(limits) if chat.pattern.tasks().is_empty() => Some(Ends::from(circles(limits))),
+        _ => None,
     };
     let given = match &chat.stop {
         Some(stop) => ends(stop)?,
@@ -85,6 +90,9 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         Pattern::Debate(debate) => Box::new(beyond::debate(debate)?),
         Pattern::Plan(plan) => Box::new(beyond::plan(plan, chat, team)?),
         Pattern::Flow(flow) => Box::new(beyond::flow(flow, chat)?),
+        Pattern::Solve(_) | Pattern::Tasks(_) => {
+            return Err(Error::Bug("tasks come with those who solve them".into()));
+        }
     })
 }
 

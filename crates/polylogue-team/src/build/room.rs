@@ -35,6 +35,10 @@ impl<'a> Crew<'a> {
         description: &str,
         around: &Around<'a>,
     ) -> Result<ChatBuilder> {
+        if let Some((builder, policy)) = self.tasks(name, chat, around)? {
+            let policy = order::ended(chat, Box::new(policy))?;
+            return self.concluded(builder.description(description), name, chat, policy);
+        }
         let mut asked = BTreeSet::new();
         let mut builder = Chat::named(name.as_str()).description(description).cap(chat.max_turns_cap);
         for participant in &chat.participants {
@@ -91,7 +95,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn participant(&self, name: &Name, around: &Around<'a>) -> Result<AnyAgent> {
+    pub(super) fn participant(&self, name: &Name, around: &Around<'a>) -> Result<AnyAgent> {
         if let Some(agent) = self.team.agents.iter().find(|agent| agent.name == *name) {
             return self.agent(agent, around);
         }

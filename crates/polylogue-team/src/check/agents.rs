@@ -9,7 +9,18 @@ use crate::suggest;
 use crate::yaml::{Data, Node};
 
 /// What only an agent with a model has.
-const OF_MODELS: [&str; 6] = ["system", "parameters", "tools", "offers", "handoffs", "sees"];
+const OF_MODELS: [&str; 10] = [
+    "system",
+    "parameters",
+    "tools",
+    "tools_by",
+    "trace",
+    "answers",
+    "repairs",
+    "offers",
+    "handoffs",
+    "sees",
+];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in &outline.members {
@@ -21,6 +32,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
             Kind::Chat | Kind::Team => continue,
         }
         check_tools(node, report);
+        check_form(node, report);
         check_command(member, report);
         check_nested(outline, node, report);
         for condition in ["says", "matches"] {
@@ -60,20 +72,44 @@ fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
 
 /// A tool is an agent's own, or is told to its model, or is run for others.
 fn check_tools(node: &Node, report: &mut Report<'_>) {
-    let mut seen: HashMap<&str, &str> = HashMap::new();
+    let mut seen: HashMap<&str, (&str, bool)> = HashMap::new();
     for key in ["tools", "offers"] {
         for tool in node.get(key).items() {
-            let Some(text) = tool.text() else { continue };
-            match seen.get(text) {
-                Some(first) if *first != key => {
+            // A tool that is taught is a mapping.
+            let Some(text) = tool.text().or_else(|| tool.get("tool").text()) else { continue };
+            match seen.insert(text, (key, tool.text().is_some())) {
+                Some((first, _)) if first != key => {
                     let hint = "`tools` are run by the agent itself, `offers` by somebody else";
                     report.error_with_hint(&tool.span, format!("`{text}` is in `{first}` already"), hint);
                 }
-                _ => {
-                    seen.insert(text, key);
+                // What is twice the same, the reader has reported.
+                Some((_, was_name)) if was_name != tool.text().is_some() => {
+                    report.error(&tool.span, format!("`{text}` is in `{key}` already"));
                 }
+                _ => {}
             }
         }
+    }
+}
+
+/// How it answers and calls tools fits together.
+fn check_form(node: &Node, report: &mut Report<'_>) {
+    let answers = node.entry("answers");
+    if let (Some(_), Some(schema)) = (answers, node.get("parameters").entry("schema")) {
+        let hint =
+            "leave out `schema`: `answers` holds the model to it where it can be, and is checked in any case";
+        report.error_with_hint(&schema.key_span, "`answers` is the schema already", hint);
+    }
+    if let Some(repairs) = node.entry("repairs").filter(|_| answers.is_none()) {
+        let hint = "add `answers`, the JSON Schema of what it says, or leave `repairs` out";
+        report.error_with_hint(&repairs.key_span, "nothing is repaired where answers have no form", hint);
+    }
+    if let (Some("native"), Some(trace)) = (node.get("tools_by").text(), node.entry("trace"))
+        && trace.value.text() == Some("five_messages")
+    {
+        let hint =
+            "native calls and their results stay in the history anyway; `tools_by: text` talks about them";
+        report.error_with_hint(&trace.key_span, "five messages are left of a call in words only", hint);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chats::{check_member, check_who, participants};
-use super::{Kind, Outline, name};
+use super::{Kind, Outline, name, tasks};
 use crate::diagnostic::Report;
 use crate::pattern::{END, STAY};
 use crate::suggest;
@@ -19,6 +19,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
     check_debate(outline, pattern.get("debate"), report);
     check_plan(outline, pattern.get("plan"), room, report);
     check_flow(pattern.get("flow"), room, report);
+    tasks::check(outline, chat, room, report);
 }
 
 fn check_group(outline: &Outline<'_>, group: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
@@ -252,5 +253,6 @@ pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
     let (debate, plan) = (pattern.get("debate"), pattern.get("plan"));
     let person = pattern.get("group").get("pick").get("person");
     let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("keeper")];
-    debate.get("voters").one_or_many().iter().chain(alone).filter_map(name)
+    let asked = debate.get("voters").one_or_many().iter().chain(alone).filter_map(name);
+    asked.chain(tasks::beside(pattern))
 }

@@ -137,6 +137,14 @@ impl Reader<'_, '_> {
             Some("url") => self.check_url(text, at),
             Some("header") => self.check_header(text, at, label),
             Some("duration") => self.check_time(text, at),
+            Some("media") if !text.starts_with("https:") && !text.starts_with("data:") => {
+                let hint = "files are not read: put it on the web, or into the address, as `data:image/png;base64,...`";
+                self.report.error_with_hint(
+                    at,
+                    format!("{label} has to begin with `https:` or `data:`"),
+                    hint,
+                );
+            }
             Some("tool") if !self.tools.iter().any(|tool| tool == text) => {
                 let hint = suggest::hint(text, self.tools.iter().map(String::as_str));
                 self.report.error_with_hint(at, format!("there is no tool `{text}`"), hint);

@@ -5,6 +5,8 @@ mod endpoints;
 mod names;
 mod patterns;
 mod shapes;
+#[cfg(test)]
+mod tasks;
 mod vars;
 mod yaml;
 

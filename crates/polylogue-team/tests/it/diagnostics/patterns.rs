@@ -326,13 +326,12 @@ fn nothing_comes_after_itself() {
     check_pattern(
         "{after: {}}",
         &expect![[r#"
-        error: `after` is empty
-         --> t.yaml:6:20
-          |
-        6 |   pattern: {after: {}}
-          |                    ^^
-        hint: there is nothing
-    "#]],
+            error: `after` is empty
+             --> t.yaml:6:20
+              |
+            6 |   pattern: {after: {}}
+              |                    ^^
+        "#]],
     );
 }
 

@@ -1,0 +1,134 @@
+//! Tasks, solved alone or by talking.
+
+use polylogue::solve::{Check, Solving};
+use polylogue::{Assistant, ChatBuilder, EndMode, Lens, Name, Result, Solve, Task};
+
+use super::Crew;
+use super::agent::taught;
+use super::room::Around;
+use crate::chat::Chat;
+use crate::pattern::Pattern;
+use crate::task::{self, Completion, DecisionTemperature, DecisionWords, Shift};
+use crate::team::Agent;
+
+impl<'a> Crew<'a> {
+    /// A chat of tasks and its policy; nothing when the chat is another.
+    pub(super) fn tasks(
+        &self,
+        name: &Name,
+        chat: &'a Chat,
+        around: &Around<'a>,
+    ) -> Result<Option<(ChatBuilder, Solving)>> {
+        let task = |task: &'a task::Task| self.task(task, around);
+        let solve = match &chat.pattern {
+            Pattern::Tasks(tasks) => Solve::alone(tasks.iter().map(task).collect::<Result<Vec<_>>>()?),
+            Pattern::Solve(given) => {
+                let tasks: Vec<Task> = given.tasks.iter().map(task).collect::<Result<_>>()?;
+                let mut solve = talk(given, tasks);
+                for before in &given.before {
+                    solve = solve.before(task(before)?);
+                }
+                for after in &given.after {
+                    solve = solve.after(task(after)?);
+                }
+                solve
+            }
+            _ => return Ok(None),
+        };
+        solve.begin(name.as_str()).map(Some)
+    }
+
+    fn task(&self, given: &'a task::Task, around: &Around<'a>) -> Result<Task> {
+        let mut task = match self.worker(given)? {
+            Some(worker) => Task::new(worker, ""),
+            None => Task::by(self.participant(&given.who, around)?, ""),
+        };
+        for task::Media { kind, url } in &given.media {
+            task = task.media(polylogue::Media { kind: kind.clone(), url: url.as_str().into() });
+        }
+        if given.stops_by_itself {
+            task = task.stops_by_itself();
+        }
+        if given.keeps_reflections {
+            task = task.keeps_reflections();
+        }
+        if given.forgets {
+            task = task.forgets();
+        }
+        let prompt = given.prompt.clone();
+        Ok(task.prompt_from(move |about| prompt.fill(about)))
+    }
+
+    /// The agent of a task with what is for this task, if it speaks by a model and by nothing else.
+    fn worker(&self, task: &task::Task) -> Result<Option<Assistant>> {
+        let is_plain = |agent: &&Agent| agent.speaks_by_model() && !agent.is_layered();
+        let agent = self.team.agents.iter().find(|agent| agent.name == task.who).filter(is_plain);
+        let Some(agent) = agent else { return Ok(None) };
+        let mut assistant = self.assistant(agent)?;
+        for tool in &task.tools {
+            assistant = assistant.teach(taught(tool)?);
+        }
+        if let Some(schema) = &task.answers {
+            assistant = assistant.answers(schema.clone().into());
+        }
+        Ok(Some(assistant))
+    }
+
+    /// The agents of a chat's tasks as they are about these.
+    pub(super) fn workers(&self, chat: &Chat) -> Result<Vec<Assistant>> {
+        let tasks = chat.pattern.tasks();
+        let workers = tasks.into_iter().map(|task| self.worker(task)).collect::<Result<Vec<_>>>()?;
+        let sees = |worker: Assistant| {
+            let lens = Lens { forgets_asides: true, ..worker.sees().clone() };
+            worker.lens(lens)
+        };
+        Ok(workers.into_iter().flatten().map(sees).collect())
+    }
+}
+
+/// Those who talk about `tasks`.
+fn talk(given: &task::Solve, tasks: Vec<Task>) -> Solve {
+    let end = match given.end {
+        task::EndMode::MaxIterations => EndMode::MaxIterations,
+        task::EndMode::FirstCompletion => EndMode::FirstCompletion,
+        task::EndMode::OneLastChat => EndMode::OneLastChat,
+        task::EndMode::OneLastGroupChat => EndMode::OneLastGroupChat,
+        task::EndMode::AllComplete => EndMode::AllComplete,
+    };
+    let mut solve = Solve::of(tasks, end).max_iterations(given.max_iterations).check(check(&given.check));
+    let Shift { to, says } = &given.shift;
+    if let Some(owner) = to {
+        solve = solve.shift_owner(owner.as_str());
+    }
+    if let Some(text) = says {
+        solve = solve.shift_content(text.as_str());
+    }
+    if given.reconcile { solve.reconcile() } else { solve }
+}
+
+fn check(given: &Completion) -> Check {
+    let Completion { reflection, decision, again, words, temperature, structured } = given;
+    let mut check = Check::default();
+    if let Some(question) = reflection {
+        check = check.reflection(question.as_str());
+    }
+    if let Some(question) = decision {
+        check = check.decision(question.as_str());
+    }
+    if let Some(question) = again {
+        check = check.again(question.as_str());
+    }
+    if let Some(DecisionWords { open, complete }) = words {
+        check = check.words(open, complete);
+    }
+    check = match temperature {
+        None => check,
+        Some(DecisionTemperature::Own(_)) => check.temperature(None),
+        Some(DecisionTemperature::Of(temperature)) => check.temperature(Some(*temperature)),
+    };
+    match structured {
+        None => check,
+        Some(true) => check.structured(),
+        Some(false) => check.in_a_word(),
+    }
+}

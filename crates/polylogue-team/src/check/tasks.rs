@@ -1,0 +1,231 @@
+//! Tasks: everybody who talks has one, and what is asked of it is something that its agent can do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::chats::{check_member, participants};
+use super::{Kind, Member, Outline, name};
+use crate::diagnostic::Report;
+use crate::source::Span;
+use crate::suggest;
+use crate::yaml::{Data, Entry, Node};
+
+/// What a chat of tasks does without, and why.
+const WITHOUT: [(&str, &str); 5] = [
+    ("opening", "whoever has a task is told it by its `prompt`"),
+    ("introductions", "whoever has a task is told it by its `prompt`"),
+    ("joins", "give everybody a task from the beginning"),
+    ("circles", "the talk ends by `end` and `max_iterations`"),
+    ("max_turns_cap", "the talk ends by `end` and `max_iterations`"),
+];
+/// What only an agent with a model, and nothing else that replies for it, can be asked for.
+const OF_MODELS: [&str; 4] = ["stops_by_itself", "forgets", "tools", "answers"];
+/// What only is something where others ask whether a task is complete.
+const OF_TALKS: [&str; 2] = ["stops_by_itself", "keeps_reflections"];
+/// Who gives the tasks in larger groups.
+const MANAGER: &str = "TaskManager";
+
+/// Reports what is wrong with the tasks of a chat in which `room` take part.
+pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let pattern = chat.get("pattern");
+    let (solve, alone) = (pattern.get("solve"), pattern.get("tasks"));
+    if solve.is_null() && alone.is_null() {
+        return;
+    }
+    for (key, why) in WITHOUT {
+        if let Some(entry) = chat.entry(key) {
+            let hint = format!("leave it out: {why}");
+            report.error_with_hint(&entry.key_span, format!("a chat of tasks has no `{key}`"), hint);
+        }
+    }
+    for task in tasks(pattern) {
+        check_task(outline, task, report);
+    }
+    for task in alone.items() {
+        check_member(task.get("who"), room, false, report);
+        check_alone(task, report);
+    }
+    for task in solve.get("before").items().iter().chain(solve.get("after").items()) {
+        check_there(outline, task.get("who"), report);
+        check_alone(task, report);
+    }
+    let talk = if solve.is_null() { alone.items() } else { solve.get("tasks").items() };
+    check_everybody(chat, talk, report);
+    if !solve.is_null() {
+        check_talk(solve, room, report);
+    }
+}
+
+/// All tasks that a pattern gives.
+fn tasks(pattern: &Node) -> impl Iterator<Item = &Node> {
+    let solve = pattern.get("solve");
+    let of_talk = ["tasks", "before", "after"].into_iter().flat_map(|key| solve.get(key).items());
+    of_talk.chain(pattern.get("tasks").items())
+}
+
+/// Whoever has a task besides those who talk.
+pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
+    tasks(pattern).filter_map(|task| name(task.get("who")))
+}
+
+fn is_on(node: &Node, key: &str) -> bool {
+    matches!(node.get(key).data, Data::Bool(true))
+}
+
+fn is_given(entry: &&Entry) -> bool {
+    !matches!(&entry.value.data, Data::Bool(false) | Data::Null)
+}
+
+fn check_task(outline: &Outline<'_>, task: &Node, report: &mut Report<'_>) {
+    if let Some(prompt) = task.entry("prompt").filter(|prompt| prompt.value.text().is_some_and(is_blank)) {
+        report.error(&prompt.value.span, "`prompt` is empty");
+    }
+    let Some(member) = name(task.get("who")).and_then(|who| outline.member(who)) else { return };
+    let Some(why) = cannot(member) else { return };
+    for key in OF_MODELS {
+        if let Some(entry) = task.entry(key).filter(is_given) {
+            let message = format!("a task of `{}` has no `{key}`: {why}", member.name);
+            let hint = "give the task to an agent that speaks by a model and by nothing else";
+            report.error_with_hint(&entry.key_span, message, hint);
+        }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Why somebody is not asked for what only models can.
+fn cannot(member: &Member<'_>) -> Option<String> {
+    let layers =
+        ["human_input", "max_auto_replies", "ends_on", "runs", "nested", "auto_reply", "clear_command"];
+    match member.kind {
+        Kind::Agent => {
+            let layer = layers.into_iter().find(|key| member.node.entry(key).filter(is_given).is_some())?;
+            Some(format!("by its `{layer}` it replies otherwise, too"))
+        }
+        Kind::Proxy => Some("it speaks by no model".to_owned()),
+        Kind::Person | Kind::Chat | Kind::Team => Some(format!("it is a {}", member.kind)),
+    }
+}
+
+/// A task that is solved alone: nobody asks whether it is complete.
+fn check_alone(task: &Node, report: &mut Report<'_>) {
+    for key in OF_TALKS {
+        if let Some(entry) = task.entry(key).filter(is_given) {
+            let hint = "it is for the tasks of those who talk";
+            let message =
+                format!("a task that is solved alone has no `{key}`: nobody asks whether it is complete");
+            report.error_with_hint(&entry.key_span, message, hint);
+        }
+    }
+}
+
+fn check_there(outline: &Outline<'_>, who: &Node, report: &mut Report<'_>) {
+    if let Some(missing) = name(who).filter(|who| outline.member(who).is_none() && !report.full()) {
+        let message = format!("there is no agent, chat or team `{missing}`");
+        report.error_with_hint(&who.span, message, suggest::hint(missing, outline.names()));
+    }
+}
+
+/// Everybody who takes part has a task.
+fn check_everybody(chat: &Node, tasks: &[Node], report: &mut Report<'_>) {
+    let owners: BTreeSet<&str> = tasks.iter().filter_map(|task| name(task.get("who"))).collect();
+    for (who, at) in participants(chat).filter(|(who, _)| !owners.contains(who)) {
+        let hint = "give it a task, or take it out of `participants`";
+        report.error_with_hint(&at.span, format!("`{who}` takes part, and has no task"), hint);
+    }
+}
+
+fn check_talk(solve: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let tasks = solve.get("tasks").items();
+    let mut owners: BTreeMap<&str, &Span> = BTreeMap::new();
+    for task in tasks {
+        let who = task.get("who");
+        check_member(who, room, false, report);
+        if let Some(twice) = name(who).filter(|name| owners.insert(name, &who.span).is_some()) {
+            let hint = "it would talk to itself: what it does alone stands in `before` or `after`";
+            report.error_with_hint(&who.span, format!("`{twice}` has a task already"), hint);
+        }
+        check_member_task(task, report);
+    }
+    if let [only] = tasks {
+        let hint = "`pattern: {tasks: [...]}` has tasks solved alone";
+        report.error_with_hint(&only.span, "a talk needs at least two tasks", hint);
+    }
+    if let Some(at) = owners.get(MANAGER).filter(|_| tasks.len() > 2) {
+        let message = format!("nobody in a talk of more than two can be called `{MANAGER}`");
+        report.error_with_hint(at, message, "it is the name of who gives the tasks there");
+    }
+    check_shift(solve, tasks.len(), room, report);
+    check_end(solve, tasks, report);
+    check_words(solve.get("check").get("words"), report);
+}
+
+fn check_member_task(task: &Node, report: &mut Report<'_>) {
+    if let Some(entry) = task.entry("forgets").filter(is_given) {
+        let hint = "it is for tasks that are solved alone: those of `before` and `after`";
+        report.error_with_hint(&entry.key_span, "what is said in a talk is needed in it", hint);
+    }
+    if let Some(entry) = task.entry("keeps_reflections").filter(is_given)
+        && !is_on(task, "stops_by_itself")
+    {
+        let message = "this task is never reflected on, so that no reflection can be kept";
+        report.error_with_hint(&entry.key_span, message, "add `stops_by_itself: true`");
+    }
+}
+
+fn check_shift(solve: &Node, count: usize, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let shift = solve.get("shift");
+    let reconcile = solve.entry("reconcile").filter(is_given);
+    if count > 2 {
+        for entry in solve.entry("shift").into_iter().chain(reconcile) {
+            let hint = "in a larger one everybody hears everything from the beginning: leave it out";
+            report.error_with_hint(&entry.key_span, format!("`{}` is for a talk of two", entry.key), hint);
+        }
+        return;
+    }
+    check_member(shift.get("to"), room, false, report);
+    if let Some(reconcile) = reconcile.filter(|_| shift.get("says").is_null()) {
+        let message = "both know the second's answer when the talk begins, and it begins with that answer";
+        report.warning(&reconcile.key_span, message, "say how it begins instead: `shift: {says: ...}`");
+    }
+}
+
+/// Somebody is asked whether a task is complete, if and only if the talk ends by that.
+fn check_end(solve: &Node, tasks: &[Node], report: &mut Report<'_>) {
+    let end = solve.entry("end");
+    let mode = end.and_then(|entry| entry.value.text()).unwrap_or("max_iterations");
+    let asked = tasks.iter().find_map(|task| task.entry("stops_by_itself").filter(is_given));
+    match (asked, end) {
+        (Some(asked), _) if mode == "max_iterations" => {
+            let hint = "end the talk by it, such as `end: first_completion`, or leave it out";
+            let message =
+                "the talk ends by `max_iterations` alone, and nobody is asked whether a task is complete";
+            report.warning(&asked.key_span, message, hint);
+        }
+        (None, Some(end)) if COMPLETIONS.contains(&mode) => {
+            let hint = "give a task `stops_by_itself: true`, or end by `max_iterations`";
+            let message = "the talk ends when a task is complete, and nobody is asked whether one is";
+            report.error_with_hint(&end.value.span, message, hint);
+        }
+        _ => {}
+    }
+}
+
+/// The ends for which somebody has to be asked.
+const COMPLETIONS: [&str; 4] = ["first_completion", "one_last_chat", "one_last_group_chat", "all_complete"];
+
+fn check_words(words: &Node, report: &mut Report<'_>) {
+    let [open, complete] = ["open", "complete"].map(|key| words.get(key));
+    for word in [open, complete] {
+        let is_word = |text: &str| text.chars().all(char::is_alphanumeric);
+        if let Some(text) = word.text().filter(|text| !text.is_empty() && !is_word(text)) {
+            let message = format!("`{text}` is no word of letters alone");
+            report.error_with_hint(&word.span, message, "an answer is searched for one word, such as `yes`");
+        }
+    }
+    let lower = |node: &Node| node.text().map(str::to_lowercase);
+    if lower(open).is_some_and(|word| !word.is_empty() && lower(complete) == Some(word)) {
+        report.error(&complete.span, "both words are the same: neither could be told from the other");
+    }
+}

@@ -1,0 +1,132 @@
+//! What a team file says of how models are made to call tools.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::text::{OptionText, ToolText};
+
+/// How a model is made to call tools, and to answer in a form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ToolsBy {
+    /// By the best way that the model knows.
+    #[default]
+    Auto,
+    /// By the provider's function calls.
+    Native,
+    /// By replies that are held to a JSON Schema.
+    Schema,
+    /// Step by step, with the provider's JSON mode where JSON is asked for.
+    Json,
+    /// Step by step, with nothing but text.
+    Text,
+}
+
+impl ToolsBy {
+    pub(crate) fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+/// What an agent remembers of a turn in which it called tools step by step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Trace {
+    /// What it said in the end.
+    #[default]
+    Answer,
+    /// The task, that the tool can be used, that it is to be used, its arguments, and what it returned, which is also what
+    /// the agent says.
+    FiveMessages,
+}
+
+impl Trace {
+    pub(crate) fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+}
+
+/// A tool of an agent or a task: its name, or a mapping that says how it is taught.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "OwnToolForm")]
+#[schemars(inline, with = "OwnToolForm")]
+pub struct OwnTool {
+    /// Its name.
+    pub tool: String,
+    /// Whether it has to be used in every turn in which the agent speaks to others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mandatory: bool,
+    /// Examples that a model reads before it writes arguments as text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Example>,
+    /// How often in a row the tool may refuse what it is called with as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_errors: Option<u32>,
+    /// How often in a row arguments as text may not fit the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_call_errors: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum OwnToolForm {
+    Name(#[schemars(with = "ToolText")] String),
+    Full(FullTool),
+}
+
+/// A tool, and how it is taught.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OwnTool")]
+struct FullTool {
+    /// Its name.
+    #[schemars(with = "ToolText")]
+    tool: String,
+    /// Whether it has to be used in every turn in which the agent speaks to others.
+    #[serde(default)]
+    mandatory: bool,
+    /// Examples that a model reads before it writes arguments as text. They stay in no history.
+    #[serde(default)]
+    examples: Vec<Example>,
+    /// How often in a row the tool may refuse what it is called with as text, 5 when left out. One error more ends the chat.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1000))]
+    max_errors: Option<u32>,
+    /// How often in a row arguments as text may not fit the tool, 5 when left out. One error more ends the chat.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1000))]
+    max_call_errors: Option<u32>,
+}
+
+impl From<OwnToolForm> for OwnTool {
+    fn from(form: OwnToolForm) -> Self {
+        match form {
+            OwnToolForm::Name(tool) => Self::named(tool),
+            OwnToolForm::Full(FullTool { tool, mandatory, examples, max_errors, max_call_errors }) => {
+                Self { tool, mandatory, examples, max_errors, max_call_errors }
+            }
+        }
+    }
+}
+
+impl OwnTool {
+    fn named(tool: String) -> Self {
+        Self { tool, mandatory: false, examples: Vec::new(), max_errors: None, max_call_errors: None }
+    }
+}
+
+/// An example of how a tool is called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ToolExample")]
+pub struct Example {
+    /// What is asked for, in words.
+    #[schemars(with = "OptionText")]
+    pub asked: String,
+    /// The arguments for that.
+    pub args: Map<String, Value>,
+}
