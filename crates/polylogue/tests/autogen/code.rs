@@ -1,5 +1,7 @@
 //! Code: items 21 and 22, 66 to 73. Programs really run, in a sandbox.
 
+mod cut;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
