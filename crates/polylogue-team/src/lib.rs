@@ -49,6 +49,7 @@ mod load;
 mod member;
 mod pattern;
 mod reader;
+mod rows;
 mod schema;
 mod script;
 mod secret;
@@ -78,6 +79,7 @@ pub use pattern::{
     Chance, Debate, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan, PlanWords,
     Repeat, Role, Selector, States, Tie, Transitions, Way, Ways,
 };
+pub use rows::{Row, Rows};
 pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
 pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};

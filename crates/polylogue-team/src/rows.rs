@@ -1,0 +1,139 @@
+//! What a team is run over, row by row: tasks, and values of its variables.
+
+mod cross;
+mod lines;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::diagnostic::Diagnostics;
+
+/// What a team is run over.
+///
+/// ```
+/// use polylogue_team::Rows;
+/// let text = "role: [poet, thief]\ntask: [write, steal, rest]";
+/// let rows = Rows::cross(text, "roles.yaml")?;
+/// let row = rows.get(4).unwrap();
+/// assert_eq!((rows.len(), &*row.id), (6, "002_002"));
+/// assert_eq!((&*row.vars["role"], row.task.as_deref()), ("thief", Some("steal")));
+///
+/// let text = "{\"task\": \"write\", \"role\": \"poet\"}\n{\"id\": \"b\", \"task\": \"steal\", \"role\": \"thief\"}\n";
+/// let rows = Rows::over(text, "tasks.jsonl")?;
+/// assert_eq!([0, 1].map(|index| rows.get(index).unwrap().id), ["00001", "b"]);
+/// # Ok::<(), polylogue_team::Diagnostics>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rows(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// As they were given.
+    Lines(Vec<Row>),
+    /// Made when they are asked for: a product is much larger than its factors.
+    Product(Vec<(String, Vec<String>)>),
+}
+
+/// One run of a team.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is called, unlike all others: 1 to 48 ASCII letters, digits, `-` and `_`.
+    pub id: String,
+    /// The task; `None` is the team's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Values of variables, which the team has to define.
+    pub vars: BTreeMap<String, String>,
+}
+
+impl Rows {
+    /// The longest id of a row, in characters.
+    pub const LONGEST_ID: usize = 48;
+    /// The most rows that there may be.
+    pub const MOST: usize = 1_000_000;
+
+    /// The rows of a text in JSON lines: an object a line, whose `task` is the task, whose `id` is what the row is called
+    /// (the number of the line in five digits if left out), and whose other keys are variables. A number stands for its
+    /// digits. Blank lines are none. Errors call the text `file_name`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, all at once: no JSON, no object, a value that is no text, an id that is
+    /// illegal or there twice, no row at all.
+    pub fn over(text: &str, file_name: &str) -> Result<Self, Diagnostics> {
+        lines::read(text, file_name).map(|rows| Self(Source::Lines(rows)))
+    }
+
+    /// The product of the lists in a text of YAML (or JSON): each value of the first key with each of the second and so on,
+    /// the last going fastest. `task` is the task, other keys are variables. A row is called by its place in each list, counted
+    /// from 1 in at least three digits, such as `001_012_003`: so CAMEL calls the conversations of its roles.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, all at once: no mapping of lists of texts, an empty list, a key that is there
+    /// twice; when there would be more than [`MOST`](Self::MOST).
+    pub fn cross(text: &str, file_name: &str) -> Result<Self, Diagnostics> {
+        cross::read(text, file_name).map(|lists| Self(Source::Product(lists)))
+    }
+
+    /// How many there are; at least one.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Source::Lines(rows) => rows.len(),
+            Source::Product(lists) => lists.iter().map(|(_, values)| values.len()).product(),
+        }
+    }
+
+    /// The row at `index`, counted from 0.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Row> {
+        match &self.0 {
+            Source::Lines(rows) => rows.get(index).cloned(),
+            Source::Product(lists) => cross::row(lists, index),
+        }
+    }
+
+    /// One row of every set of keys that there is: what is wrong with the keys of any row is wrong with one of these.
+    #[must_use]
+    pub fn samples(&self) -> Vec<Row> {
+        let mut samples: BTreeMap<(bool, Vec<&str>), &Row> = BTreeMap::new();
+        match &self.0 {
+            Source::Product(_) => self.get(0).into_iter().collect(),
+            Source::Lines(rows) => {
+                for row in rows {
+                    let keys = row.vars.keys().map(String::as_str).collect();
+                    samples.entry((row.task.is_some(), keys)).or_insert(row);
+                }
+                samples.into_values().cloned().collect()
+            }
+        }
+    }
+}
+
+impl Row {
+    fn new(id: String) -> Self {
+        Self { id, task: None, vars: BTreeMap::new() }
+    }
+
+    fn set(&mut self, key: &str, value: String) {
+        if key == crate::vars::TASK {
+            self.task = Some(value);
+        } else {
+            self.vars.insert(key.to_owned(), value);
+        }
+    }
+}
+
+/// A value as text, if it stands for one.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

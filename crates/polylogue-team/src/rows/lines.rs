@@ -1,0 +1,84 @@
+//! Rows of JSON lines.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{Row, Rows, as_text};
+use crate::diagnostic::{Diagnostics, Report};
+use crate::source::{Source, Span};
+
+pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Row>, Diagnostics> {
+    let source = Source::new(file_name, text);
+    let mut report = Report::new(&source);
+    let rows = Reader { rows: Vec::new(), ids: HashMap::new(), report: &mut report }.read(source.text);
+    if rows.is_empty() && !report.failed() {
+        report.error_with_hint(
+            &(0..0),
+            "there is no row",
+            "give one JSON object a line: `{\"task\": \"...\"}`",
+        );
+    }
+    if report.failed() { Err(report.finish()) } else { Ok(rows) }
+}
+
+struct Reader<'r, 's> {
+    rows: Vec<Row>,
+    /// The lines in which ids were met.
+    ids: HashMap<String, usize>,
+    report: &'r mut Report<'s>,
+}
+
+impl Reader<'_, '_> {
+    fn read(mut self, text: &str) -> Vec<Row> {
+        let mut from = 0;
+        for (at, line) in text.split_inclusive('\n').enumerate() {
+            let span = from..from + line.trim_end().len();
+            from += line.len();
+            if !line.trim().is_empty() && !self.report.full() {
+                self.line(at + 1, line.trim_end(), span);
+            }
+            if self.rows.len() > Rows::MOST {
+                self.report.error(&(from..from), format!("there are more than {} rows", Rows::MOST));
+                break;
+            }
+        }
+        self.rows
+    }
+
+    fn line(&mut self, number: usize, line: &str, span: Span) {
+        match serde_json::from_str::<Value>(line) {
+            Ok(Value::Object(object)) => self.row(number, &object, span),
+            Ok(_) => {
+                let hint = "give one JSON object a line: `{\"task\": \"...\"}`";
+                self.report.error_with_hint(&span, "this is no JSON object", hint);
+            }
+            Err(error) => {
+                let columns = line.char_indices().map(|(at, _)| at);
+                let at = span.start + columns.take(error.column()).last().unwrap_or(0);
+                let why = error.to_string();
+                let why = why.split(" at line").next().unwrap_or_default();
+                self.report.error(&(at..at + 1), format!("this is no JSON: {why}"));
+            }
+        }
+    }
+
+    fn row(&mut self, number: usize, object: &Map<String, Value>, span: Span) {
+        let mut row = Row::new(format!("{number:05}"));
+        for (key, value) in object {
+            match as_text(value) {
+                Some(id) if key == "id" => row.id = id,
+                Some(value) => row.set(key, value),
+                None => self.report.error(&span, format!("`{key}` is neither a text nor a number")),
+            }
+        }
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !(1..=Rows::LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
+            let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", Rows::LONGEST_ID);
+            self.report.error_with_hint(&span, format!("`{}` is no id of a row", row.id), hint);
+        } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
+            self.report.error(&span, format!("the row `{}` is there already, in line {first}", row.id));
+        }
+        self.rows.push(row);
+    }
+}

@@ -1,0 +1,94 @@
+use super::*;
+
+fn ids(rows: &Rows) -> Vec<String> {
+    (0..rows.len()).map(|index| rows.get(index).unwrap().id).collect()
+}
+
+fn wrong(rows: Result<Rows, Diagnostics>, expected: &[&str]) {
+    let diagnostics = rows.unwrap_err();
+    let found: Vec<String> = diagnostics
+        .iter()
+        .map(|one| {
+            let place = one.place.as_ref().map_or(String::new(), |at| format!("{}:{} ", at.line, at.column));
+            format!("{place}{}", one.message)
+        })
+        .collect();
+    assert_eq!(found, expected);
+}
+
+// Item 89 of the list of CAMEL.
+#[test]
+fn a_product_of_roles_and_tasks_has_every_combination_once() {
+    let list = |name: &str, count: usize| {
+        let values: Vec<String> = (1..=count).map(|number| format!("{name} {number}")).collect();
+        format!("{name}: {}\n", serde_json::to_string(&values).unwrap())
+    };
+    let text = [list("assistant", 3), list("user", 4), list("task", 5)].concat();
+    let rows = Rows::cross(&text, "roles.yaml").unwrap();
+    assert_eq!((rows.len(), rows.get(60)), (60, None));
+    let (first, last) = (rows.get(0).unwrap(), rows.get(59).unwrap());
+    assert_eq!((&*first.id, &*last.id), ("001_001_001", "003_004_005"));
+    assert_eq!((last.task.as_deref(), &*last.vars["user"]), (Some("task 5"), "user 4"));
+    let all: std::collections::BTreeSet<String> = ids(&rows).into_iter().collect();
+    assert_eq!(all.len(), 60);
+    assert!(ids(&rows).is_sorted());
+    assert_eq!(rows.samples(), [first]);
+}
+
+#[test]
+fn long_lists_have_longer_ids() {
+    let values: Vec<usize> = (0..1200).collect();
+    let rows = Rows::cross(&serde_json::json!({ "n": values }).to_string(), "n.json").unwrap();
+    assert_eq!(rows.get(6).unwrap().id, "0007");
+    assert_eq!(rows.get(1199).unwrap().vars["n"], "1199");
+}
+
+#[test]
+fn lines_are_rows_and_their_keys_are_variables() {
+    let text = "\u{feff}{\"task\": \"a\", \"n\": 1.50, \"b\": true}\r\n\n{\"id\": \"x-1\", \"role\": \"poet\"}\n  {\"id\": 7}";
+    let rows = Rows::over(text, "rows.jsonl").unwrap();
+    assert_eq!(ids(&rows), ["00001", "x-1", "7"]);
+    let first = rows.get(0).unwrap();
+    assert_eq!((first.task.as_deref(), &*first.vars["n"], &*first.vars["b"]), (Some("a"), "1.5", "true"));
+    assert_eq!(rows.samples().len(), 3, "every set of keys once");
+}
+
+#[test]
+fn wrong_lines_are_told_with_their_places() {
+    wrong(Rows::over("", "r"), &["1:1 there is no row"]);
+    wrong(Rows::over("\n \n", "r"), &["1:1 there is no row"]);
+    let text = "{\"id\": \"a\"}\nnope\n[1]\n{\"task\": null, \"x\": {}}\n{\"id\": \"a\"}\n{\"id\": \"no/path\"}\n{\"a\": 1,}";
+    wrong(
+        Rows::over(text, "r"),
+        &[
+            "2:2 this is no JSON: expected ident",
+            "3:1 this is no JSON object",
+            "4:1 `task` is neither a text nor a number",
+            "4:1 `x` is neither a text nor a number",
+            "5:1 the row `a` is there already, in line 1",
+            "6:1 `no/path` is no id of a row",
+            "7:9 this is no JSON: trailing comma",
+        ],
+    );
+}
+
+#[test]
+fn wrong_products_are_told_with_their_places() {
+    wrong(Rows::cross("[a]", "r"), &["1:1 this is no mapping of lists"]);
+    wrong(Rows::cross("{}", "r"), &["1:1 there is no list"]);
+    wrong(
+        Rows::cross("a: [x]\nb: x\nc: []\nd: [[x], {y: z}, null]", "r"),
+        &[
+            "2:4 `b` is no list",
+            "3:4 `c` is empty: there would be no row",
+            "4:5 this value of `d` is neither a text nor a number",
+            "4:10 this value of `d` is neither a text nor a number",
+            "4:18 this value of `d` is neither a text nor a number",
+        ],
+    );
+    let many = serde_json::json!({"a": vec![1; 2000], "b": vec![1; 2000]}).to_string();
+    wrong(Rows::cross(&many, "r"), &["1:1 these are more than 1000000 rows"]);
+    let lists: BTreeMap<String, [u8; 1]> = (0..20).map(|key| (format!("k{key}"), [1])).collect();
+    let text = serde_json::to_string(&lists).unwrap();
+    wrong(Rows::cross(&text, "r"), &["1:1 these are too many lists: rows are called by their place in each"]);
+}
