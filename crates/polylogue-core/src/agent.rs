@@ -24,6 +24,12 @@ pub trait Agent: Send + Sync + 'static {
         ""
     }
 
+    /// The agents that it [asks](Turn::ask) in its turns, in order: what it is made of, for whoever reads or resets what
+    /// they remember. None by default.
+    fn layers(&self) -> Vec<Layer> {
+        Vec::new()
+    }
+
     /// Has its turn.
     ///
     /// # Errors
@@ -57,6 +63,29 @@ impl Act {
     }
 }
 
+/// An agent that another is made of, and the label by which it is asked.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// The label: its name, or what it is [asked as](Turn::ask_as).
+    pub label: Arc<str>,
+    /// The agent.
+    pub agent: AnyAgent,
+}
+
+impl Layer {
+    /// An agent that is asked by its name.
+    #[must_use]
+    pub fn of(agent: &(impl Agent + Clone)) -> Self {
+        Self { label: agent.name().as_str().into(), agent: AnyAgent::new(agent.clone()) }
+    }
+
+    /// An agent that is asked as `label`.
+    #[must_use]
+    pub fn labelled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
+        Self { label: label.into(), ..Self::of(agent) }
+    }
+}
+
 /// Any agent. Cloning shares it.
 #[derive(Clone)]
 pub struct AnyAgent(Arc<dyn ErasedAgent>);
@@ -64,6 +93,7 @@ pub struct AnyAgent(Arc<dyn ErasedAgent>);
 trait ErasedAgent: Send + Sync {
     fn name(&self) -> &Name;
     fn description(&self) -> &str;
+    fn layers(&self) -> Vec<Layer>;
     fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
 }
 
@@ -73,6 +103,9 @@ impl<A: Agent> ErasedAgent for A {
     }
     fn description(&self) -> &str {
         Agent::description(self)
+    }
+    fn layers(&self) -> Vec<Layer> {
+        Agent::layers(self)
     }
     fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>> {
         Box::pin(Agent::act(self, turn))
@@ -92,6 +125,9 @@ impl Agent for AnyAgent {
     }
     fn description(&self) -> &str {
         self.0.description()
+    }
+    fn layers(&self) -> Vec<Layer> {
+        self.0.layers()
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.0.act(turn).await

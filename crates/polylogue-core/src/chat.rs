@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::run::Scope;
 use crate::{
-    Act, Agent, AnyAgent, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Reason, Result,
-    Transcript, Turn,
+    Act, Agent, AnyAgent, Cue, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Reason,
+    Result, Step, Transcript, Turn,
 };
 
 /// Agents and a policy, which together are an agent again.
@@ -47,6 +47,8 @@ struct Setup {
     opening: OpeningFn,
     brief: Brief,
     goes_on_from: Option<Name>,
+    /// Whether it is the room in which an agent is called: see [`Chat::room`].
+    is_room: bool,
     cap: u64,
 }
 
@@ -147,6 +149,7 @@ impl Chat {
             opening: Box::new(|start| task_from_user(start.task)),
             brief: Brief::default(),
             goes_on_from: None,
+            is_room: false,
             cap: Self::DEFAULT_CAP,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
@@ -234,6 +237,27 @@ impl Chat {
 
     pub(crate) const fn goes_on_from(&self) -> Option<&Name> {
         self.setup.goes_on_from.as_ref()
+    }
+
+    /// Whether it is a [room](Self::room).
+    pub(crate) const fn is_room(&self) -> bool {
+        self.setup.is_room
+    }
+
+    /// The room of one agent, in which it replies whenever it is called.
+    pub(crate) fn room(agent: AnyAgent) -> Result<Self> {
+        let who = agent.name().clone();
+        let policy = move |chat: &Transcript| match chat.turns() {
+            0 => Step::Cue(Cue::to_all(who.clone())),
+            _ => {
+                let said = chat.latest().rfind(|line| line.message.from == who);
+                let summary = said.map(|line| line.message.plain().into()).unwrap_or_default();
+                Step::Close { reason: Reason::Finished, summary }
+            }
+        };
+        let mut room = Self::named(agent.name().as_str()).with(agent).policy(policy).build()?;
+        room.setup.is_room = true;
+        Ok(room)
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelError, NameError, Reason, StoreError};
+use crate::{ModelError, Name, NameError, Path, Reason, StoreError};
 
 /// A result whose error is Polylogue's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -62,6 +62,26 @@ pub enum Error {
     /// A limit of the whole run was met. The outermost chat is closed with this reason.
     #[error("{0}")]
     Limit(Reason),
+    /// An agent that was called ended its chat instead of replying. An agent that called it, and does not go on, ends its
+    /// own in the same way.
+    #[error("`{who}` did not reply: {reason}")]
+    Ended {
+        /// Who.
+        who: Name,
+        /// Why.
+        reason: Reason,
+    },
+    /// A person has to answer first. It is no failure: the run goes on when there is an answer.
+    #[error("a person has to answer first")]
+    Waiting,
+    /// An agent that another one called failed.
+    #[error("`{at}`: {error}")]
+    Within {
+        /// The room in which it was called, as labels with dots: `blogger.writer`.
+        at: String,
+        /// What went wrong there.
+        error: Box<Error>,
+    },
     /// The run was stopped from outside. It is no failure: the run can be resumed.
     #[error("stopped")]
     Halted,
@@ -71,6 +91,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error, of an agent called `at`; the innermost agent is named. What is no failure of it stays as it is.
+    pub(crate) fn within(self, at: &Path) -> Self {
+        match self {
+            error @ (Self::Config(_) | Self::Name(_) | Self::Model(_) | Self::Agent(_) | Self::Bug(_)) => {
+                let at = at.as_str().trim_start_matches('/').replace('/', ".");
+                Self::Within { at, error: Box::new(error) }
+            }
+            error => error,
+        }
+    }
+
     /// Whose fault it is.
     #[must_use]
     pub fn fault(&self) -> Fault {
@@ -78,7 +109,8 @@ impl Error {
             Self::Config(_) | Self::Name(_) | Self::Agent(_) => Fault::Config,
             Self::Model(error) => error.fault(),
             Self::Store(error) => error.fault(),
-            Self::Limit(_) | Self::Halted => Fault::Limit,
+            Self::Limit(_) | Self::Halted | Self::Waiting | Self::Ended { .. } => Fault::Limit,
+            Self::Within { error, .. } => error.fault(),
             Self::Bug(_) => Fault::Bug,
         }
     }
@@ -90,6 +122,8 @@ impl Error {
             Self::Name(error) => error.suggestion().map(|name| format!("use `{name}`")),
             Self::Model(error) => error.hint.clone(),
             Self::Store(error) => error.hint(),
+            Self::Within { error, .. } => error.hint(),
+            Self::Waiting => Some("answer the open question, then resume".into()),
             _ => None,
         }
     }

@@ -149,6 +149,12 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Message>,
     },
+    /// What happened in this chat since an event counts as not having happened: a call of an agent that failed, or what is
+    /// to be forgotten. The log keeps it, and what it cost was spent.
+    Undone {
+        /// The `seq` of the first event that is undone.
+        since: u64,
+    },
 }
 
 /// Words that an agent remembers.
@@ -313,7 +319,8 @@ pub struct Timestamp(pub u64);
 
 /// The chat an event happened in: empty for the outermost, `/critic.2` for the second turn of its participant
 /// `critic` that is a chat itself, `/critic.2/judge.1` one deeper. A turn that runs a second chat has it at
-/// `/critic.2.2`.
+/// `/critic.2.2`. The room in which an agent is called again and again has no number: `/blogger/writer` is where `blogger`
+/// asks its `writer`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Path(Arc<str>);
@@ -331,16 +338,32 @@ impl Path {
         Self(format!("{}/{who}.{turn}", self.0).into())
     }
 
+    /// The room here of the agent called `label`: a chat that goes on whenever the agent is called. `items.0` is the room
+    /// `0` within `items`.
+    ///
+    /// # Errors
+    /// When a piece of the label between dots is empty, or has characters other than letters, digits, `_` and `-`.
+    pub fn room(&self, label: &str) -> crate::Result<Self> {
+        let legal = |piece: &str| {
+            !piece.is_empty() && piece.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        };
+        if !label.split('.').all(legal) {
+            let rule = "has to be letters, digits, `_` and `-`, in pieces between dots";
+            return Err(crate::Error::Config(format!("the label `{label}` {rule}")));
+        }
+        Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
+    }
+
     /// The `nth` chat, from 0, of those that one turn runs: this path is that of the first.
     #[must_use]
     pub(crate) fn sibling(&self, nth: u64) -> Self {
         if nth == 0 { self.clone() } else { Self(format!("{}.{}", self.0, nth + 1).into()) }
     }
 
-    /// Whether it is the first, or only, chat of a turn.
+    /// Whether it is the first, or only, chat of a turn, and no room that goes on from turn to turn.
     pub(crate) fn is_first(&self) -> bool {
         let last = self.0.rsplit('/').next().unwrap_or_default();
-        last.matches('.').count() < 2
+        last.matches('.').count() == 1
     }
 
     /// Whether it is the outermost chat.

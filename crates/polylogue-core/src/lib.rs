@@ -25,6 +25,7 @@
 
 mod agent;
 mod arguments;
+mod call;
 mod chat;
 mod digest;
 mod error;
@@ -49,7 +50,7 @@ mod turn;
 mod usage;
 mod view;
 
-pub use agent::{Act, Agent, AnyAgent};
+pub use agent::{Act, Agent, AnyAgent, Layer};
 pub use chat::{Brief, Chat, ChatBuilder, Start, Status};
 pub use error::{Error, Failure, Fault, Result};
 pub use event::{Body, Cue, Digest, Event, Finish, Opening, Path, Question, Sample, Sees, Timestamp, Words};
@@ -68,6 +69,6 @@ pub use skills::{Skill, Skills};
 pub use store::{AnyStore, Claim, Intact, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
-pub use turn::{Ask, Attempt, Turn};
+pub use turn::{Ask, Asking, Attempt, Turn};
 pub use usage::{Money, Price, Saved, Spent, Usage};
 pub use view::{Lens, PromptRole, ShowNames, View, Window};

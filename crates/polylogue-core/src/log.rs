@@ -29,6 +29,8 @@ pub struct Log {
     live: Live,
     halt: Halt,
     kept: Mutex<Kept>,
+    /// Held by the call of an agent that is going on: one at a time.
+    pub(crate) calls: Mutex<()>,
 }
 
 /// Tells the time.
@@ -57,7 +59,17 @@ impl Log {
 
     fn new(store: AnyStore, id: LogId, claim: Claim, kept: Kept) -> Self {
         let (limits, live, halt) = (Limits::default(), Live::new(), Halt::default());
-        Self { id, store, claim, limits, clock: Arc::new(system_time), live, halt, kept: Mutex::new(kept) }
+        Self {
+            id,
+            store,
+            claim,
+            limits,
+            clock: Arc::new(system_time),
+            live,
+            halt,
+            kept: Mutex::new(kept),
+            calls: Mutex::new(()),
+        }
     }
 
     /// The same log under other limits.
@@ -150,6 +162,8 @@ impl Log {
             match &event.body {
                 Body::Asked(question) => open.push((event.at.clone(), question.clone())),
                 Body::Answered { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
+                // A call is undone in all of its rooms, with all that it asks.
+                Body::Undone { .. } => open.retain(|(at, _)| *at != event.at),
                 _ => {}
             }
         }
@@ -226,6 +240,16 @@ impl Log {
         let batch = kept.stage(at, &self.clock, bodies);
         self.settle(&mut kept).await?;
         Ok(batch)
+    }
+
+    /// Appends events of several chats, in one write.
+    pub(crate) async fn append_each(&self, bodies: impl IntoIterator<Item = (Path, Body)>) -> Result<()> {
+        let mut kept = self.kept.lock().await;
+        self.catch_up(&mut kept).await?;
+        for (at, body) in bodies {
+            kept.stage(&at, &self.clock, [body]);
+        }
+        if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
     }
 
     /// Makes events that are appended, and shown, together with the next ones: for what can be computed again from the

@@ -43,6 +43,26 @@ impl Message {
     }
 }
 
+/// A text of the [user](Name::user).
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::text(Name::user(), text)
+    }
+}
+
+/// A text of the [user](Name::user).
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::text(Name::user(), text)
+    }
+}
+
+impl From<&Self> for Message {
+    fn from(message: &Self) -> Self {
+        message.clone()
+    }
+}
+
 /// The text of `parts`, pieces joined by a blank line.
 #[must_use]
 pub fn plain(parts: &[Part]) -> Cow<'_, str> {

@@ -258,6 +258,10 @@ impl StepEnd {
             // It acts again when the chat is resumed, and comes to the same: what it did is in the log.
             Ok(_) if held => {}
             Ok(act) => self.bodies.extend(body_of(act, cue)),
+            Err(Error::Waiting) => self.waiting = true,
+            // Whom it called ended, and it goes on no more than that.
+            Err(Error::Ended { .. }) if held => {}
+            Err(Error::Ended { reason, .. }) => self.bodies.extend(body_of(Act::Stop(reason), cue)),
             Err(error) => {
                 if !failed_within && is_failure(&error) {
                     self.bodies.push(Body::Failed { who: cue.who.clone(), error: Failure::from(&error) });

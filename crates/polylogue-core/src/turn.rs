@@ -1,6 +1,8 @@
 //! One turn of one agent: what it may read, and what it can do besides speaking.
 
-use std::collections::VecDeque;
+mod ask;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
@@ -13,9 +15,11 @@ use crate::run::Scope;
 use crate::transcript::OpenTurn;
 use crate::{
     Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model,
-    ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Reason, Reply, Request, Result, Sample,
-    Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
+    ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Path, Reason, Reply, Request, Result,
+    Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
 };
+
+pub use self::ask::Asking;
 
 /// One turn of one agent.
 ///
@@ -39,6 +43,8 @@ pub struct Turn<'a> {
     failed_within: bool,
     /// How many chats it ran.
     runs: u64,
+    /// How often it called an agent in each room.
+    asked: BTreeMap<Path, usize>,
 }
 
 /// What a turn leaves behind.
@@ -114,6 +120,7 @@ impl<'a> Turn<'a> {
             within,
             failed_within: false,
             runs: 0,
+            asked: BTreeMap::new(),
         }
     }
 

@@ -108,6 +108,7 @@ fn body(body: &Body) -> String {
             let of = of.as_ref().map_or("everybody", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")
         }
+        Body::Undone { since } => format!("undone since {since}"),
         other => line(&format!("{other:?}")).into_owned(),
     }
 }

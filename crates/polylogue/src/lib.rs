@@ -42,6 +42,8 @@
 //! | a model in the room | [`Assistant`]: system text, tools, parameters, how it sees the room |
 //! | a person in the room | [`Human`]: the run ends with a question, and goes on when it is answered |
 //! | a function in the room | [`Function`], or an [`Agent`] of your own |
+//! | an agent without a chat around it | [`Session`]: message in, message out; what it remembers, by path |
+//! | an agent made of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
 //! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
 //! | a person who may step in | [`Oversight`], always, at the end, or never |
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
@@ -87,6 +89,7 @@ pub mod oversight;
 pub mod prerequisites;
 pub mod reply;
 pub mod report;
+pub mod session;
 pub mod solve;
 pub mod state;
 pub mod stop;
@@ -121,6 +124,7 @@ pub use polylogue_core::*;
 pub use prerequisites::Prerequisites;
 pub use reply::Stack;
 pub use report::Report;
+pub use session::Session;
 pub use solve::{EndMode, History, Solve, Solved};
 pub use stop::Stop;
 pub use task::Task;

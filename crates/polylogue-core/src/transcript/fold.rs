@@ -40,6 +40,7 @@ impl Transcript {
                 self.reopened(message.as_ref(), &event);
                 Ok(())
             }
+            Body::Undone { since } => self.undone(*since, &event),
             _ => self.within_turn(&event),
         };
         let first = self.span.map_or(event.time, |(first, _)| first);
@@ -108,6 +109,7 @@ impl Transcript {
         if let Some(message) = message {
             self.before = self.lines.len() as u64 - self.asides;
             self.finished = 0;
+            self.steps = 0;
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
             self.span = None;
             self.waited_ms = 0;
@@ -118,6 +120,21 @@ impl Transcript {
             self.ask_around(message);
         }
         self.events.push(Arc::clone(event));
+    }
+
+    /// Goes back to how the chat was before an event. What was spent was spent, and no number of a turn is used twice.
+    fn undone(&mut self, since: u64, event: &Arc<Event>) -> Result<(), String> {
+        let mut before = Self::new(self.at.clone());
+        for earlier in self.events.iter().filter(|event| event.seq < since) {
+            before.apply(Arc::clone(earlier))?;
+        }
+        for (who, turns) in &self.turns {
+            before.turns.entry(who.clone()).or_default().begun = turns.begun;
+        }
+        before.spent = self.spent;
+        before.events.push(Arc::clone(event));
+        *self = before;
+        Ok(())
     }
 
     /// Keeps account of the calls that others are asked to make.

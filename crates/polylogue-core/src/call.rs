@@ -1,0 +1,289 @@
+//! Calls: an agent is told something, in a room of its own that goes on from call to call, and replies.
+
+use std::sync::Arc;
+
+use crate::run::Scope;
+use crate::{
+    Agent, AnyAgent, Body, Chat, Error, Event, Log, Message, Name, Opening, Path, Reason, Result, Status,
+    Transcript,
+};
+
+/// One call of an agent.
+pub(crate) struct Visit {
+    pub(crate) room: Chat,
+    pub(crate) at: Path,
+    pub(crate) task: Arc<str>,
+    /// What it is told; nothing to go on with the call that was begun.
+    pub(crate) message: Option<Message>,
+    /// The event after which calls are counted.
+    pub(crate) after: Option<u64>,
+    /// Which call it is of those, from 0.
+    pub(crate) nth: usize,
+}
+
+/// What came of a call.
+pub(crate) struct Visited {
+    pub(crate) result: Result<Message>,
+    /// Model calls of this run.
+    pub(crate) sampled: Vec<Arc<Event>>,
+    /// Whether it failed, and that is told in the room.
+    pub(crate) failed: bool,
+}
+
+impl From<Error> for Visited {
+    fn from(error: Error) -> Self {
+        Self { result: Err(error), sampled: Vec::new(), failed: false }
+    }
+}
+
+impl Visit {
+    /// Makes the call, goes on with it, or returns what came of it before.
+    pub(crate) async fn make(self, log: &Log) -> Visited {
+        let transcript = match self.begun(log).await {
+            Ok((_, Some(reply))) => {
+                return Visited { result: reply, sampled: Vec::new(), failed: false };
+            }
+            Ok((transcript, None)) => transcript,
+            Err(error) => return error.into(),
+        };
+        let mut scope = Scope::new(log, transcript);
+        let status = scope.run(&self.room, Opening::default()).await;
+        let (failed, sampled) = (status.is_err(), std::mem::take(&mut scope.sampled));
+        let result = match status {
+            Ok(Status::Closed { .. }) => self.came_of(log).await,
+            Ok(Status::Waiting(_)) => Err(Error::Waiting),
+            Ok(Status::Halted) => Err(Error::Halted),
+            Err(error) => Err(error.within(&self.at)),
+        };
+        Visited { result, sampled, failed }
+    }
+
+    /// The room with the call begun, and what came of the call if it is over.
+    async fn begun(&self, log: &Log) -> Result<(Transcript, Option<Result<Message>>)> {
+        let transcript = log.transcript_of(&self.at).await?;
+        match (self.heard(&transcript), &self.message) {
+            (Some((heard, _)), Some(message)) if heard != message => Err(Error::Config(format!(
+                "`{}` is told something else than before; has whoever calls it changed since?",
+                self.room.name()
+            ))),
+            (Some((_, events)), _) => {
+                let reply = reply_of(events, self.room.name());
+                Ok((transcript, reply))
+            }
+            (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.room.name()))),
+            (None, Some(message)) => {
+                let open = Opening {
+                    with: vec![self.room.name().clone()],
+                    task: Arc::clone(&self.task),
+                    ..Opening::default()
+                };
+                let opened = (!transcript.is_open()).then_some(Body::Opened(open));
+                let told = Body::Reopened { message: Some(message.clone()) };
+                log.append(&self.at, opened.into_iter().chain([told])).await?;
+                Ok((log.transcript_of(&self.at).await?, None))
+            }
+        }
+    }
+
+    /// What was said in this call, and what came after it in the room; nothing if it has not begun.
+    fn heard<'t>(&self, transcript: &'t Transcript) -> Option<(&'t Message, &'t [Arc<Event>])> {
+        let events = transcript.events();
+        let is_call = |event: &Arc<Event>| match &event.body {
+            Body::Reopened { message: Some(message) } => Some(message.clone()),
+            _ => None,
+        };
+        let later = |event: &Arc<Event>| self.after.is_none_or(|after| event.seq > after);
+        let mut calls = (0..events.len())
+            .filter(|&at| events.get(at).is_some_and(|event| later(event) && is_call(event).is_some()));
+        let at = calls.nth(self.nth)?;
+        let end = calls.next().unwrap_or(events.len());
+        let event = events.get(at)?;
+        let Body::Reopened { message: Some(message) } = &event.body else { return None };
+        Some((message, events.get(at + 1..end)?))
+    }
+
+    async fn came_of(&self, log: &Log) -> Result<Message> {
+        let transcript = log.transcript_of(&self.at).await?;
+        let reply = self.heard(&transcript).and_then(|(_, events)| reply_of(events, self.room.name()));
+        reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.room.name()))))
+    }
+}
+
+/// What came of the call that these events followed; nothing if it is not over.
+fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
+    let closed = events.iter().rposition(|event| matches!(event.body, Body::Closed { .. }))?;
+    let ended = |reason: Reason| Err(Error::Ended { who: who.clone(), reason });
+    Some(match &events.get(closed)?.body {
+        Body::Closed { reason, .. } if *reason != Reason::Finished => ended(reason.clone()),
+        _ => {
+            let said = events.iter().rev().find_map(|event| match &event.body {
+                Body::Said(message) => Some(Ok(message.clone())),
+                Body::Left { who, why } => Some(ended(Reason::Left { who: who.clone(), why: why.clone() })),
+                _ => None,
+            });
+            let nothing = || Message { parts: Vec::new(), ..Message::text(who.clone(), "") };
+            said.unwrap_or_else(|| Ok(nothing()))
+        }
+    })
+}
+
+impl Log {
+    /// Calls `agent` without a chat around it: it is told `message`, remembers what it was told and said in earlier calls in
+    /// this log, and replies. When it has nothing to say, the reply has no parts. Calls in one log are made one after the
+    /// other, whoever makes them; to make them at the same time, give each a log of its own.
+    ///
+    /// Who is called first speaks at the root of the log; others have rooms beside it, and remember nothing of each other.
+    ///
+    /// A call that fails leaves no trace in what agents remember: what happened in it stays in the log, [undone](Body::Undone).
+    ///
+    /// # Errors
+    /// When a turn fails, a limit is met, or the agent [ends](Error::Ended) instead of replying: then nothing is remembered of
+    /// the call. [`Error::Waiting`], [`Error::Halted`] and errors of the store leave the call unfinished:
+    /// [`resume_call`](Self::resume_call) goes on with it, [`undo_call`](Self::undo_call) undoes it, and no other can be made
+    /// before.
+    pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
+        let message = message.into();
+        let _one_at_a_time = self.calls.lock().await;
+        self.begin().await?;
+        self.check_idle().await?;
+        let room = Chat::room(AnyAgent::new(agent.clone()))?;
+        let first = self.events().await.len() as u64;
+        let at = self.room_of(agent.name()).await?;
+        let task = message.plain().into();
+        let visit = Visit { room, at, task, message: Some(message), after: first.checked_sub(1), nth: 0 };
+        let result = visit.make(self).await.result;
+        self.unless_failed(first, result).await
+    }
+
+    /// Goes on with the call that is not over: because the process died, the run was stopped, or a person had to answer.
+    /// Returns nothing when all calls are over.
+    ///
+    /// # Errors
+    /// When it is the call of another agent, and as [`call`](Self::call).
+    pub async fn resume_call(&self, agent: &(impl Agent + Clone)) -> Result<Option<Message>> {
+        let _one_at_a_time = self.calls.lock().await;
+        self.begin().await?;
+        let Some((at, first)) = self.open_call().await? else { return Ok(None) };
+        if at != self.room_of(agent.name()).await? {
+            let (id, who) = (self.id(), agent.name());
+            return Err(Error::Config(format!("the call in `{id}` that is not over is none of `{who}`")));
+        }
+        let room = Chat::room(AnyAgent::new(agent.clone()))?;
+        let visit = Visit { room, at, task: "".into(), message: None, after: first.checked_sub(1), nth: 0 };
+        let result = visit.make(self).await.result;
+        self.unless_failed(first, result).await.map(Some)
+    }
+
+    /// Undoes the call that is not over. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn undo_call(&self) -> Result<bool> {
+        let _one_at_a_time = self.calls.lock().await;
+        self.begin().await?;
+        let open = self.open_call().await?;
+        if let Some((_, first)) = &open {
+            self.undo(*first).await?;
+        }
+        Ok(open.is_some())
+    }
+
+    /// Sets what is remembered in rooms: what happened there is undone, and the messages stand in its place as if they had
+    /// been said there. Rooms are of the agents named; one of which nothing is remembered is not opened, the outermost
+    /// excepted.
+    ///
+    /// # Errors
+    /// When a call is not over, or the log cannot be written. Nothing is changed then.
+    pub async fn set_rooms(
+        &self,
+        rooms: impl IntoIterator<Item = (Path, Name, Vec<Message>)> + Send,
+    ) -> Result<()> {
+        let _one_at_a_time = self.calls.lock().await;
+        self.begin().await?;
+        self.check_idle().await?;
+        let mut bodies = Vec::new();
+        for (at, who, messages) in rooms {
+            let transcript = self.transcript_of(&at).await?;
+            let opened = transcript.events().iter().find(|event| matches!(event.body, Body::Opened(_)));
+            match opened.map(|event| event.seq + 1) {
+                Some(since) if transcript.events().last().is_some_and(|last| last.seq >= since) => {
+                    bodies.push((at.clone(), Body::Undone { since }));
+                }
+                None if at.is_root() || !messages.is_empty() => {
+                    let opening = Opening { with: vec![who], ..Opening::default() };
+                    bodies.push((at.clone(), Body::Opened(opening)));
+                }
+                _ => {}
+            }
+            bodies.extend(messages.into_iter().map(|message| (at.clone(), Body::Posted(message))));
+        }
+        self.append_each(bodies).await
+    }
+
+    async fn check_idle(&self) -> Result<()> {
+        match self.open_call().await? {
+            None => Ok(()),
+            Some(_) => Err(Error::Config(format!(
+                "a call in `{}` is not over; go on with it or undo it first",
+                self.id()
+            ))),
+        }
+    }
+
+    /// Undoes a call that failed for good.
+    async fn unless_failed(&self, first: u64, result: Result<Message>) -> Result<Message> {
+        if let Err(error) = &result
+            && !matches!(error, Error::Waiting | Error::Halted | Error::Store(_))
+        {
+            self.undo(first).await?;
+        }
+        result
+    }
+
+    /// Undoes what happened since an event, the outermost room last: a call is over when all of it is undone.
+    async fn undo(&self, since: u64) -> Result<()> {
+        let mut rooms: Vec<(Path, u64)> = Vec::new();
+        for event in self.events().await.iter().filter(|event| event.seq >= since) {
+            if !rooms.iter().any(|(at, _)| *at == event.at) {
+                rooms.push((event.at.clone(), event.seq));
+            }
+        }
+        rooms.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
+        self.append_each(rooms.into_iter().map(|(at, since)| (at, Body::Undone { since }))).await
+    }
+
+    /// The room in which `who` is called: the root for whoever was called first.
+    ///
+    /// # Errors
+    /// When the log is no valid conversation.
+    pub async fn room_of(&self, who: &Name) -> Result<Path> {
+        let first = self.events().await.into_iter().find_map(|event| match &event.body {
+            Body::Opened(opening) if event.at.is_root() => Some(opening.with.clone()),
+            _ => None,
+        });
+        match first {
+            Some(with) if with != [who.clone()] => Path::root().room(who.as_str()),
+            _ => Ok(Path::root()),
+        }
+    }
+
+    /// The room of the call that is not over, and its first event.
+    async fn open_call(&self) -> Result<Option<(Path, u64)>> {
+        let events = self.events().await;
+        let outermost = |event: &&Arc<Event>| {
+            event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.')
+        };
+        let Some(at) = events.iter().rev().find(outermost).map(|event| event.at.clone()) else {
+            return Ok(None);
+        };
+        let transcript = self.transcript_of(&at).await?;
+        if transcript.closed().is_some() {
+            return Ok(None);
+        }
+        let told = |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_) });
+        let mut last = transcript.events().iter().rev();
+        let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::Undone { .. });
+        let seq = last.find(|event| told(event) || over(event)).filter(told).map(|event| event.seq);
+        Ok(seq.map(|seq| (at, seq)))
+    }
+}

@@ -1,0 +1,148 @@
+//! Asking other agents within a turn.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use super::Turn;
+use crate::call::{Visit, Visited};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Path, Reason, Result};
+
+/// An agent that is to be asked, and what.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    label: Arc<str>,
+    agent: AnyAgent,
+    message: Message,
+}
+
+impl Asking {
+    /// Asks `agent` by its name.
+    #[must_use]
+    pub fn of(agent: &(impl Agent + Clone), message: impl Into<Message>) -> Self {
+        Self::labelled(agent.name().as_str(), agent, message)
+    }
+
+    /// Asks `agent` as `label`; see [`Turn::ask_as`].
+    #[must_use]
+    pub fn labelled(
+        label: impl Into<Arc<str>>,
+        agent: &(impl Agent + Clone),
+        message: impl Into<Message>,
+    ) -> Self {
+        let (label, message) = (label.into(), message.into());
+        Self { label, agent: AnyAgent::new(agent.clone()), message }
+    }
+}
+
+impl Turn<'_> {
+    /// The last message of somebody else that this agent sees: what it was called with. Blank when there is none.
+    #[must_use]
+    pub fn message(&self) -> Message {
+        self.heard().map_or_else(|| Message::from(""), |line| line.message.clone())
+    }
+
+    /// Asks another agent, and returns what it says. It remembers what this agent asked it before, in this turn and in earlier
+    /// ones, and nothing else of the conversation. When it has nothing to say, the message has no parts.
+    ///
+    /// Its events stand in a room of its own, below this agent's. What is asked and answered is in the log: a turn that is
+    /// resumed is given the same answers.
+    ///
+    /// # Errors
+    /// When the agent fails: [`Error::Within`] names it. When it ends instead of replying: [`Error::Ended`]. When a person has to
+    /// answer first: [`Error::Waiting`]. Pass these on, by `?`: the turn ends, or waits, as it ought to. When agents are nested
+    /// too deep, a limit is met, the run is stopped, or the log cannot be written.
+    pub async fn ask(
+        &mut self,
+        agent: &(impl Agent + Clone),
+        message: impl Into<Message>,
+    ) -> Result<Message> {
+        self.make(Asking::of(agent, message)).await
+    }
+
+    /// As [`ask`](Self::ask), in the room `label` in place of that of the agent's name. So agents of the same name can each
+    /// remember something else; a label such as `items.0` is for one of many.
+    ///
+    /// # Errors
+    /// When the label is illegal, and as [`ask`](Self::ask).
+    pub async fn ask_as(
+        &mut self,
+        label: &str,
+        agent: &(impl Agent + Clone),
+        message: impl Into<Message>,
+    ) -> Result<Message> {
+        self.make(Asking::labelled(label, agent, message)).await
+    }
+
+    /// Asks several agents at the same time, and returns what they say in the order in which they are given here. All of them
+    /// are done, or have failed, when this returns.
+    ///
+    /// # Errors
+    /// Of each as of [`ask`](Self::ask); also when two are to be asked in the same room.
+    pub async fn ask_all(&mut self, asks: impl IntoIterator<Item = Asking>) -> Vec<Result<Message>> {
+        let mut rooms: Vec<Path> = Vec::new();
+        let mut visit = |asking: Asking| {
+            let label = Arc::clone(&asking.label);
+            let visit = self.visit(asking)?;
+            if rooms.contains(&visit.at) {
+                return Err(Error::Config(format!("`{label}` is asked twice at once")));
+            }
+            rooms.push(visit.at.clone());
+            Ok(visit)
+        };
+        let visits: Vec<Result<Visit>> = asks.into_iter().map(&mut visit).collect();
+        let log = self.log;
+        let make = async |visit: Result<Visit>| match visit {
+            Ok(visit) => visit.make(log).await,
+            Err(error) => error.into(),
+        };
+        let done: Vec<Visited> = join_all(visits.into_iter().map(make)).await;
+        done.into_iter().map(|visited| self.take_in(visited)).collect()
+    }
+
+    async fn make(&mut self, asking: Asking) -> Result<Message> {
+        let visit = self.visit(asking)?;
+        let visited = visit.make(self.log).await;
+        self.take_in(visited)
+    }
+
+    fn visit(&mut self, asking: Asking) -> Result<Visit> {
+        let Asking { label, agent, message } = asking;
+        let at = self.home()?.room(&label)?;
+        if at.depth() > self.log.depth() {
+            return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
+        }
+        let nth = self.asked.get(&at).copied().unwrap_or_default();
+        self.asked.insert(at.clone(), nth + 1);
+        Ok(Visit {
+            room: Chat::room(agent)?,
+            at,
+            task: self.transcript.task().into(),
+            message: Some(message),
+            after: self.begun(),
+            nth,
+        })
+    }
+
+    /// Below which the rooms of those stand whom this agent asks.
+    fn home(&self) -> Result<Path> {
+        let at = self.transcript.at();
+        match self.chat.is_room() && !at.is_root() {
+            true => Ok(at.clone()),
+            false => at.room(self.me().as_str()),
+        }
+    }
+
+    /// The event with which the turn began.
+    fn begun(&self) -> Option<u64> {
+        let cued =
+            |body: &Body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| cue.who == *self.me()));
+        self.transcript.events().iter().rfind(|event| cued(&event.body)).map(|event| event.seq)
+    }
+
+    fn take_in(&mut self, mut visited: Visited) -> Result<Message> {
+        self.within.append(&mut visited.sampled);
+        self.failed_within = visited.failed;
+        visited.result
+    }
+}

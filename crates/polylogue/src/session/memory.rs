@@ -1,0 +1,158 @@
+//! What one agent remembers of a chat, as messages.
+
+use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Outcome, Part, Transcript, Words};
+
+/// What `who` remembers of `chat`, in order: what others said that it saw, what it was told alone, what it said, and its calls
+/// of tools with what came of them. Said again in the same order, it makes the same view.
+#[must_use]
+pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
+    let mut memory =
+        Memory { who, messages: Vec::new(), begun: 0, draft: None, calls: Vec::new(), words: None };
+    chat.events().iter().for_each(|event| memory.take_in(event));
+    memory.messages
+}
+
+struct Memory<'a> {
+    who: &'a Name,
+    messages: Vec<Message>,
+    /// Where its turn began.
+    begun: usize,
+    /// A reply of its model that is a message only if the turn goes on.
+    draft: Option<Vec<Part>>,
+    /// Calls that are not answered yet, with the answers that came early.
+    calls: Vec<(Call, Option<Outcome>)>,
+    words: Option<Vec<Words>>,
+}
+
+impl Memory<'_> {
+    fn take_in(&mut self, event: &Event) {
+        let me = |who: &Name| who == self.who;
+        match &event.body {
+            Body::Opened(opening) => {
+                opening.introduction.iter().for_each(|text| self.hear(text));
+                opening.messages.iter().for_each(|message| self.said(message));
+            }
+            Body::Reopened { message: Some(message) } | Body::Posted(message) | Body::Said(message) => {
+                self.said(message);
+            }
+            Body::Cued { cues } => {
+                if let Some(cue) = cues.iter().find(|cue| me(&cue.who)) {
+                    cue.prompt.iter().for_each(|text| self.hear(text));
+                    self.begun = self.messages.len();
+                }
+            }
+            Body::Sampled(sample) if me(&sample.who) => self.drafted(&sample.parts),
+            Body::Prompted { who, text } if me(who) => {
+                self.settle();
+                self.hear(text);
+            }
+            Body::Returned { who, id, outcome } if me(who) => self.returned(id, outcome),
+            Body::Remembered { who, words } if me(who) => self.words = Some(words.clone()),
+            Body::Cleared { of, keep, .. } if of.as_ref().is_none_or(me) => self.clear(*keep),
+            Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } if me(who) => {
+                self.end(None)
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, message: &Message) {
+        if message.from == *self.who {
+            self.end(Some(message));
+        } else if message.to.includes(self.who) {
+            self.messages.push(message.clone());
+        }
+    }
+
+    fn hear(&mut self, text: &std::sync::Arc<str>) {
+        self.messages.push(Message::text(Name::user(), std::sync::Arc::clone(text)));
+    }
+
+    fn drafted(&mut self, parts: &[Part]) {
+        self.settle();
+        self.calls = parts.iter().filter_map(called).map(|call| (call, None)).collect();
+        self.draft = Some(parts.to_vec());
+        if !self.calls.is_empty() {
+            self.write_draft();
+        }
+    }
+
+    fn returned(&mut self, id: &str, outcome: &Outcome) {
+        if let Some((_, answer)) = self.calls.iter_mut().find(|(call, _)| call.id == id) {
+            answer.get_or_insert_with(|| outcome.clone());
+        }
+        if self.calls.iter().all(|(_, answer)| answer.is_some()) {
+            self.write_outcomes();
+        }
+    }
+
+    /// Its turn is over, with what it said.
+    fn end(&mut self, said: Option<&Message>) {
+        if let Some(words) = self.words.take() {
+            self.draft = None;
+            self.calls.clear();
+            self.messages.truncate(self.begun);
+            let who = self.who;
+            self.messages.extend(words.into_iter().map(|words| match words {
+                Words::Heard(text) => Message::text(Name::user(), text),
+                Words::Spoken(text) => Message::text(who.clone(), text),
+            }));
+            return;
+        }
+        let open = |part: &Part| called(part).is_some_and(|call| self.awaits(&call.id));
+        // The calls that it asks others to make stand there already, as its model wrote them.
+        if said.is_some_and(|message| message.parts.iter().any(open)) {
+            return;
+        }
+        self.draft = None;
+        self.write_outcomes();
+        self.messages.extend(said.cloned());
+    }
+
+    fn awaits(&self, id: &str) -> bool {
+        self.calls.iter().any(|(call, answer)| call.id == id && answer.is_none())
+    }
+
+    fn settle(&mut self) {
+        self.write_draft();
+        self.write_outcomes();
+    }
+
+    fn write_draft(&mut self) {
+        let Some(mut parts) = self.draft.take() else { return };
+        parts.retain(|part| !part.is_thought() && !part.is_blank());
+        if !parts.is_empty() {
+            self.messages.push(Message { parts, ..Message::text(self.who.clone(), "") });
+        }
+    }
+
+    fn write_outcomes(&mut self) {
+        let outcome = |(call, outcome): (Call, Option<Outcome>)| {
+            let outcome = outcome?;
+            Some(Part::Outcome(CallOutcome { to: self.who.clone(), id: call.id, tool: call.tool, outcome }))
+        };
+        let parts: Vec<Part> = std::mem::take(&mut self.calls).into_iter().filter_map(outcome).collect();
+        if !parts.is_empty() {
+            self.messages.push(Message { parts, ..Message::text(Name::user(), "") });
+        }
+    }
+
+    /// Keeps the last `keep` exchanges: outcomes of calls belong to the calls.
+    fn clear(&mut self, keep: usize) {
+        let begins = |message: &Message| !message.parts.iter().all(|part| matches!(part, Part::Outcome(_)));
+        let starts: Vec<usize> =
+            (0..self.messages.len()).filter(|&at| self.messages.get(at).is_some_and(begins)).collect();
+        let keep = keep.max(usize::from(!self.calls.is_empty()));
+        let Some(dropped) = starts.len().checked_sub(keep) else { return };
+        let cut = starts.get(dropped).copied().unwrap_or(self.messages.len());
+        self.messages.drain(..cut);
+        self.begun = self.begun.saturating_sub(cut);
+    }
+}
+
+fn called(part: &Part) -> Option<Call> {
+    match part {
+        Part::Call(call) => Some(call.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,183 @@
+//! A log cut after any event and run again becomes the same log, and no finished model call is repeated: for agents that
+//! call others in ordinary Rust, in a session and in a chat, in memory and in a file.
+
+use std::sync::Arc;
+
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyAgent, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store, Timestamp,
+    in_turn, until,
+};
+use polylogue_models::Script;
+use polylogue_store::{Memory, Sqlite};
+use polylogue_test::cut::{Calls, Cut};
+
+use crate::parts::{Blogger, House, agent};
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
+
+/// What happened in each room, in its order: rooms that are busy at the same time are interleaved as it comes.
+fn by_room(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
+    let mut all: Vec<(Path, Body)> =
+        events.iter().map(|event| (event.at.clone(), event.body.clone())).collect();
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all
+}
+
+fn is_call_end(event: &Event) -> bool {
+    let outermost = event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.');
+    outermost && matches!(event.body, Body::Closed { .. })
+}
+
+/// Makes the calls - which agent, and what it is told - in a session that begins with `prefix`, as a fresh process would.
+async fn play(
+    store: AnyStore,
+    prefix: &[Arc<Event>],
+    agents: Agents<'_>,
+    calls: &[(usize, &str)],
+) -> Vec<Arc<Event>> {
+    let id = LogId::new("cut").unwrap();
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !prefix.is_empty() {
+        store.append(&claim, prefix).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    let counter = Calls::default();
+    let agents = agents(&counter);
+    let mut session = Session::of(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)));
+    let over = prefix.iter().filter(|event| is_call_end(event)).count();
+    let mut resumes = true;
+    for (agent, text) in &calls[over..] {
+        let resumed = if resumes { session.resume(&agents[*agent]).await } else { Ok(None) };
+        resumes = false;
+        let mut reply = match resumed {
+            Ok(None) => session.call(&agents[*agent], *text).await.map(Some),
+            other => other,
+        };
+        while let Err(Error::Waiting) = reply {
+            let questions = session.log().questions().await.unwrap();
+            if let Some((at, question)) = questions.first() {
+                session.answer(at, &question.who, "an answer").await.unwrap();
+            }
+            reply = session.resume(&agents[*agent]).await;
+        }
+        reply.unwrap().unwrap();
+    }
+    let events = session.log().events().await;
+    let sampled = |events: &[Arc<Event>]| {
+        events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count() as u64
+    };
+    assert_eq!(counter.made(), sampled(&events) - sampled(prefix), "model calls");
+    events
+}
+
+async fn cut(store: &dyn Fn() -> AnyStore, agents: Agents<'_>, calls: &[(usize, &str)]) -> Vec<Arc<Event>> {
+    let whole = play(store(), &[], agents, calls).await;
+    for at in 0..whole.len() {
+        let again = play(store(), &whole[..at], agents, calls).await;
+        assert_eq!(by_room(&again), by_room(&whole), "cut before event {at}: {:?}", whole[at]);
+    }
+    whole
+}
+
+const HOUSE: &str = r#"[
+    {"one": "o1"}, {"two": {"think": "hm", "say": "t1"}}, {"house": "h1"}, {"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"},
+    {"one": "o2"}, {"two": "t2"}, {"house": "h2"}, {"writer": "w3"}, {"critic": "c2"}, {"writer": "w4"},
+    {"solo": "s1"}]"#;
+
+/// Agents at the same time, one after the other, and nested, called twice, and another one beside: 90-item list, invariant 6.
+#[tokio::test]
+async fn composites_in_a_session_resume_at_every_cut() {
+    let script = script(HOUSE);
+    let agents = |calls: &Calls| {
+        let model = calls.through(script.model("test"));
+        vec![AnyAgent::new(House::new(&model)), AnyAgent::new(agent("solo", &model))]
+    };
+    let calls = [(0, "first"), (1, "beside"), (0, "second")];
+    let events = cut(&|| AnyStore::new(Memory::new()), &agents, &calls).await;
+    let mut rooms: Vec<&str> = events.iter().map(|event| event.at.as_str()).collect();
+    rooms.sort_unstable();
+    rooms.dedup();
+    let expected = [
+        "",
+        "/house/blogger",
+        "/house/blogger/critic",
+        "/house/blogger/writer",
+        "/house/items/0",
+        "/house/items/1",
+        "/solo",
+    ];
+    assert_eq!(rooms, expected);
+}
+
+#[tokio::test]
+async fn composites_in_a_file_resume_at_every_cut() {
+    let script = script(HOUSE);
+    let agents = |calls: &Calls| vec![AnyAgent::new(House::new(&calls.through(script.model("test"))))];
+    let folder = tempfile::tempdir().unwrap();
+    let nth = std::cell::Cell::new(0);
+    let store = || {
+        nth.set(nth.get() + 1);
+        AnyStore::new(Sqlite::open(folder.path().join(format!("{}.db", nth.get()))).unwrap())
+    };
+    cut(&store, &agents, &[(0, "first"), (0, "second")]).await;
+}
+
+#[derive(Clone)]
+struct Clerk {
+    name: polylogue::Name,
+    person: AnyAgent,
+    writer: polylogue::Assistant,
+}
+
+impl polylogue::Agent for Clerk {
+    fn name(&self) -> &polylogue::Name {
+        &self.name
+    }
+    async fn act(&self, turn: &mut polylogue::Turn<'_>) -> polylogue::Result<polylogue::Act> {
+        let draft = turn.ask(&self.writer, turn.message()).await?;
+        let advice = turn.ask(&self.person, draft).await?;
+        Ok(polylogue::Act::Say(turn.ask(&self.writer, advice).await?.parts))
+    }
+}
+
+#[tokio::test]
+async fn a_person_who_is_asked_answers_in_another_process() {
+    let script = script(r#"[{"writer": "draft"}, {"writer": "final"}]"#);
+    let agents = |calls: &Calls| {
+        let writer = agent("writer", &calls.through(script.model("test")));
+        let person = AnyAgent::new(Human::new("Pat").unwrap());
+        vec![AnyAgent::new(Clerk { name: "clerk".try_into().unwrap(), person, writer })]
+    };
+    let events = cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "go")]).await;
+    assert!(events.iter().any(|event| matches!(&event.body, Body::Answered { .. })));
+}
+
+#[tokio::test]
+async fn composites_in_a_chat_resume_at_every_cut() {
+    let script = script(
+        r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"writer": "w3"}, {"critic": "c2"}, {"writer": "w4"},
+            {"reader": "r1"}, {"reader": "r2"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let model = calls.through(script.model("test"));
+        Chat::named("desk")
+            .with(Blogger::new("blogger", &model, 1))
+            .with(agent("reader", &model))
+            .policy(until(max_turns(4), in_turn()))
+            .build()
+            .unwrap()
+    };
+    let cut = Cut {
+        task: "roses",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::new()),
+        answer: &|_, _, _| String::new(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    assert!(events.iter().any(|event| event.at.as_str() == "/blogger/critic"));
+}

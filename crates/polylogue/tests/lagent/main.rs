@@ -1,0 +1,17 @@
+//! What Lagent, LazyLLM and CAMEL do and ought to do with agents as layers, item by item of a conformance list of 90, through
+//! the public API. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod calls;
+mod cut;
+mod parts;
+#[allow(dead_code)]
+#[path = "../autogen/stage.rs"]
+mod stage;
+mod state;
