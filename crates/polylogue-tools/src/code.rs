@@ -23,8 +23,8 @@
 //! let tools = [python(sandbox.clone()), shell(sandbox)];
 //! ```
 
-mod files;
-mod running;
+pub(crate) mod files;
+pub(crate) mod running;
 
 use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_sandbox::{How, Program};

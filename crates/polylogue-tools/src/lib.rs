@@ -9,6 +9,7 @@
 //! | [`Chess`] | a game of chess, with legal moves only |
 //! | [`HighLow`] | tells which of two numbers is higher |
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
+//! | [`command`] | runs a command that is declared as data |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
@@ -18,6 +19,7 @@
 //! ```
 
 pub mod code;
+pub mod command;
 #[cfg(unix)]
 pub mod files;
 

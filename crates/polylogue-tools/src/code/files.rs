@@ -9,11 +9,11 @@ const MAX_FILES: usize = 10_000;
 const MAX_NAMED: usize = 20;
 
 /// The files in a work directory: size and time of the last change, by path.
-pub(super) struct Files(BTreeMap<String, (u64, Option<SystemTime>)>);
+pub(crate) struct Files(BTreeMap<String, (u64, Option<SystemTime>)>);
 
 impl Files {
     /// What is in `dir` now. Links are not followed, so nothing outside is looked at.
-    pub(super) fn of(dir: &Path) -> Self {
+    pub(crate) fn of(dir: &Path) -> Self {
         let mut found = BTreeMap::new();
         let mut open = VecDeque::from([dir.to_owned()]);
         let mut seen = 0;
@@ -35,7 +35,7 @@ impl Files {
     }
 
     /// What was written since, the program itself excepted; none when nothing was.
-    pub(super) fn written_since(&self, before: &Self, program: &str) -> Option<String> {
+    pub(crate) fn written_since(&self, before: &Self, program: &str) -> Option<String> {
         let written: Vec<_> = self
             .0
             .iter()

@@ -13,7 +13,7 @@ impl Drop for Abandoned {
 }
 
 /// Runs `program` on a thread of its own, so that no runtime is held up, and none is needed.
-pub(super) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
+pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
     let halt = Halt::new();
     let _abandoned = Abandoned(halt.clone());
     let (done, result) = oneshot::channel();

@@ -10,6 +10,7 @@
 )]
 
 mod code;
+mod command;
 mod files;
 
 use std::path::PathBuf;

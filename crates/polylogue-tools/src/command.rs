@@ -1,0 +1,112 @@
+//! Commands as tools: declared as data, without any code.
+//!
+//! A [`Declaration`] says which program is run with which words, and which of these come from arguments. No shell has a part
+//! in it: an argument is one word, or a piece of one, whatever is in it. What a model is told, the schema, is made of the
+//! declaration.
+//!
+//! - `{name}` in a word is the argument of that name; `{{` and `}}` are braces. A word of which an argument was left out is
+//!   left out, too.
+//! - `{"when": "name", "words": [...]}` are words that are there only when the argument was given and is not `false`.
+//! - An argument that is a list (`strings`) is as many words as it has texts, and has a word of its own.
+//! - A value that would begin a word with `-` is refused, since programs would take it for an option; unless the word stands
+//!   behind `--`, or the declaration allows it.
+//!
+//! The command runs in a [`Sandbox`]: enclosed, or on the host, if that is asked for by name. What comes of it is its output;
+//! if it failed, with its exit code.
+//!
+//! ```
+//! use polylogue_core::Tool as _;
+//! use polylogue_tools::code::Sandbox;
+//! use polylogue_tools::command::{Command, Declaration};
+//!
+//! let declared = r#"{
+//!     "name": "git_log",
+//!     "description": "Shows the last commits.",
+//!     "command": ["git", "log", "--oneline", "--max-count={count}", {"when": "all", "words": ["--all"]}, "--", "{paths}"],
+//!     "arguments": {
+//!         "count": {"type": "integer", "description": "How many", "default": 10, "minimum": 1},
+//!         "all": {"type": "boolean", "description": "Those of all branches", "optional": true},
+//!         "paths": {"type": "strings", "description": "Only those that touch one of these", "optional": true}
+//!     },
+//!     "repeatable": true
+//! }"#;
+//! let declared: Declaration = serde_json::from_str(declared)?;
+//! let tool = Command::new(declared, Sandbox::enclosed("work"))?;
+//! assert_eq!(tool.spec().parameters["properties"]["count"]["default"], 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod declaration;
+mod values;
+mod words;
+
+use polylogue_core::{Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_sandbox::{Ended, How, Program, Sandbox};
+use serde_json::Value;
+
+pub use self::declaration::{Argument, Declaration, Kind, Words};
+use self::words::Template;
+use crate::code::files::Files;
+use crate::code::running;
+
+/// A tool that runs a command. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Command {
+    spec: ToolSpec,
+    declaration: Declaration,
+    program: String,
+    template: Template,
+    sandbox: Sandbox,
+}
+
+impl Command {
+    /// The tool that `declaration` describes, run in `sandbox`.
+    ///
+    /// # Errors
+    /// When the declaration contradicts itself: a word names an argument that is not declared, an argument is not used, a
+    /// default is none of the choices, and the like. Says which.
+    pub fn new(declaration: Declaration, sandbox: Sandbox) -> Result<Self, Error> {
+        let wrong = |text: String| Error::Config(format!("the command `{}`: {text}", declaration.name));
+        declaration.check().map_err(wrong)?;
+        let (program, template) = Template::of(&declaration).map_err(wrong)?;
+        let spec = declaration.spec();
+        Ok(Self { spec, declaration, program, template, sandbox })
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub const fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl Tool for Command {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let given = values::given(&self.declaration, &args)?;
+        let words = self.template.fill(&given)?;
+        let program = words.into_iter().fold(Program::new(&self.program), Program::arg);
+        let before = Files::of(self.sandbox.work());
+        let ended = running::run(self.sandbox.clone(), program).await;
+        let mut outcome = told(&ended.map_err(|error| ToolError(error.to_string()))?);
+        outcome.parts.extend(Files::of(self.sandbox.work()).written_since(&before, "").map(Part::text));
+        Ok(outcome)
+    }
+}
+
+/// The output, and how it failed if it did.
+fn told(ended: &Ended) -> Outcome {
+    let output = String::from_utf8_lossy(&ended.output);
+    let output = output.trim_end();
+    match ended.how {
+        How::Exited(0) if output.is_empty() => Outcome::done("(no output)"),
+        How::Exited(0) => Outcome::done(output),
+        how => {
+            let text = if output.is_empty() { how.to_string() } else { format!("{output}\n{how}") };
+            Outcome { status: OutcomeStatus::Failed, parts: vec![Part::text(text)] }
+        }
+    }
+}

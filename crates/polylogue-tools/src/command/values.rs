@@ -1,0 +1,35 @@
+//! What the arguments of a call are.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::ToolError;
+use serde_json::Value;
+
+use super::declaration::Declaration;
+
+/// The arguments by name, defaults included; those that were left out are not there.
+pub(super) type Given<'a> = BTreeMap<&'a str, &'a Value>;
+
+/// The arguments in `args`, each as it is declared.
+pub(super) fn given<'a>(declaration: &'a Declaration, args: &'a Value) -> Result<Given<'a>, ToolError> {
+    let args = args.as_object().ok_or("the arguments must be a JSON object")?;
+    if let Some(name) = args.keys().find(|name| !declaration.arguments.contains_key(*name)) {
+        let known: Vec<String> = declaration.arguments.keys().map(|name| format!("`{name}`")).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        return Err(ToolError(format!("there is no argument `{name}`; there is {known}")));
+    }
+    let mut given = Given::new();
+    for (name, argument) in &declaration.arguments {
+        // Models write `null` for what they leave out.
+        let value = args.get(name).filter(|value| !value.is_null());
+        if let Some(value) = value {
+            argument.accept(name, value).map_err(ToolError)?;
+        }
+        match value.or(argument.default.as_ref()) {
+            Some(value) => drop(given.insert(name, value)),
+            None if argument.optional => {}
+            None => return Err(ToolError(format!("`{name}` is missing"))),
+        }
+    }
+    Ok(given)
+}
