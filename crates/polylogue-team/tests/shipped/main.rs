@@ -9,3 +9,5 @@ mod camel;
 mod shipped;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod yacana;
