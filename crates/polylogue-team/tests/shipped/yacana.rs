@@ -77,7 +77,9 @@ fn check(history: &str, expected: &Expect) {
 #[tokio::test(start_paused = true)]
 async fn both_points_of_view_of_a_guess_are_as_the_document_shows_them() {
     let played = played("guess-last-chat").await;
-    check(&history(&played, "Keeper"), &expect![[r#"
+    check(
+        &history(&played, "Keeper"),
+        &expect![[r#"
         [user]:
         You must choose a number between 1 and 3. It will be referred to as the 
 
@@ -101,8 +103,11 @@ async fn both_points_of_view_of_a_guess_are_as_the_document_shows_them() {
 
         [assistant]:
         Congratulations! 2 is the secret number. You won
-    "#]]);
-    check(&history(&played, "Guesser"), &expect![[r#"
+    "#]],
+    );
+    check(
+        &history(&played, "Guesser"),
+        &expect![[r#"
         [user]:
         You must find a secret number from 1 to 3. Propose one number at a time.
 
@@ -126,13 +131,16 @@ async fn both_points_of_view_of_a_guess_are_as_the_document_shows_them() {
 
         [assistant]:
         Thank you! I am glad that we found it together. Have a great day!
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_called_by_text_leaves_the_five_messages_of_the_document() {
     let played = played("guess-high-low").await;
-    check(&history(&played, "Master"), &expect![[r#"
+    check(
+        &history(&played, "Master"),
+        &expect![[r#"
         [user]:
         Your task is to generate a secret random number between 1 and 20. Output
 
@@ -198,9 +206,12 @@ async fn a_tool_that_is_called_by_text_leaves_the_five_messages_of_the_document(
 
         [user]:
         The secret number is equal to the guessed number. You won !
-    "#]]);
+    "#]],
+    );
     // What the player hears is what the tool returned, and no word of how it was called.
-    check(&history(&played, "Player"), &expect![[r#"
+    check(
+        &history(&played, "Player"),
+        &expect![[r#"
         [user]:
         Your task is to guess a number between 1 and 20. You will receive feedba
 
@@ -224,7 +235,8 @@ async fn a_tool_that_is_called_by_text_leaves_the_five_messages_of_the_document(
 
         [assistant]:
         Yay! I found it with three guesses.
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test(start_paused = true)]
