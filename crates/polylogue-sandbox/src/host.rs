@@ -1,4 +1,4 @@
-//! Programs without an enclosure.
+//! Programs without an enclosure of our own: on the bare host, or a container engine's client.
 #![allow(unsafe_code, reason = "a whole group of processes is ended by a system call")]
 
 use std::os::fd::AsRawFd;
@@ -6,23 +6,48 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::files;
 use crate::supervise::{Running, Source, supervise};
-use crate::{Ended, Error, Halt, How, Program, Sandbox};
+use crate::{Error, Halt, How, Program, Sandbox, Streams};
 
 /// Runs `program` with all rights of the user.
-pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
-    let started = Instant::now();
-    for (path, content) in &program.files {
-        let path = sandbox.work().join(path);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.and_then(|()| std::fs::write(&path, content))
-            .map_err(|error| Error::system("a file cannot be written", error))?;
-    }
-    let piped = |error| Error::system("there is no pipe for the output", error);
-    let (output, input) = std::io::pipe().map_err(piped)?;
+pub(crate) fn run(
+    sandbox: &Sandbox,
+    program: &Program,
+    halt: &Halt,
+    streams: Streams<'_>,
+) -> Result<How, Error> {
+    files::write(sandbox.work(), &program.files)?;
     let mut command = Command::new(Sandbox::path_of(program)?);
     command.args(&program.args).current_dir(sandbox.work()).env_clear().envs(sandbox.environment());
-    command.stdin(Stdio::null()).stdout(input.try_clone().map_err(piped)?).stderr(input).process_group(0);
+    let watched = Watched { sandbox, halt, watch: &mut || None, end: &|| {} };
+    supervised(command, streams, watched)
+}
+
+/// How a process is watched and ended.
+pub(crate) struct Watched<'a> {
+    pub(crate) sandbox: &'a Sandbox,
+    pub(crate) halt: &'a Halt,
+    /// Looks whether it uses too much.
+    pub(crate) watch: &'a mut dyn FnMut() -> Option<How>,
+    /// Ends what the process itself did not start, after it was ended before its time.
+    pub(crate) end: &'a dyn Fn(),
+}
+
+/// Runs `command` in a process group of its own, which is gone at the end.
+pub(crate) fn supervised(
+    mut command: Command,
+    streams: Streams<'_>,
+    watched: Watched<'_>,
+) -> Result<How, Error> {
+    let started = Instant::now();
+    let piped = |error| Error::system("there is no pipe for the output", error);
+    let (output, input) = std::io::pipe().map_err(piped)?;
+    command
+        .stdin(streams.input.map_or_else(Stdio::null, Stdio::from))
+        .stdout(input.try_clone().map_err(piped)?)
+        .stderr(input)
+        .process_group(0);
     let mut child = command.spawn().map_err(|error| Error::system("the program cannot be started", error))?;
     // It holds the other end of the pipe.
     drop(command);
@@ -31,6 +56,10 @@ pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<E
         // SAFETY: the group is that of the child, and a call on numbers touches no memory.
         unsafe { libc::kill(-pid, libc::SIGKILL) };
     };
+    let kill_all = || {
+        kill();
+        (watched.end)();
+    };
     let mut is_over = || {
         let status = child.try_wait().ok().flatten()?;
         Some(status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or_default()), How::Exited))
@@ -38,13 +67,14 @@ pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<E
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
         over: None,
-        watch: &mut || None,
+        watch: watched.watch,
         is_over: &mut is_over,
-        kill: &kill,
+        kill: &kill_all,
+        sink: streams.output,
     };
-    let (how, output) = supervise(running, sandbox.limits(), halt, started);
+    let how = supervise(running, watched.sandbox.limits(), watched.halt, started);
     // What it left behind in its group goes, too.
     kill();
     drop(child.wait());
-    Ok(Ended { how, output, took: started.elapsed() })
+    Ok(how)
 }

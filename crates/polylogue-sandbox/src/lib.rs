@@ -28,9 +28,13 @@
 //! # }
 //! ```
 
+#[cfg(unix)]
+mod container;
 mod ended;
 mod enforced;
 mod error;
+#[cfg(unix)]
+mod files;
 #[cfg(unix)]
 mod host;
 #[cfg(target_os = "linux")]
@@ -39,11 +43,13 @@ mod program;
 mod sandbox;
 #[cfg(unix)]
 mod supervise;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod usage;
 
+#[cfg(unix)]
+pub use container::Engine;
 pub use ended::{Ended, How};
 pub use enforced::{Measure, what_is_enforced};
 pub use error::Error;
-pub use program::{Halt, Program};
+pub use program::{Halt, Program, Streams};
 pub use sandbox::{Limits, Network, Sandbox};

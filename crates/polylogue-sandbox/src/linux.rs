@@ -19,51 +19,54 @@ pub(crate) use self::landlock::abi as landlock_abi;
 use self::plan::Plan;
 use self::sys::Stage;
 use crate::supervise::{Running, Source, supervise};
-use crate::usage::{descendants, disk};
-use crate::{Ended, Error, Halt, How, Limits, Program, Sandbox};
+use crate::usage::{WatchDisk, descendants};
+use crate::{Error, Halt, How, Limits, Program, Sandbox, Streams};
 
-/// How often memory and processes are looked at, and how often the work directory.
+/// How often memory and processes are looked at.
 const WATCH: Duration = Duration::from_millis(50);
-const WATCH_DISK: Duration = Duration::from_millis(250);
 
 /// Runs `program` enclosed.
-pub(crate) fn run(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
+pub(crate) fn run(
+    sandbox: &Sandbox,
+    program: &Program,
+    halt: &Halt,
+    streams: Streams<'_>,
+) -> Result<How, Error> {
     let started = Instant::now();
     let path = Sandbox::path_of(program)?;
     let mut plan = Plan::of(sandbox, program, &path)?;
     let (output, output_in) = pipe()?;
     let (report, report_in) = pipe()?;
     let (go_out, go) = pipe()?;
-    let null =
-        std::fs::File::open("/dev/null").map_err(|error| Error::system("there is no `/dev/null`", error))?;
-    let null = above_standard(null.into())?;
-    plan.fds = [null.as_raw_fd(), output_in.as_raw_fd(), report_in.as_raw_fd(), go_out.as_raw_fd()];
+    let input = above_standard(input(streams.input)?)?;
+    plan.fds = [input.as_raw_fd(), output_in.as_raw_fd(), report_in.as_raw_fd(), go_out.as_raw_fd()];
     // SAFETY: the child runs nothing but `child::enclose`, which allocates nothing and never returns.
     let pid = unsafe { sys::clone(plan.namespaces) };
     if pid == 0 {
         child::enclose(&plan);
     }
     let init = Init::of(pid)?;
-    drop((null, output_in, report_in, go_out));
+    drop((input, output_in, report_in, go_out));
     init.map_user(go)?;
 
     let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
     sys::set_nonblocking(reports.pipe.as_raw_fd());
     let fd = reports.pipe.as_raw_fd();
     let over = std::cell::RefCell::new(&mut reports);
-    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), disk_since: Instant::now() };
+    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), disk: WatchDisk::new(sandbox) };
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
         over: Some(fd),
         watch: &mut || if over.borrow().has(Stage::Started) { watch.look() } else { None },
         is_over: &mut || over.borrow_mut().read(),
         kill: &|| init.kill(),
+        sink: streams.output,
     };
-    let (how, output) = supervise(running, sandbox.limits(), halt, started);
+    let how = supervise(running, sandbox.limits(), halt, started);
     // Returns when the last process of the namespace is gone.
     drop(init);
     reports.failure(&path)?;
-    Ok(Ended { how, output, took: started.elapsed() })
+    Ok(how)
 }
 
 /// Tries to enclose a program that is not there: whatever else fails says what this machine lacks.
@@ -72,12 +75,22 @@ pub(crate) fn probe() -> Result<(), String> {
     let sandbox =
         Sandbox::enclosed(dir).limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
     let sandbox = sandbox.placed().map_err(|error| error.to_string())?;
-    match run(&sandbox, &Program::new("/nowhere/at/all"), &Halt::new()) {
+    let streams = Streams { input: None, output: &mut |_| {} };
+    match run(&sandbox, &Program::new("/nowhere/at/all"), &Halt::new(), streams) {
         Err(Error::Config(_)) => Ok(()),
         Err(Error::Refused { why }) => Err(why),
         Err(error) => Err(error.to_string()),
-        Ok(ended) => Err(format!("an enclosure could not be made in time ({})", ended.how)),
+        Ok(how) => Err(format!("an enclosure could not be made in time ({how})")),
     }
+}
+
+/// What a program reads: nothing, unless it is given something.
+fn input(given: Option<std::io::PipeReader>) -> Result<OwnedFd, Error> {
+    if let Some(given) = given {
+        return Ok(given.into());
+    }
+    let null = std::fs::File::open("/dev/null");
+    null.map(OwnedFd::from).map_err(|error| Error::system("there is no `/dev/null`", error))
 }
 
 /// A pipe whose ends are closed when a program is executed.
@@ -204,7 +217,7 @@ struct Watch<'a> {
     pid: i32,
     sandbox: &'a Sandbox,
     since: Instant,
-    disk_since: Instant,
+    disk: WatchDisk<'a>,
 }
 
 impl Watch<'_> {
@@ -220,11 +233,6 @@ impl Watch<'_> {
                 return Some(How::TooMuchMemory);
             }
         }
-        if self.disk_since.elapsed() >= WATCH_DISK {
-            let bytes = disk(self.sandbox.work());
-            self.disk_since = Instant::now();
-            return (bytes > limits.disk_bytes).then_some(How::TooMuchDisk);
-        }
-        None
+        self.disk.look()
     }
 }

@@ -36,6 +36,21 @@ impl Program {
     }
 }
 
+/// What a program reads, and who is told what it writes, while it runs.
+pub struct Streams<'a> {
+    /// Its input; it reads nothing when there is none.
+    pub input: Option<std::io::PipeReader>,
+    /// Gets its output and its error output, in the order in which they were written, piece by piece. While this takes its
+    /// time the program is not watched.
+    pub output: &'a mut dyn FnMut(&[u8]),
+}
+
+impl std::fmt::Debug for Streams<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams").field("input", &self.input).finish_non_exhaustive()
+    }
+}
+
 /// Ends a program from another thread. Clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Halt(Arc<AtomicBool>);

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::{Ended, Error, Halt, Program, what_is_enforced};
+#[cfg(unix)]
+use crate::Engine;
+use crate::{Ended, Error, Halt, How, Program, Streams, what_is_enforced};
 
 /// Where programs run, and what they may use.
 #[derive(Debug, Clone)]
@@ -14,7 +16,16 @@ pub struct Sandbox {
     pub(crate) network: Network,
     pub(crate) readable: Vec<PathBuf>,
     env: Vec<(OsString, OsString)>,
-    enclosed: bool,
+    place: Place,
+}
+
+/// Where programs run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Enclosed,
+    #[cfg(unix)]
+    Container(Engine),
+    Host,
 }
 
 /// What a program may use.
@@ -50,18 +61,23 @@ impl Default for Limits {
 }
 
 /// What of the network a program sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
     /// Nothing, not even a loopback interface.
     #[default]
     None,
-    /// All that this machine sees, servers that listen on it included.
+    /// Web servers of these names only, by a proxy that is the one thing programs can reach: `example.org` on the ports 80
+    /// and 443, `example.org:8080` on that one, `*.example.org` with all below it. Programs find the proxy in the variables
+    /// that most of them know (`HTTPS_PROXY` and its like). A name that leads to an address of this machine or of a private
+    /// network is refused, unless what is allowed is that address, or `localhost`. For enclosed programs only.
+    Hosts(Vec<String>),
+    /// All that this machine sees, servers that listen on it included. In a container: what its engine gives to all.
     Host,
 }
 
 /// Where a program of the name alone is looked for.
 #[cfg(unix)]
-const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+pub(crate) const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 impl Sandbox {
     /// Runs programs enclosed, with `work` as their work directory; it is made when the first program runs.
@@ -69,19 +85,27 @@ impl Sandbox {
     /// Nothing is asked of the machine before a program is to run: what never runs code needs no enclosure.
     #[must_use]
     pub fn enclosed(work: impl Into<PathBuf>) -> Self {
-        Self::at(work.into(), true)
+        Self::at(work.into(), Place::Enclosed)
     }
 
     /// Runs programs with all rights of this process's user, in `work`: they may read, change and send whatever the user
     /// may. Limits are those on time and output only. To be asked for by name, and never by default.
     #[must_use]
     pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
-        Self::at(work.into(), false)
+        Self::at(work.into(), Place::Host)
     }
 
-    fn at(work: PathBuf, enclosed: bool) -> Self {
+    /// Runs programs in containers of `engine`, with `work` as their work directory: without a network, read-only, without
+    /// capabilities, within the limits. How well that holds is the engine's affair.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn container(work: impl Into<PathBuf>, engine: Engine) -> Self {
+        Self::at(work.into(), Place::Container(engine))
+    }
+
+    fn at(work: PathBuf, place: Place) -> Self {
         let (limits, network) = (Limits::default(), Network::default());
-        Self { work, limits, network, readable: Vec::new(), env: Vec::new(), enclosed }
+        Self { work, limits, network, readable: Vec::new(), env: Vec::new(), place }
     }
 
     /// The same with a work directory that is there, under its real path.
@@ -97,17 +121,17 @@ impl Sandbox {
     /// What has to be said to whoever uses it, if anything.
     #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
-        match (self.enclosed, self.network) {
-            (false, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
-            (true, Network::Host) => Some("code reaches the network, and what listens on this machine"),
-            (true, Network::None) => None,
+        match (&self.place, &self.network) {
+            (Place::Host, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
+            (_, Network::Host) => Some("code reaches the network, and what listens on this machine"),
+            (_, Network::None | Network::Hosts(_)) => None,
         }
     }
 
-    /// Whether programs are enclosed.
+    /// Whether programs are enclosed, by this machine's kernel or in a container.
     #[must_use]
     pub const fn is_enclosed(&self) -> bool {
-        self.enclosed
+        !matches!(self.place, Place::Host)
     }
 
     /// The work directory, from outside.
@@ -119,7 +143,7 @@ impl Sandbox {
     /// The work directory as programs see it.
     #[must_use]
     pub fn work_inside(&self) -> &Path {
-        if self.enclosed { Path::new("/work") } else { &self.work }
+        if self.is_enclosed() { Path::new("/work") } else { &self.work }
     }
 
     /// What programs may use.
@@ -170,15 +194,32 @@ impl Sandbox {
     /// [`Error::Refused`] where programs cannot be enclosed; when it cannot be started. Whatever it does once it runs is no
     /// error.
     pub fn run(&self, program: &Program, halt: &Halt) -> Result<Ended, Error> {
-        let missing = what_is_enforced().iter().find(|measure| !measure.holds && measure.required);
-        if let (true, Some(missing)) = (self.enclosed, missing) {
-            return Err(Error::Refused { why: missing.detail.clone() });
-        }
+        let started = Instant::now();
+        let mut output = Vec::new();
+        let streams = Streams { input: None, output: &mut |bytes| output.extend_from_slice(bytes) };
+        let how = self.run_streamed(program, halt, streams)?;
+        Ok(Ended { how, output, took: started.elapsed() })
+    }
+
+    /// The same, for a program that is spoken with while it runs.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_streamed(&self, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
         for (path, _) in &program.files {
             check_file(path)?;
         }
         let placed = self.placed()?;
-        if self.enclosed { enclosed(&placed, program, halt) } else { exposed(&placed, program, halt) }
+        match &self.place {
+            Place::Enclosed => {
+                let missing = what_is_enforced().iter().find(|measure| !measure.holds && measure.required);
+                missing.map_or(Ok(()), |missing| Err(Error::Refused { why: missing.detail.clone() }))?;
+                enclosed(&placed, program, halt, streams)
+            }
+            #[cfg(unix)]
+            Place::Container(engine) => crate::container::run(engine, &placed, program, halt, streams),
+            Place::Host => exposed(&placed, program, halt, streams),
+        }
     }
 
     /// The program's path, which is the same inside and outside.
@@ -197,7 +238,7 @@ impl Sandbox {
     /// The whole environment of programs.
     #[cfg(unix)]
     pub(crate) fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
-        let home = if self.enclosed { "/tmp".into() } else { self.work.clone().into_os_string() };
+        let home = if self.is_enclosed() { "/tmp".into() } else { self.work.clone().into_os_string() };
         let basics: [(&str, OsString); 7] = [
             ("PATH", PATH.join(":").into()),
             ("HOME", home),
@@ -228,21 +269,21 @@ fn check_file(path: &Path) -> Result<(), Error> {
 }
 
 #[cfg(target_os = "linux")]
-fn enclosed(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
-    crate::linux::run(sandbox, program, halt)
+fn enclosed(sandbox: &Sandbox, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
+    crate::linux::run(sandbox, program, halt, streams)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enclosed(_: &Sandbox, _: &Program, _: &Halt) -> Result<Ended, Error> {
+fn enclosed(_: &Sandbox, _: &Program, _: &Halt, _: Streams<'_>) -> Result<How, Error> {
     Err(Error::Refused { why: crate::enforced::NOT_LINUX.into() })
 }
 
 #[cfg(unix)]
-fn exposed(sandbox: &Sandbox, program: &Program, halt: &Halt) -> Result<Ended, Error> {
-    crate::host::run(sandbox, program, halt)
+fn exposed(sandbox: &Sandbox, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
+    crate::host::run(sandbox, program, halt, streams)
 }
 
 #[cfg(not(unix))]
-fn exposed(_: &Sandbox, _: &Program, _: &Halt) -> Result<Ended, Error> {
+fn exposed(_: &Sandbox, _: &Program, _: &Halt, _: Streams<'_>) -> Result<How, Error> {
     Err(Error::Refused { why: "programs can be run on Unix only".into() })
 }

@@ -26,6 +26,8 @@ pub(crate) struct Running<'a> {
     pub(crate) is_over: &'a mut dyn FnMut() -> Option<How>,
     /// Ends it, and all that it started.
     pub(crate) kill: &'a dyn Fn(),
+    /// Where its output goes.
+    pub(crate) sink: &'a mut dyn FnMut(&[u8]),
 }
 
 enum Read {
@@ -49,8 +51,8 @@ impl Source {
         Ok(Self(fd))
     }
 
-    /// Reads all there is.
-    fn read(&self, output: &mut Vec<u8>, limit: usize) -> Read {
+    /// Hands on all there is, within what is left of `room`.
+    fn read(&self, sink: &mut dyn FnMut(&[u8]), room: &mut usize) -> Read {
         let mut chunk = [0_u8; CHUNK];
         loop {
             // SAFETY: the buffer is as long as is said.
@@ -64,41 +66,37 @@ impl Source {
             if count == 0 {
                 return Read::End;
             }
-            let room = limit.saturating_sub(output.len());
-            output.extend_from_slice(chunk.get(..count.min(room)).unwrap_or_default());
-            if count > room {
+            let fits = count.min(*room);
+            sink(chunk.get(..fits).unwrap_or_default());
+            *room -= fits;
+            if count > fits {
                 return Read::TooMuch;
             }
         }
     }
 }
 
-/// Waits for the program, and ends it if need be. How it ended, and what it wrote.
-pub(crate) fn supervise(
-    running: Running<'_>,
-    limits: &Limits,
-    halt: &Halt,
-    started: Instant,
-) -> (How, Vec<u8>) {
-    let mut output = Vec::new();
+/// Waits for the program, and ends it if need be. How it ended.
+pub(crate) fn supervise(running: Running<'_>, limits: &Limits, halt: &Halt, started: Instant) -> How {
+    let mut room = limits.output_bytes;
     let mut closed = false;
-    let deadline = started + limits.time;
+    let deadline = started.checked_add(limits.time);
     let how = loop {
         wait(&running, closed, deadline);
-        match running.output.read(&mut output, limits.output_bytes) {
+        match running.output.read(running.sink, &mut room) {
             Read::TooMuch => break How::TooMuchOutput,
             Read::End => closed = true,
             Read::Nothing => {}
         }
         if let Some(how) = (running.is_over)() {
             // What it wrote between the last look and its end.
-            let rest = running.output.read(&mut output, limits.output_bytes);
-            return (if matches!(rest, Read::TooMuch) { How::TooMuchOutput } else { how }, output);
+            let rest = running.output.read(running.sink, &mut room);
+            return if matches!(rest, Read::TooMuch) { How::TooMuchOutput } else { how };
         }
         if halt.is_halted() {
             break How::Halted;
         }
-        if Instant::now() >= deadline {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break How::TimedOut;
         }
         if let Some(how) = (running.watch)() {
@@ -106,13 +104,14 @@ pub(crate) fn supervise(
         }
     };
     (running.kill)();
-    running.output.read(&mut output, limits.output_bytes);
-    (how, output)
+    running.output.read(running.sink, &mut room);
+    how
 }
 
 /// Sleeps until there is something to read, the program is over, or a tick has passed.
-fn wait(running: &Running<'_>, closed: bool, deadline: Instant) {
-    let pause = TICK.min(deadline.saturating_duration_since(Instant::now()));
+fn wait(running: &Running<'_>, closed: bool, deadline: Option<Instant>) {
+    let left = deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
+    let pause = TICK.min(left);
     let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // A negative descriptor is passed over.
     let output = if closed { -1 } else { running.output.0 };

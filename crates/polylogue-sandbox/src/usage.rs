@@ -3,7 +3,12 @@
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use crate::{How, Sandbox};
+
+/// How often the work directory is looked at.
+const WATCH_DISK: Duration = Duration::from_millis(250);
 /// How many entries of a directory are looked at: a program that makes more is taken to have filled the disk.
 const MAX_ENTRIES: usize = 200_000;
 
@@ -26,6 +31,32 @@ pub(crate) fn disk(dir: &Path) -> u64 {
         }
     }
     bytes
+}
+
+/// Looks from time to time how much the work directory takes.
+pub(crate) struct WatchDisk<'a> {
+    sandbox: &'a Sandbox,
+    since: Instant,
+}
+
+impl<'a> WatchDisk<'a> {
+    pub(crate) fn new(sandbox: &'a Sandbox) -> Self {
+        Self { sandbox, since: Instant::now() }
+    }
+
+    pub(crate) fn look(&mut self) -> Option<How> {
+        self.look_besides(|| 0)
+    }
+
+    /// Adds what is not to be found in the directory.
+    pub(crate) fn look_besides(&mut self, more: impl FnOnce() -> u64) -> Option<How> {
+        if self.since.elapsed() < WATCH_DISK {
+            return None;
+        }
+        let bytes = disk(self.sandbox.work()).saturating_add(more());
+        self.since = Instant::now();
+        (bytes > self.sandbox.limits().disk_bytes).then_some(How::TooMuchDisk)
+    }
 }
 
 /// Bytes of memory and number of threads of all that the process `root` started. Zero where the system does not tell.

@@ -61,7 +61,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn of(sandbox: &Sandbox, program: &Program, path: &Path) -> Result<Self, Error> {
-        let has_network = sandbox.network == Network::Host;
+        let has_network = matches!(sandbox.network, Network::Host);
         let apart = libc::CLONE_NEWUSER
             | libc::CLONE_NEWNS
             | libc::CLONE_NEWPID
@@ -129,7 +129,7 @@ impl Tree {
         for path in SYSTEM {
             tree.show(Path::new(path))?;
         }
-        tree.etc(sandbox.network)?;
+        tree.etc(&sandbox.network)?;
         tree.devices()?;
         tree.directory("/proc")?;
         tree.0.push(Make::Processes);
@@ -194,9 +194,9 @@ impl Tree {
         Ok(())
     }
 
-    fn etc(&mut self, network: Network) -> Result<(), Error> {
+    fn etc(&mut self, network: &Network) -> Result<(), Error> {
         self.directory("/etc")?;
-        let more: &[&str] = if network == Network::Host { &ETC_NETWORK } else { &[] };
+        let more: &[&str] = if *network == Network::Host { &ETC_NETWORK } else { &[] };
         for name in ETC.iter().chain(more) {
             let path = Path::new("/etc").join(name);
             // What a link leads to may not be shown; what it means is.

@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod containers;
 mod limits;
 mod runs;
 

@@ -1,0 +1,255 @@
+//! Programs in a container, by the command line of an engine.
+//!
+//! The command line is what Docker, Podman and their like have in common, and what a person can read, repeat and forbid.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::host::{Watched, supervised};
+use crate::sandbox::PATH;
+use crate::usage::WatchDisk;
+use crate::{Error, Halt, How, Network, Program, Sandbox, Streams, files};
+
+/// How long an engine may take to end a container.
+const ENDING: Duration = Duration::from_secs(15);
+/// The exit code with which engines say that they themselves failed.
+const ENGINE_FAILED: i32 = 125;
+/// How much of what an engine says is told, in bytes.
+const SAID: usize = 2000;
+
+/// A container engine and the image that programs run in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    program: PathBuf,
+    image: String,
+}
+
+impl Engine {
+    /// The engine of the name `program` (`docker`, `podman`), or at that path, with an image that it has already: none is
+    /// fetched while a program is to run.
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
+        Self { program: program.into(), image: image.into() }
+    }
+
+    /// Docker.
+    #[must_use]
+    pub fn docker(image: impl Into<String>) -> Self {
+        Self::new("docker", image)
+    }
+
+    /// Podman.
+    #[must_use]
+    pub fn podman(image: impl Into<String>) -> Self {
+        Self::new("podman", image)
+    }
+
+    /// Where its program is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn path(&self) -> Result<PathBuf, Error> {
+        let own = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::env::split_paths(&own).chain(PATH.iter().map(PathBuf::from));
+        let mut places: Box<dyn Iterator<Item = PathBuf>> = if self.program.components().count() > 1 {
+            Box::new(std::iter::once(self.program.clone()))
+        } else {
+            Box::new(dirs.map(|dir| dir.join(&self.program)))
+        };
+        places.find(|path| path.is_file()).ok_or_else(|| Error::Refused {
+            why: format!("there is no container engine `{}` on this machine", self.program.display()),
+        })
+    }
+
+    fn is_podman(&self) -> bool {
+        self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("podman"))
+    }
+
+    /// What the engine is told, but for the image and the program.
+    fn options(&self, sandbox: &Sandbox, container: &Container<'_>) -> Result<Options, Error> {
+        let limits = sandbox.limits();
+        let mut options = Options::default();
+        options.add("name", container.name);
+        options.add("cidfile", container.id);
+        match sandbox.network {
+            Network::None => options.add("network", "none"),
+            // What the engine gives to all.
+            Network::Host => {}
+            Network::Hosts(_) => return Err(Error::Config(ALL_OR_NONE.into())),
+        }
+        options.add("cap-drop", "ALL");
+        options.add("security-opt", "no-new-privileges");
+        options.add("pids-limit", limits.processes.to_string());
+        options.add("memory", limits.memory_bytes.to_string());
+        // Of memory and swap together: no swap.
+        options.add("memory-swap", limits.memory_bytes.to_string());
+        options.add("ulimit", format!("fsize={0}:{0}", limits.file_bytes));
+        options.add("ulimit", "nofile=1024:1024");
+        options.add("ulimit", "core=0:0");
+        options.add("tmpfs", "/tmp:rw,nosuid,nodev,size=256m");
+        self.user(sandbox, &mut options)?;
+        options.add("mount", mount(sandbox.work(), Path::new("/work"), self.relabelled())?);
+        for path in &sandbox.readable {
+            options.add("mount", mount(path, path, ",readonly")?);
+        }
+        options.add("workdir", "/work");
+        // The image knows best where its programs are.
+        for (variable, value) in sandbox.environment().filter(|(variable, _)| variable != "PATH") {
+            let mut entry = variable;
+            entry.push("=");
+            entry.push(value);
+            options.add("env", entry);
+        }
+        Ok(options)
+    }
+
+    /// Programs run as the owner of the work directory, so that what they write there is the owner's.
+    fn user(&self, sandbox: &Sandbox, options: &mut Options) -> Result<(), Error> {
+        let about = std::fs::metadata(sandbox.work())
+            .map_err(|error| Error::system("the work directory cannot be looked at", error))?;
+        options.add("user", format!("{}:{}", about.uid(), about.gid()));
+        if self.is_podman() && about.uid() != 0 {
+            options.add("userns", "keep-id");
+        }
+        Ok(())
+    }
+
+    /// Podman is at home where files have labels, and gives the work directory its own.
+    fn relabelled(&self) -> &'static str {
+        if self.is_podman() { ",relabel=private" } else { "" }
+    }
+
+    /// What it says when it is asked for its version; for `doctor`.
+    ///
+    /// # Errors
+    /// When it is not there, or does not answer.
+    pub fn answers(&self) -> Result<String, Error> {
+        let path = self.path()?;
+        let mut asked = Command::new(&path);
+        asked.args(["version", "--format", "{{.Client.Version}} {{.Server.Version}}"]).stdin(Stdio::null());
+        let refused = |why: String| Error::Refused { why: failure(&path, why.as_bytes()) };
+        let output = asked.output().map_err(|error| refused(error.to_string()))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        Err(refused(String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+}
+
+const ALL_OR_NONE: &str =
+    "a container reaches the whole network or none of it: hosts by name are for enclosed programs only";
+
+/// What an engine is told, as separate words.
+#[derive(Default)]
+struct Options(Vec<OsString>);
+
+impl Options {
+    fn add(&mut self, option: &str, value: impl AsRef<OsStr>) {
+        let mut word = OsString::from(format!("--{option}="));
+        word.push(value);
+        self.0.push(word);
+    }
+}
+
+/// A directory of this machine, as engines take it: fields between commas.
+fn mount(from: &Path, to: &Path, more: &str) -> Result<OsString, Error> {
+    if from.to_string_lossy().contains([',', '"', '\n']) {
+        let why = "its name has a comma, a quotation mark or a line break";
+        return Err(Error::Config(format!("`{}` cannot be shown to a container: {why}", from.display())));
+    }
+    let mut text = OsString::from("type=bind,source=");
+    text.push(from);
+    text.push(",target=");
+    text.push(to);
+    text.push(more);
+    Ok(text)
+}
+
+/// A container that runs, or may.
+struct Container<'a> {
+    engine: &'a Path,
+    name: &'a str,
+    /// The file to which the engine writes that the container is there.
+    id: &'a Path,
+}
+
+impl Container<'_> {
+    /// Ends it with all that runs in it. It may be gone already: then there is nobody to be told.
+    fn end(&self) {
+        for words in [&["kill"][..], &["rm", "--force"]] {
+            let mut command = Command::new(self.engine);
+            command
+                .args(words)
+                .arg(self.name)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let Ok(mut child) = command.spawn() else { return };
+            let since = Instant::now();
+            while child.try_wait().is_ok_and(|status| status.is_none()) && since.elapsed() < ENDING {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(child.kill().and_then(|()| child.wait()));
+        }
+    }
+}
+
+impl Drop for Container<'_> {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(self.id));
+    }
+}
+
+/// A name that no other container has.
+fn name() -> String {
+    static NTH: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    format!("polylogue-{}-{since:x}-{}", std::process::id(), NTH.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Runs `program` in a container.
+pub(crate) fn run(
+    engine: &Engine,
+    sandbox: &Sandbox,
+    program: &Program,
+    halt: &Halt,
+    streams: Streams<'_>,
+) -> Result<How, Error> {
+    let path = engine.path()?;
+    let name = name();
+    let id = std::env::temp_dir().join(format!("{name}.id"));
+    let container = Container { engine: &path, name: &name, id: &id };
+    let mut command = Command::new(&path);
+    command.args(["run", "--rm", "--read-only", "--pull=never"]);
+    if streams.input.is_some() {
+        command.arg("--interactive");
+    }
+    command.args(engine.options(sandbox, &container)?.0).arg(&engine.image).arg(&program.command);
+    command.args(&program.args);
+    files::write(sandbox.work(), &program.files)?;
+    let mut said = Vec::new();
+    let told = &mut |bytes: &[u8]| {
+        said.extend(bytes.iter().take(SAID.saturating_sub(said.len())));
+        (streams.output)(bytes);
+    };
+    let mut disk = WatchDisk::new(sandbox);
+    let watched = Watched { sandbox, halt, watch: &mut || disk.look(), end: &|| container.end() };
+    match supervised(command, Streams { input: streams.input, output: told }, watched)? {
+        How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
+        how => Ok(how),
+    }
+}
+
+/// What an engine said that did not run anything.
+fn failure(engine: &Path, said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let name = engine.file_name().unwrap_or_default().display();
+    format!(
+        "the container engine `{name}` made no container: {}",
+        said.trim().lines().next().unwrap_or_default()
+    )
+}
