@@ -15,3 +15,5 @@ mod hostile;
 mod running;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod solving;
