@@ -21,6 +21,14 @@ pub(crate) struct Visit {
     pub(crate) nth: usize,
 }
 
+/// `message` to `agent`: what it said itself, it is told by whoever calls it. Else it would be its own last word.
+pub(crate) fn told(mut message: Message, agent: &Name, by: &Name) -> Message {
+    if message.from == *agent {
+        message.from = if by == agent { Name::user() } else { by.clone() };
+    }
+    message
+}
+
 /// What came of a call.
 pub(crate) struct Visited {
     pub(crate) result: Result<Message>,
@@ -142,7 +150,7 @@ impl Log {
     /// [`resume_call`](Self::resume_call) goes on with it, [`undo_call`](Self::undo_call) undoes it, and no other can be made
     /// before.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
-        let message = message.into();
+        let message = told(message.into(), agent.name(), &Name::user());
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         self.check_idle().await?;

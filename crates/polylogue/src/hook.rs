@@ -23,6 +23,8 @@
 //! # }
 //! ```
 
+mod around;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,6 +32,8 @@ use polylogue_core::{
     Act, Agent, AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Part, Reply,
     Request, Result, Skills, Turn, Usage, Wire,
 };
+
+pub use self::around::{Around, Handle, NoSuchHook};
 
 /// A model with hooks on what it is asked and what it replies. Several hooks of a kind run in the order in which they were
 /// added.

@@ -44,11 +44,14 @@
 //! | a function in the room | [`Function`], or an [`Agent`] of your own |
 //! | an agent without a chat around it | [`Session`]: message in, message out; what it remembers, by path |
 //! | an agent made of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
+//! | agents one after the other, at the same time, by case, again and again, as one agent | [`compose`] |
 //! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
 //! | a person who may step in | [`Oversight`], always, at the end, or never |
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
 //! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
-//! | to change what is read or said | [`hook`] |
+//! | agents and chats as tools | [`Consult`] |
+//! | to change what is read or said | [`hook`]; examples before it, a window, messages merged: [`aggregate`] |
+//! | values read in what a model writes | [`parse`] |
 //! | tools and JSON from models that know neither | [`tooling`], [`Taught`], [`Assistant::answers`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
@@ -71,10 +74,13 @@
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |
 
+pub mod aggregate;
 pub mod batch;
 pub mod carry;
 pub mod circles;
 pub mod code;
+pub mod compose;
+pub mod consult;
 pub mod debate;
 pub mod executor;
 pub mod flow;
@@ -86,6 +92,7 @@ pub mod ledger;
 pub mod nested;
 pub mod order;
 pub mod oversight;
+pub mod parse;
 pub mod prerequisites;
 pub mod reply;
 pub mod report;
@@ -107,6 +114,7 @@ pub use batch::Batch;
 pub use carry::{Briefed, Carry};
 pub use circles::Circles;
 pub use code::Coder;
+pub use consult::Consult;
 pub use debate::Debate;
 pub use executor::Executor;
 pub use flow::Flow;

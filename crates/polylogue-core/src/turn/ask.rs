@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::Turn;
-use crate::call::{Visit, Visited};
+use crate::call::{Visit, Visited, told};
 use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Path, Reason, Result};
 
 /// An agent that is to be asked, and what.
@@ -45,7 +45,7 @@ impl Turn<'_> {
     /// Asks another agent, and returns what it says. It remembers what this agent asked it before, in this turn and in earlier
     /// ones, and nothing else of the conversation. When it has nothing to say, the message has no parts.
     ///
-    /// Its events stand in a room of its own, below this agent's. What is asked and answered is in the log: a turn that is
+    /// What it said itself, it is told as by this agent. Its events stand in a room of its own, below this agent's. What is asked and answered is in the log: a turn that is
     /// resumed is given the same answers.
     ///
     /// # Errors
@@ -114,6 +114,7 @@ impl Turn<'_> {
         }
         let nth = self.asked.get(&at).copied().unwrap_or_default();
         self.asked.insert(at.clone(), nth + 1);
+        let message = told(message, agent.name(), self.me());
         Ok(Visit {
             room: Chat::room(agent)?,
             at,

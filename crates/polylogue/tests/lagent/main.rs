@@ -9,7 +9,9 @@
 )]
 
 mod calls;
+mod compose;
 mod cut;
+mod layers;
 mod parts;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]

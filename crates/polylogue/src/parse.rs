@@ -1,0 +1,184 @@
+//! What a program reads in what a model wrote.
+//!
+//! A [`Parser`] makes a value of a text. [`Parsed`] is an agent with a parser: what it says is the text, and beside it the value
+//! as [`Part::Data`]. The model is told of the form it is to write in, and reads its earlier words as it wrote them; the
+//! values are for programs. A text that cannot be read is no call of anything: [`Actions`] runs only what was read, and says
+//! so of the rest.
+//!
+//! | you want | look at |
+//! |---|---|
+//! | the text as it is, and a form in the system text | [`Template`] |
+//! | a call between a begin and an end, such as a fenced block | [`ToolBlock`] |
+//! | one of several such blocks | [`Mixed`] |
+//! | JSON that satisfies a schema | [`Assistant::answers`](crate::Assistant::answers) |
+//! | anything else | a [`Parser`] of your own |
+//!
+//! # A model that writes Python when it needs to
+//! ```
+//! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
+//! use polylogue::Assistant;
+//! use polylogue::parse::{Actions, Parsed, ToolBlock};
+//!
+//! let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
+//! let coder = Parsed::new(Assistant::new("coder", model)?.system("Solve it step by step."), block);
+//! let runner = Actions::new("runner")?.runs("interpreter", python);
+//! # let _ = (coder, runner);
+//! # Ok(())
+//! # }
+//! ```
+
+mod action;
+mod block;
+mod template;
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, AnyModel, Entry, Error, Layer, Message, Name, Part, Result, Turn};
+use serde_json::Value;
+
+pub use self::action::Actions;
+pub use self::block::{Block, Mixed, ToolBlock};
+pub use self::template::{MissingField, Template};
+
+use crate::Assistant;
+use crate::hook::Hooked;
+
+/// Reads values in texts.
+pub trait Parser: Send + Sync + 'static {
+    /// What the model is told of the form, at the end of its system text; nothing when it is blank.
+    fn instruction(&self) -> String {
+        String::new()
+    }
+
+    /// The value in `text`; nothing if there is none to be read.
+    ///
+    /// # Errors
+    /// What is wrong with the text, in words that the model can act on.
+    fn parse(&self, text: &str) -> Result<Option<Value>, String>;
+
+    /// What the model is sent in place of an earlier `text` of its own, of which `value` was read: nothing leaves the
+    /// message out. By default it is sent as it was written.
+    fn render(&self, text: &str, value: &Value) -> Option<String> {
+        let _ = value;
+        Some(text.to_owned())
+    }
+}
+
+/// An agent that speaks by a model, with a parser of what it says; see the [module](self).
+#[derive(Clone)]
+pub struct Parsed {
+    agent: Assistant,
+    parser: Arc<dyn Parser>,
+    repairs: u32,
+}
+
+impl Parsed {
+    /// `agent`, with a parser of what it says.
+    #[must_use]
+    pub fn new(agent: Assistant, parser: impl Parser) -> Self {
+        let parser: Arc<dyn Parser> = Arc::new(parser);
+        let (renders, instructs, before) = (Arc::clone(&parser), Arc::clone(&parser), agent.clone());
+        let model = Hooked::new(agent.model.clone()).on_view(move |entries, _| {
+            entries.into_iter().filter_map(|entry| rendered(entry, &*renders)).collect()
+        });
+        let mut agent = agent;
+        agent.model = AnyModel::new(model);
+        let agent = agent.system_from(move |task| {
+            let texts = [before.system_for(task).unwrap_or_default(), instructs.instruction().into()];
+            let texts: Vec<&str> =
+                texts.iter().map(|text| &**text).filter(|text| !text.trim().is_empty()).collect();
+            texts.join("\n\n")
+        });
+        Self { agent, parser, repairs: 0 }
+    }
+
+    /// Sets how often the model is told what is wrong with its text and asked again, when the parser refuses it. After that
+    /// the turn fails.
+    #[must_use]
+    pub fn repairs(self, repairs: u32) -> Self {
+        Self { repairs, ..self }
+    }
+
+    /// The same agent with other settings, such as stop words: `change` makes them of those it has. It remembers the same.
+    #[must_use]
+    pub fn but(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
+        Self { agent: change(self.agent), ..self }
+    }
+}
+
+/// The last value that rides on `message`: what a parser made of it.
+#[must_use]
+pub fn value(message: &Message) -> Option<&Value> {
+    message.parts.iter().rev().find_map(|part| match part {
+        Part::Data(value) => Some(value),
+        _ => None,
+    })
+}
+
+/// What the model is sent of an entry. Values that ride on texts are for programs.
+fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
+    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    let without_values = |parts: Vec<Part>| match parts.iter().any(is_text) {
+        true => parts.into_iter().filter(|part| !matches!(part, Part::Data(_))).collect(),
+        false => parts,
+    };
+    Some(match entry {
+        Entry::User { parts } => Entry::User { parts: without_values(parts) },
+        Entry::Assistant { parts } => {
+            let value = parts.iter().rev().find_map(|part| match part {
+                Part::Data(value) => Some(value.clone()),
+                _ => None,
+            });
+            let text = polylogue_core::plain(&parts).into_owned();
+            let parts = match value.filter(|_| !text.is_empty()) {
+                Some(value) => {
+                    let text = Part::text(parser.render(&text, &value)?);
+                    let rest = without_values(parts).into_iter().filter(|part| !is_text(part));
+                    std::iter::once(text).chain(rest).collect()
+                }
+                None => parts,
+            };
+            Entry::Assistant { parts }
+        }
+        entry => entry,
+    })
+}
+
+impl Agent for Parsed {
+    fn name(&self) -> &Name {
+        self.agent.name()
+    }
+
+    fn description(&self) -> &str {
+        Agent::description(&self.agent)
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.agent.layers()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let mut left = self.repairs;
+        loop {
+            let parts = match self.agent.act(turn).await? {
+                Act::Say(parts) => parts,
+                act => return Ok(act),
+            };
+            match self.parser.parse(&polylogue_core::plain(&parts)) {
+                Ok(value) => return Ok(Act::Say(parts.into_iter().chain(value.map(Part::Data)).collect())),
+                Err(flaw) if left > 0 => turn.prompt(format!("{flaw} Write it again.")).await?,
+                Err(flaw) => {
+                    return Err(Error::Agent(format!("what `{}` wrote cannot be read: {flaw}", self.name())));
+                }
+            }
+            left -= 1;
+        }
+    }
+}
+
+impl fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parsed").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! A call between a begin and an end.
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::Message;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Parser, value};
+
+/// What a [`ToolBlock`] reads in a text. As JSON it has four keys: `tool_type`, `thought`, `action` and `status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// The kind of tool; nothing when the text has no block.
+    pub tool_type: Option<String>,
+    /// What stands before the block, or the whole text when there is none.
+    pub thought: String,
+    /// What stands in the block, or what validation made of it; null when there is none.
+    pub action: Value,
+    /// 1 for a block, 0 for none, -1 for a block whose content was refused: it is the raw text then, and nobody's call.
+    pub status: i8,
+}
+
+impl Block {
+    /// What was read in `message`; nothing if no block parser read it.
+    #[must_use]
+    pub fn of(message: &Message) -> Option<Self> {
+        serde_json::from_value(value(message)?.clone()).ok()
+    }
+
+    /// The kind of tool, if the text calls one, properly or not.
+    #[must_use]
+    pub fn calls(message: &Message) -> Option<String> {
+        Self::of(message)?.tool_type
+    }
+}
+
+/// Reads the first block between a begin and an end. The end may be missing, as it is when it is a stop word.
+#[derive(Clone)]
+pub struct ToolBlock {
+    kind: String,
+    template: String,
+    begin: String,
+    end: String,
+    validate: Option<Arc<Validate>>,
+    restores: bool,
+}
+
+type Validate = dyn Fn(&str) -> Result<Value, String> + Send + Sync;
+
+impl ToolBlock {
+    /// Blocks for a kind of tool, between `<tool>` and `</tool>`.
+    #[must_use]
+    pub fn new(kind: impl Into<String>) -> Self {
+        let (begin, end) = ("<tool>\n".into(), "</tool>\n".into());
+        Self { kind: kind.into(), template: String::new(), begin, end, validate: None, restores: false }
+    }
+
+    /// Sets where blocks begin and end.
+    #[must_use]
+    pub fn between(self, begin: impl Into<String>, end: impl Into<String>) -> Self {
+        Self { begin: begin.into(), end: end.into(), ..self }
+    }
+
+    /// Sets what the model is told of the form.
+    #[must_use]
+    pub fn told(self, template: impl Into<String>) -> Self {
+        Self { template: template.into(), ..self }
+    }
+
+    /// Sets what makes a value of the content of a block, or refuses it. It has to be the same for the same.
+    #[must_use]
+    pub fn validate(self, validate: impl Fn(&str) -> Result<Value, String> + Send + Sync + 'static) -> Self {
+        Self { validate: Some(Arc::new(validate)), ..self }
+    }
+
+    /// Takes blocks only that hold a JSON object.
+    #[must_use]
+    pub fn json(self) -> Self {
+        self.validate(|text| match serde_json::from_str(text.trim()) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(_) => Err("it is no JSON object".into()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
+    /// Sends the model its earlier blocks with both begin and end, and without what it wrote after them; what was refused is
+    /// left out.
+    #[must_use]
+    pub fn restores(self) -> Self {
+        Self { restores: true, ..self }
+    }
+
+    fn read(&self, text: &str) -> Block {
+        let Some((thought, rest)) = text.split_once(&self.begin) else {
+            return Block { tool_type: None, thought: text.into(), action: Value::Null, status: 0 };
+        };
+        let action = rest.split_once(&self.end).map_or(rest, |(action, _)| action);
+        let (action, status) = match self.validate.as_ref().map(|validate| validate(action)) {
+            None => (Value::from(action), 1),
+            Some(Ok(value)) => (value, 1),
+            Some(Err(_)) => (Value::from(action), -1),
+        };
+        Block { tool_type: Some(self.kind.clone()), thought: thought.into(), action, status }
+    }
+
+    fn write(&self, text: &str, block: &Block) -> Option<String> {
+        match (&block.action, block.status) {
+            _ if !self.restores => Some(text.to_owned()),
+            (_, -1) => None,
+            (Value::Null, _) => Some(block.thought.clone()),
+            (Value::String(action), _) => {
+                Some(format!("{}{}{action}{}", block.thought, self.begin, self.end))
+            }
+            (action, _) => Some(format!("{}{}{action}{}", block.thought, self.begin, self.end)),
+        }
+    }
+}
+
+impl Parser for ToolBlock {
+    fn instruction(&self) -> String {
+        self.template.clone()
+    }
+
+    fn parse(&self, text: &str) -> Result<Option<Value>, String> {
+        Ok(serde_json::to_value(self.read(text)).ok())
+    }
+
+    fn render(&self, text: &str, value: &Value) -> Option<String> {
+        match serde_json::from_value(value.clone()) {
+            Ok(block) => self.write(text, &block),
+            Err(_) => Some(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for ToolBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolBlock")
+            .field("kind", &self.kind)
+            .field("begin", &self.begin)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Several kinds of blocks: the first that stands in the text, in the order given here, is read.
+#[derive(Debug, Clone, Default)]
+pub struct Mixed {
+    template: String,
+    blocks: Vec<ToolBlock>,
+}
+
+impl Mixed {
+    /// These kinds.
+    #[must_use]
+    pub fn of(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
+        Self { template: String::new(), blocks: blocks.into_iter().collect() }
+    }
+
+    /// Sets what the model is told before the forms of the blocks.
+    #[must_use]
+    pub fn told(self, template: impl Into<String>) -> Self {
+        Self { template: template.into(), ..self }
+    }
+}
+
+impl Parser for Mixed {
+    fn instruction(&self) -> String {
+        let texts = std::iter::once(&self.template).chain(self.blocks.iter().map(|block| &block.template));
+        texts.filter(|text| !text.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn parse(&self, text: &str) -> Result<Option<Value>, String> {
+        let none = Block { tool_type: None, thought: text.into(), action: Value::Null, status: 0 };
+        let mut read = self.blocks.iter().map(|block| block.read(text));
+        Ok(serde_json::to_value(read.find(|block| block.tool_type.is_some()).unwrap_or(none)).ok())
+    }
+
+    fn render(&self, text: &str, value: &Value) -> Option<String> {
+        let kind = value.get("tool_type").and_then(Value::as_str);
+        match self.blocks.iter().find(|block| Some(&*block.kind) == kind) {
+            Some(block) => block.render(text, value),
+            None => Some(text.to_owned()),
+        }
+    }
+}

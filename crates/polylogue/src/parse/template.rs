@@ -1,0 +1,69 @@
+//! A form in words, and the text as it is.
+
+use serde_json::Value;
+
+use super::Parser;
+
+/// Tells the model of a form, and takes what it writes as it is. Fields of the form are filled in literally: braces in
+/// what is filled in are nothing but braces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Template(String);
+
+/// A field of a template that nothing was given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingField(pub String);
+
+impl std::fmt::Display for MissingField {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "nothing was given for the field `{{{}}}` of the template", self.0)
+    }
+}
+
+impl std::error::Error for MissingField {}
+
+impl Template {
+    /// The text with each `{field}` filled in. Braces around anything but a name are left as they are.
+    ///
+    /// # Errors
+    /// When a field is not among `fields`.
+    pub fn new(text: &str, fields: &[(&str, &str)]) -> Result<Self, MissingField> {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            match after.split_once('}').filter(|(name, _)| is_name(name)) {
+                Some((name, behind)) => {
+                    let field = fields.iter().find(|(field, _)| *field == name);
+                    filled.push_str(field.ok_or_else(|| MissingField(name.to_owned()))?.1);
+                    rest = behind;
+                }
+                None => {
+                    filled.push('{');
+                    rest = after;
+                }
+            }
+        }
+        filled.push_str(rest);
+        Ok(Self(filled))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+impl Parser for Template {
+    fn instruction(&self) -> String {
+        self.0.clone()
+    }
+
+    fn parse(&self, _: &str) -> Result<Option<Value>, String> {
+        Ok(None)
+    }
+}
