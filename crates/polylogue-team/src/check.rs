@@ -6,6 +6,7 @@
 mod agents;
 mod chats;
 mod endpoints;
+mod form;
 mod names;
 mod patterns;
 mod reach;

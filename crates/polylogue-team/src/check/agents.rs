@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chats::participants;
-use super::{Kind, Member, Outline, name};
+use super::{Kind, Member, Outline, form, name};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Node};
@@ -95,6 +95,8 @@ fn check_tools(node: &Node, report: &mut Report<'_>) {
 /// How it answers and calls tools fits together.
 fn check_form(node: &Node, report: &mut Report<'_>) {
     let answers = node.entry("answers");
+    form::check_schema(node.get("answers"), report);
+    node.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
     if let (Some(_), Some(schema)) = (answers, node.get("parameters").entry("schema")) {
         let hint =
             "leave out `schema`: `answers` holds the model to it where it can be, and is checked in any case";

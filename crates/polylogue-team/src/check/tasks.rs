@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chats::{check_member, participants};
-use super::{Kind, Member, Outline, name};
+use super::{Kind, Member, Outline, form, name};
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::suggest;
@@ -79,6 +79,8 @@ fn check_task(outline: &Outline<'_>, task: &Node, report: &mut Report<'_>) {
     if let Some(prompt) = task.entry("prompt").filter(|prompt| prompt.value.text().is_some_and(is_blank)) {
         report.error(&prompt.value.span, "`prompt` is empty");
     }
+    form::check_schema(task.get("answers"), report);
+    task.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
     let Some(member) = name(task.get("who")).and_then(|who| outline.member(who)) else { return };
     let Some(why) = cannot(member) else { return };
     for key in OF_MODELS {

@@ -6,7 +6,8 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Brief, Circles, Loaded, Off, Overrides, Pattern, ShowNames, Summary, Team, Template, Window, load, parse,
+    Brief, Circles, DecisionTemperature, EndMode, Loaded, Off, OnlyText, Overrides, Own, Pattern, ShowNames,
+    Skills, Summary, Team, Template, ToolsBy, Trace, Window, load, parse,
 };
 
 fn right(text: &str) -> Team {
@@ -37,7 +38,7 @@ fn check_files(files: &[(&str, &str)], expected: &Expect) {
 fn every_key_of_the_format_arrives() {
     let team = right(include_str!("full.yaml"));
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
-    let [ann, _, me] = &team.agents[..] else { panic!() };
+    let [ann, bob, me] = &team.agents[..] else { panic!() };
     assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
     assert_eq!(ann.parameters.max_tokens, Some(800));
     assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
@@ -65,6 +66,23 @@ fn every_key_of_the_format_arrives() {
     assert!(work.chat.opening.0.is_empty());
     let Circles::On(circles) = work.chat.circles else { panic!() };
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
+
+    let [chess, taught] = &bob.tools[..] else { panic!() };
+    assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
+    assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));
+    assert_eq!((taught.max_call_errors, &*taught.examples[0].asked), (Some(1), "a short one"));
+    assert_eq!((bob.tools_by, bob.trace, bob.repairs), (ToolsBy::Json, Trace::FiveMessages, Some(0)));
+    assert!(bob.answers.as_ref().unwrap()["properties"]["{{not}}"].is_object());
+    let Pattern::Solve(solve) = &team.chats[1].chat.pattern else { panic!() };
+    assert_eq!((solve.end, solve.max_iterations, solve.reconcile), (EndMode::OneLastChat, 7, true));
+    assert_eq!(solve.shift.says.as_deref(), Some("a short word"));
+    assert_eq!(solve.tasks[0].prompt.fill("T"), "On T");
+    assert!(solve.tasks[0].stops_by_itself && solve.tasks[0].keeps_reflections && solve.before[0].forgets);
+    assert_eq!(solve.before[0].media[0].url, "https://e.example/short.png");
+    assert_eq!(solve.check.words.as_ref().unwrap().complete, "e");
+    assert_eq!(solve.check.temperature, Some(DecisionTemperature::Own(Own::Own)));
+    assert!(matches!(&team.chats[2].chat.pattern, Pattern::Tasks(tasks) if tasks.len() == 1));
+    assert_eq!(team.endpoints["gpu"].skills, Some(Skills::Text(OnlyText::Text)));
 
     assert_eq!(team.limits.depth, Some(8));
     assert_eq!(team.script.steps()[0].say.as_deref(), Some("short {{unknown}} {{task}}"));

@@ -113,7 +113,8 @@ fn shipped() -> Vec<Value> {
 /// Every example of the reference is a team, or a part of one that is right when it stands in one.
 #[test]
 fn the_examples_of_the_reference_are_right() {
-    let text = fs::read_to_string(repository().join("docs/team-file.md")).unwrap();
+    let read = |file: &str| fs::read_to_string(repository().join("docs").join(file)).unwrap();
+    let text = read("team-file.md") + &read("from-yacana.md");
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("editors.yaml"), BASE.replace("name: base", "name: editors")).unwrap();
     let mut count = 0;

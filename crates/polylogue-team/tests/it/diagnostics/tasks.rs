@@ -594,3 +594,73 @@ chat: {participants: [A], stop: {max_turns: 2}}
         "#]],
     );
 }
+
+#[test]
+fn examples_are_calls_and_forms_are_schemas() {
+    check(
+        "name: t
+agents:
+  - name: A
+    tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
+    answers:
+      type: objct
+      properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
+  - {name: B}
+chat:
+  participants: [A, B]
+  pattern:
+    tasks:
+      - {who: A, prompt: a}
+      - {who: B, prompt: b, answers: {items: {type: text}}, tools: [{tool: chess, examples: [{asked: e4, args: {moves: e4}}]}]}
+",
+        &expect![[r#"
+            error: `high_low` needs the argument `secret_number`
+             --> t.yaml:4:58
+              |
+            4 |     tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
+              |                                                          ^^^^
+
+            error: `high_low` takes no `secret`
+             --> t.yaml:4:65
+              |
+            4 |     tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
+              |                                                                 ^^^^^^
+            hint: did you mean `secret_number`?
+
+            error: this is no type of JSON Schema
+             --> t.yaml:6:13
+              |
+            6 |       type: objct
+              |             ^^^^^
+            hint: did you mean `object`?
+
+            error: this is no type of JSON Schema
+             --> t.yaml:7:33
+              |
+            7 |       properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
+              |                                 ^^^^^
+            hint: did you mean `string`?
+
+            error: this is no type of JSON Schema
+             --> t.yaml:7:70
+              |
+            7 |       properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
+              |                                                                      ^^^^
+            hint: the type of nothing is `"null"`, in quotes
+
+            error: this is no type of JSON Schema
+              --> t.yaml:14:53
+               |
+            14 | ompt: b, answers: {items: {type: text}}, tools: [{tool: chess, examples: [{asked: e4, args: {moves: 
+               |                                  ^^^^
+            hint: there is `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`
+
+            error: `chess` takes no `moves`
+              --> t.yaml:14:113
+               |
+            14 | s, examples: [{asked: e4, args: {moves: e4}}]}]}
+               |                                  ^^^^^
+            hint: did you mean `move`?
+        "#]],
+    );
+}
