@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use polylogue::{Skill, Skills};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -122,6 +123,10 @@ pub(crate) struct Models {
     /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
+
+    /// What the models can do besides writing text: some of `tools,schema,json`, or `none`; if left out, it turns out
+    #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = skills)]
+    pub(crate) skills: Option<Skills>,
 
     /// Let the agents speak by the team's script
     #[arg(long)]
@@ -265,6 +270,14 @@ pub(crate) struct Doctor {
     /// Set a variable of the team file
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "team", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
+
+    /// Show what is known of this model
+    #[arg(short, long, value_name = "PROVIDER:MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Find out what the model, or each of the team's, can do: three short questions, which cost a few hundred tokens
+    #[arg(long)]
+    pub(crate) probe: bool,
 }
 
 /// Any path, the empty one too: an environment variable that is empty is as good as none.
@@ -275,6 +288,20 @@ fn path() -> impl TypedValueParser<Value = PathBuf> {
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+fn skills(text: &str) -> Result<Skills, String> {
+    let mut skills = Skills::TEXT;
+    for word in text.split(',').map(str::trim) {
+        skills = match word {
+            "tools" => skills.with(Skill::Tools),
+            "schema" => skills.with(Skill::Schema),
+            "json" => skills.with(Skill::Json),
+            "none" if text.trim() == word => skills,
+            _ => return Err("expected `none`, or some of `tools,schema,json`".to_owned()),
+        };
+    }
+    Ok(skills)
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polylogue::{AnyModel, Error, Model as _, ModelError, ModelErrorKind, Price};
-use polylogue_models::{Cassette, Env, Models, Recorder, Recording, Script, ScriptStep};
+use polylogue_models::{Cassette, Env, KnownSkills, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
 use crate::args;
@@ -31,6 +31,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) watched: bool,
     /// Whether the conversation has begun before.
     pub(crate) resumed: bool,
+    /// What is known of what models can do.
+    pub(crate) known: Option<KnownSkills>,
 }
 
 enum Source {

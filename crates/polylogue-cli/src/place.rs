@@ -51,6 +51,13 @@ pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
     Ok(data.join("polylogue").join("polylogue.db"))
 }
 
+/// Where it is kept what models turned out to be able to do: a cache, in the user's cache folder.
+pub(crate) fn of_skills() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| env::home_dir().map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("polylogue").join("skills.json"))
+}
+
 /// The conversation that `text` names: an id, the beginning of just one, or `last`.
 pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble> {
     if let Ok(id) = LogId::new(text)

@@ -11,7 +11,7 @@ pub(crate) mod show;
 
 use std::io::{self, Write};
 
-use polylogue::{AnyStore, LogId, Store};
+use polylogue::{AnyStore, LogId, Skills, Store};
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub(crate) struct Kept {
     pub(crate) team: Team,
     /// Whether its script spoke.
     pub(crate) offline: bool,
+    /// What its models can do, where the command line says so: a turn that was begun in one way cannot go on in another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skills: Option<Skills>,
 }
 
 impl Kept {

@@ -12,9 +12,10 @@ use crate::{args, place};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
     let store = place::open(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
-    let Kept { mut team, offline } = Kept::of(&store, &id).await?;
+    let Kept { mut team, offline, skills } = Kept::of(&store, &id).await?;
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
-    let wish = args::Models { offline: by_script || args.models.offline, ..args.models.clone() };
+    let skills = args.models.skills.or(skills);
+    let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true)).await?;

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::{AnyStore, Chat, Limits, Log, Meta, Money, StoreError, Timestamp};
+use polylogue_models::KnownSkills;
 use polylogue_team::{Loaded, Overrides, Team, load};
 
 use super::Kept;
@@ -34,7 +35,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
         introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
     }
     let task = team.task.clone().unwrap_or_default();
-    let log = create(store.clone(), &Kept { team, offline: crew.is_scripted() }).await?.limits(limits);
+    let kept = Kept { team, offline: crew.is_scripted(), skills: args.models.skills };
+    let log = create(store.clone(), &kept).await?.limits(limits);
     Play { chat: &chat, log, store, settings, task, more: None, answer: None }.run().await
 }
 
@@ -108,7 +110,8 @@ pub(super) fn manner<'a>(
     resumed: bool,
 ) -> Manner<'a> {
     let watched = settings.output == Output::Talk && settings.looks.live;
-    Manner { wish, stream: settings.stream, budget, watched, resumed }
+    let known = place::of_skills().map(KnownSkills::at);
+    Manner { wish, stream: settings.stream, budget, watched, resumed, known }
 }
 
 /// The team's limits, with those of the command line over them.

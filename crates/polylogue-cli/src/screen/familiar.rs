@@ -295,6 +295,7 @@ impl Familiar {
                     self.told(body);
                 }
             }
+            Body::Unable { .. } => self.told(body),
             _ => {}
         }
     }

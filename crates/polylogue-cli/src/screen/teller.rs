@@ -122,11 +122,7 @@ impl Teller {
                 self.note(at, "the conversation goes on", Style::DIM);
                 message.iter().for_each(|message| self.speech(at, message));
             }
-            other => {
-                if let Some((who, does)) = moves::told(other) {
-                    self.turn_note(at, who, &folded(&does));
-                }
-            }
+            other => self.moved(at, other),
         }
         std::mem::take(&mut self.out)
     }
@@ -303,9 +299,12 @@ impl Teller {
         self.depth = at.depth();
     }
 
-    fn turn_note(&mut self, at: &Path, who: &Name, what: &str) {
-        self.end_turn(&(at.clone(), who.clone()));
-        self.note(at, &format!("{who} {what}"), Style::DIM);
+    fn moved(&mut self, at: &Path, body: &Body) {
+        let Some((who, does)) = moves::told(body) else { return };
+        if !matches!(body, Body::Unable { .. }) {
+            self.end_turn(&(at.clone(), who.clone()));
+        }
+        self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
     }
 
     /// A text that is no message: folded to a line, or whole.

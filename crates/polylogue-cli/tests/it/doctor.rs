@@ -1,9 +1,11 @@
 //! `doctor`: what is found on this machine.
 
 use expect_test::expect;
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use serde_json::json;
 
 use crate::home::{Home, KEY, NOBODY, serve, shipped};
-use crate::models::talk;
+use crate::models::{TALK, talk};
 
 #[test]
 fn it_tells_keys_by_name_and_endpoints_by_address() {
@@ -41,6 +43,9 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           llamacpp       nothing answers at NOBODY
           lmstudio       nothing answers at NOBODY
           compatible     key found in `OPENAI_API_KEY`, at SERVER
+
+        what models can do (kept in HOME/.cache/polylogue/skills.json)
+          nothing is known yet: it turns out when it is asked for, or with `--probe`
 
         conversations
           1 in HOME/store.db (SQLite, format 1)
@@ -89,4 +94,92 @@ fn it_fails_when_conversations_cannot_be_kept() {
         "{}",
         ran.err
     );
+}
+
+/// The section on what models can do.
+fn abilities(home: &Home, server: &Server, args: &[&str]) -> String {
+    let ran = home.run(&[&["doctor"], args].concat()).ok();
+    let text = ran.masked(home).replace(&server.base_url(), "SERVER");
+    let lines = text.lines().skip_while(|line| !line.starts_with("what models can do"));
+    lines.skip(1).take_while(|line| !line.is_empty()).map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+#[test]
+fn it_tells_what_models_can_do_and_finds_it_out() {
+    let server = serve(Behaviour::from(Playbook::always("plain")).text_only());
+    let home = Home::at(&server);
+    expect![[r#"
+          openai:small
+            tools      unknown
+            schema     unknown
+            JSON mode  unknown
+    "#]]
+    .assert_eq(&abilities(&home, &server, &["-m", "openai:small"]));
+    assert_eq!(server.count(), 0, "without `--probe` it asks nothing that costs");
+    expect![[r#"
+          openai:small
+            asked now
+            tools      no: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
+            schema     no: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+            JSON mode  no: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+    "#]]
+    .assert_eq(&abilities(&home, &server, &["-m", "openai:small", "--probe"]));
+    assert_eq!((server.count(), server.violations()), (3, Vec::new()));
+    // It is remembered, and a run need not find it out again.
+    let all = abilities(&home, &server, &[]);
+    assert!(all.starts_with("small at SERVER\n  tools      no: the provider"), "{all}");
+    home.file("team.yaml", TALK);
+    home.run(&["run", "team.yaml", "-m", "openai:small", "--max-turns", "2"]).exits(3);
+    assert!(server.requests().iter().skip(3).all(|request| request.body.get("tools").is_none()));
+    // A model with all of it.
+    let able =
+        serve(Playbook::new(|asked: &Received, _| match asked.body["response_format"]["type"].as_str() {
+            None => Answer::tool("note", json!({"word": "ready"})).usage(50, 10),
+            Some("json_schema") => Answer::text(r#"{"shade_of_grass": "green"}"#).usage(20, 10),
+            Some(_) => Answer::text(r#"{"colour": "green"}"#).usage(20, 10),
+        }));
+    let home = Home::at(&able);
+    home.file("team.yaml", &format!("model: openai:able\n{TALK}"));
+    expect![[r#"
+          openai:able
+            asked now, with 120 tokens
+            tools      yes
+            schema     yes
+            JSON mode  yes
+    "#]]
+    .assert_eq(&abilities(&home, &able, &["team.yaml", "--probe"]));
+}
+
+#[test]
+fn a_probe_says_what_it_costs_and_what_went_wrong() {
+    let server = serve(Behaviour::from("x").key("another"));
+    let home = Home::at(&server);
+    let ran = home.run(&["doctor", "-m", "openai:small", "--probe"]).ok();
+    assert!(ran.err.contains("three short questions, which cost a few hundred tokens"), "{}", ran.err);
+    assert!(ran.out.contains("    could not be asked now: "), "{}", ran.out);
+    assert_eq!(server.count(), 1);
+    let ran = home.run(&["doctor", "--probe"]).exits(2);
+    assert!(ran.err.contains("there is no model to ask"), "{}", ran.err);
+    let ran = home.run(&["doctor", "-m", "nobody:x"]).ok();
+    assert!(ran.out.contains("    cannot be asked: there is no provider `nobody`"), "{}", ran.out);
+}
+
+#[test]
+fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_named() {
+    let server = serve(talk());
+    let mut home = Home::new().var("HOUSE_KEY", KEY);
+    let settings = "key: HOUSE_KEY, skills: {tools: false}, headers: {X-Team: {env: TEAM}}";
+    let endpoint = format!("endpoints:\n  house: {{base_url: \"{}\", {settings}}}\n", server.base_url());
+    home.file("team.yaml", &format!("model: house:big\n{endpoint}{TALK}"));
+    let told = abilities(&home, &server, &["team.yaml"]);
+    assert!(told.starts_with("house:big\n  cannot be asked: "), "{told}");
+    assert!(told.contains("TEAM") && !told.contains("no provider"), "{told}");
+    home.set("TEAM", "blue");
+    expect![[r#"
+          house:big
+            tools      no, as it is configured
+            schema     unknown
+            JSON mode  unknown
+    "#]]
+    .assert_eq(&abilities(&home, &server, &["team.yaml"]));
 }

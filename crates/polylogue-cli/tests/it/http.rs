@@ -62,13 +62,3 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     );
     assert_eq!((server.count(), home.listed().len()), (0, 0));
 }
-
-#[test]
-fn a_server_that_can_only_do_text_is_named_with_what_it_refuses() {
-    let server = serve(talk().text_only());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
-    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
-    assert!(ran.err.contains("'tools' is not supported"), "{}", ran.err);
-    assert_eq!(server.violations(), [""; 0]);
-}

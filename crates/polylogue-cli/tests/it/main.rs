@@ -37,6 +37,10 @@ mod screen;
 #[cfg(test)]
 mod sides;
 #[cfg(test)]
+mod small;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod text_only;

@@ -1,0 +1,134 @@
+//! What models can do besides writing text: what is configured, what turned out, and what three questions find out.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use polylogue::{Model as _, ModelError, Skill, Skills};
+use polylogue_models::{Config, EndpointModel, Env, Finding, KnownSkills, Models, Probed, Provider};
+use polylogue_team::Team;
+
+use crate::play::tell_wrapped;
+use crate::trouble::Trouble;
+use crate::{args, place};
+
+const SKILLS: [(Skill, &str); 3] =
+    [(Skill::Tools, "tools"), (Skill::Schema, "schema"), (Skill::Json, "JSON mode")];
+
+/// A section on what is known of models: those that are asked about, else all that were ever asked.
+pub(super) async fn told(args: &args::Doctor, team: Option<&Team>, env: &Env) -> Result<String, Trouble> {
+    let known = place::of_skills().map(KnownSkills::at);
+    let mut names: Vec<String> = args.model.iter().cloned().collect();
+    if names.is_empty() {
+        names.extend(team.iter().flat_map(|team| team.models()).map(str::to_owned));
+    }
+    if args.probe && names.is_empty() {
+        return Err(Trouble::usage("there is no model to ask")
+            .hint("name one with `--model ollama:llama3.2`, or a team file that names some"));
+    }
+    let kept = known.as_ref().map(|known| format!(" (kept in {})", known.place().display()));
+    let mut text = format!("\nwhat models can do{}\n", kept.unwrap_or_default());
+    if names.is_empty() {
+        text.push_str(&all(known.as_ref()));
+        return Ok(text);
+    }
+    let reach = Reach::of(team, env, known.as_ref());
+    for name in names {
+        let _ = writeln!(text, "  {name}");
+        match reach.model(&name) {
+            Err(error) => drop(writeln!(text, "    cannot be asked: {}", error.message)),
+            Ok(model) => {
+                if args.probe {
+                    text.push_str(&probe(&model).await);
+                }
+                text.push_str(&of(&model));
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The models of the environment and of a team.
+struct Reach {
+    models: Models,
+    /// Why an endpoint of the team cannot be used, by its name.
+    broken: BTreeMap<String, ModelError>,
+}
+
+impl Reach {
+    /// The models of `env` and of `team`, with what is known of them.
+    fn of(team: Option<&Team>, env: &Env, known: Option<&KnownSkills>) -> Self {
+        let models = Models::new(env.clone());
+        let define = |config: Config| models.define(Config { known: known.cloned(), ..config }).map(drop);
+        for provider in Provider::all() {
+            // One without an address is told of when it is asked for.
+            let _ = provider.config(env).and_then(define);
+        }
+        let own = team.iter().flat_map(|team| team.all_endpoints());
+        let tried = own.map(|(name, endpoint)| (name, endpoint.config(name, env).and_then(define)));
+        let broken = tried.filter_map(|(name, tried)| Some((name.to_owned(), tried.err()?))).collect();
+        Self { models, broken }
+    }
+
+    fn model(&self, name: &str) -> Result<EndpointModel, ModelError> {
+        let provider = name.split([':', '/']).next().unwrap_or_default().trim();
+        self.broken.get(provider).map_or_else(|| self.models.model(name), |error| Err(error.clone()))
+    }
+}
+
+/// Asks, and says what it took and what went wrong.
+async fn probe(model: &EndpointModel) -> String {
+    tell_wrapped(&format!(
+        "`{}` is asked three short questions, which cost a few hundred tokens.",
+        model.name()
+    ));
+    match model.probe().await {
+        Ok(probed) => {
+            let tokens: Option<u64> = probed.iter().map(|probed| probed.usage.total()).sum();
+            let tokens = tokens.map(|tokens| format!(", with {tokens} tokens")).unwrap_or_default();
+            let unclear = probed.iter().filter(|probed| probed.has.is_none());
+            let unclear: String = unclear.map(unclear_line).collect();
+            format!("    asked now{tokens}\n{unclear}")
+        }
+        Err(error) => format!("    could not be asked now: {}\n", error.message),
+    }
+}
+
+fn unclear_line(probed: &Probed) -> String {
+    format!("    whether it is capable of {} did not turn out: {}\n", probed.skill, probed.why)
+}
+
+fn of(model: &EndpointModel) -> String {
+    let (name, spec) = (model.name(), model.skills());
+    let found = model.endpoint().findings(name.split_once(':').map_or(name, |(_, model)| model));
+    let lines = SKILLS.iter().map(|(skill, word)| line(word, spec.has(*skill), found.get(skill)));
+    lines.collect()
+}
+
+fn all(known: Option<&KnownSkills>) -> String {
+    let mut text = String::new();
+    for (base_url, model, findings) in known.map(KnownSkills::all).unwrap_or_default() {
+        let _ = writeln!(text, "  {model} at {base_url}");
+        let unset = Skills::default();
+        let lines = SKILLS.iter().map(|(skill, word)| line(word, unset.has(*skill), findings.get(skill)));
+        text.extend(lines);
+    }
+    if text.is_empty() {
+        text.push_str("  nothing is known yet: it turns out when it is asked for, or with `--probe`\n");
+    }
+    text
+}
+
+/// What is known of one skill, and why.
+fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String {
+    let yes = |has: bool| if has { "yes" } else { "no" };
+    let told = match (configured, found) {
+        (Some(has), _) => format!("{}, as it is configured", yes(has)),
+        (None, None) => "unknown".to_owned(),
+        (None, Some(found)) if !found.is_fresh() => {
+            format!("unknown; {} when it was last asked, over a day ago", yes(found.has))
+        }
+        (None, Some(found)) if found.has => "yes".to_owned(),
+        (None, Some(found)) => format!("no: {}", found.why.trim_end_matches('.')),
+    };
+    format!("    {word:<10} {told}\n")
+}

@@ -1,0 +1,190 @@
+//! Servers that can do nothing but text: teams whose agents call tools work on them all the same.
+
+use expect_test::expect;
+use polylogue_team::{Overrides, Team, load, parse};
+use polylogue_test::server::{Behaviour, Server};
+use serde_json::json;
+
+use crate::home::{Home, Ran, of_type, serve, shipped};
+use crate::models::TALK;
+use crate::small::{of_own_models, small_model};
+
+/// The teams that ship and have tools of whatever kind.
+fn teams_with_tools() -> Vec<Team> {
+    let folder = shipped("x");
+    let files = std::fs::read_dir(std::path::Path::new(&folder).parent().unwrap()).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    let team = |file: &std::path::PathBuf| load(file, &Overrides::default()).unwrap().team;
+    let has_tools = |team: &Team| {
+        team.agents
+            .iter()
+            .any(|agent| !(agent.tools.is_empty() && agent.offers.is_empty() && agent.handoffs.is_empty()))
+    };
+    files.iter().map(team).filter(has_tools).collect()
+}
+
+/// What people answer, one after the other; then `END`.
+const ANSWERS: [&str; 2] = ["17, 18, 19", "In the rush hour 28 and 28"];
+
+/// Runs `command`, and answers for people until the run is over.
+fn play(home: &Home, command: &[&str]) -> Ran {
+    let mut ran = home.run(command);
+    let mut answers = ANSWERS.into_iter();
+    while ran.code == 5 {
+        ran = home.run(&["resume", "last", "--answer", answers.next().unwrap_or("END")]);
+    }
+    ran
+}
+
+/// Why the run ended, as its last line says.
+fn reason(ran: &Ran) -> &str {
+    let end = ran.out.lines().rev().find(|line| line.starts_with("done: "));
+    end.and_then(|line| line.split(" · ").next()).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err))
+}
+
+#[test]
+fn teams_with_tools_work_on_a_server_of_plain_text() {
+    let teams = teams_with_tools();
+    assert!(teams.len() > 4, "{}", teams.len());
+    for team in &teams {
+        let server = serve(small_model(team));
+        let home = Home::at(&server);
+        let file = std::fs::read_to_string(shipped(team.name.as_str())).unwrap();
+        let file = of_own_models(team, &file);
+        let told = format!("{}\n", team.name);
+        let offline = play(&Home::new(), &["run", &shipped(team.name.as_str()), "--offline"]).ok();
+        let ran = play(&home, &["run", home.file("team.yaml", &file)]);
+        assert_eq!(ran.code, 0, "{told}{}\n{}\n{:?}", ran.out, ran.err, server.violations());
+        assert_eq!(server.violations(), [""; 0], "{told}{}", ran.out);
+        assert_eq!(reason(&ran), reason(&offline), "{told}{}", ran.out);
+        let events = home.events();
+        assert!(!of_type(&events, "unable").is_empty(), "{told}{}", ran.out);
+        let called = of_type(&events, "called").len();
+        let asked = events.iter().filter(|event| event.to_string().contains("\"type\":\"call\"")).count();
+        assert!(called + asked > 0, "{told}{}", ran.out);
+        let with_tools =
+            server.requests().iter().filter(|request| request.body.get("tools").is_some()).count();
+        assert!(with_tools <= team.agents.len(), "each model is asked in vain once: {told}{with_tools}");
+    }
+}
+
+/// Two agents, one with a tool, and what they reply by the script.
+const SCRIPT: &str = r#"
+script:
+  - Alice: It rains today.
+  - Bob: {calls: [{tool: get_history, args: {limit: 1}}]}
+  - Bob: It will be dry tomorrow.
+  - Alice: {think: "GOODBYE, perhaps?", say: Then I take my umbrella along.}
+  - Bob: GOODBYE
+"#;
+
+fn talk() -> (Behaviour, String) {
+    let file = format!("{TALK}{SCRIPT}");
+    let team = parse(&file, "team.yaml", &Overrides::default()).unwrap().team;
+    let file = file
+        .replace("{name: Alice,", "{name: Alice, model: \"openai:Alice\",")
+        .replace("{name: Bob,", "{name: Bob, model: \"openai:Bob\",");
+    (small_model(&team), file)
+}
+
+fn asked_with(server: &Server, field: &str) -> usize {
+    server.requests().iter().filter(|request| request.body.get(field).is_some()).count()
+}
+
+#[test]
+fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
+    let (behaviour, file) = talk();
+    let server = serve(behaviour);
+    let home = Home::at(&server);
+    let ran = home.run(&["run", home.file("team.yaml", &file)]).ok();
+    let (talk, end) = ran.out.split_once("\ndone: ").unwrap();
+    assert!(end.starts_with("Bob said `GOODBYE` · 4 turns · "), "{end}");
+    let told = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is told"));
+    let told: String = told.map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        with Alice, Bob
+        user -> all:
+        Talk about the weather.
+        Alice -> Bob:
+        It rains today.
+        Bob finds `openai:Bob` incapable of calling tools, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
+        Bob finds `openai:Bob` incapable of keeping to a JSON Schema, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob finds `openai:Bob` incapable of writing nothing but JSON, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob -> Alice:
+        ⚙ get_history(limit: 1) → Alice: It rains today.
+        Bob -> Alice:
+        It will be dry tomorrow.
+        Alice -> Bob:
+        Then I take my umbrella along.
+        Bob -> Alice:
+        GOODBYE
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(server.violations(), [""; 0]);
+    assert_eq!((asked_with(&server, "tools"), asked_with(&server, "response_format")), (1, 2));
+    for args in [&["--markdown"][..], &["--style", "autogen"]] {
+        let shown = home.run(&[&["show", "last"], args].concat()).ok().out;
+        assert!(shown.contains("incapable of calling tools, and goes on in another way"), "{shown}");
+    }
+}
+
+/// A home in which `skills` is what is remembered of models.
+fn home_that_remembers(server: &Server, team: &str, skills: &str) -> Home {
+    let home = Home::at(server);
+    std::fs::create_dir_all(home.path(".cache/polylogue")).unwrap();
+    home.file(".cache/polylogue/skills.json", skills);
+    home.file("team.yaml", team);
+    home
+}
+
+// What a run found out, the next one knows. It is a cache: whatever the file is, no run fails for it.
+#[test]
+fn what_a_run_found_out_the_next_one_knows() {
+    let (behaviour, file) = talk();
+    let first = serve(behaviour);
+    let home = Home::at(&first);
+    home.run(&["run", home.file("team.yaml", &file)]).ok();
+    let known = std::fs::read_to_string(home.path(".cache/polylogue/skills.json")).unwrap();
+    let server = serve(talk().0);
+    let known = known.replace(&first.base_url(), &server.base_url());
+    let ran = home_that_remembers(&server, &file, &known).run(&["run", "team.yaml"]).ok();
+    assert!(ran.out.contains("another way: as it was found before: "), "{}", ran.out);
+    assert_eq!(server.count(), first.count() - 3, "it is not refused three times more");
+    assert_eq!((asked_with(&server, "tools"), server.violations()), (0, Vec::new()));
+    for broken in ["{", "[]", "{\"polylogue_skills\": 7}", ""] {
+        let server = serve(talk().0);
+        home_that_remembers(&server, &file, broken).run(&["run", "team.yaml"]).ok();
+        assert_eq!(asked_with(&server, "tools"), 1);
+    }
+    let server = serve(crate::models::talk());
+    let stale = json!({"polylogue_skills": 1, "models": {server.base_url(): {"test": {
+        "tools": {"has": false, "why": "it could not", "time_ms": 0}
+    }}}});
+    let home = home_that_remembers(&server, TALK, &stale.to_string());
+    home.run(&["run", "team.yaml", "-m", "openai:test"]).ok();
+    assert_eq!(asked_with(&server, "tools"), 3, "what is old does not count");
+}
+
+#[test]
+fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
+    let (behaviour, file) = talk();
+    let server = serve(behaviour);
+    let home = Home::at(&server);
+    // Stopped in the middle of Bob's turn.
+    let run =
+        ["run", home.file("team.yaml", &file), "--skills", "none", "--max-calls", "3", "--record", "c.jsonl"];
+    home.run(&run).exits(3);
+    let ran = home.run(&["resume", "last", "--max-calls", "100", "--record", "c.jsonl"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
+    assert_eq!((asked_with(&server, "tools"), asked_with(&server, "response_format")), (0, 0));
+    assert!(of_type(&home.events(), "unable").is_empty());
+    // Neither is it in a replay, which knows nothing of the option.
+    let count = server.count();
+    let ran = home.run(&["run", "team.yaml", "--replay", "c.jsonl"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
+    assert_eq!(server.count(), count);
+    let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
+    assert!(ran.err.contains("expected `none`, or some of `tools,schema,json`"), "{}", ran.err);
+}
