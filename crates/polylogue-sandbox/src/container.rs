@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use crate::host::{Watched, supervised};
 use crate::sandbox::PATH;
-use crate::usage::WatchDisk;
 use crate::{Error, Halt, How, Network, Program, Sandbox, Streams, files};
 
 /// How long an engine may take to end a container.
@@ -236,8 +235,14 @@ pub(crate) fn run(
         said.extend(bytes.iter().take(SAID.saturating_sub(said.len())));
         (streams.output)(bytes);
     };
-    let mut disk = WatchDisk::new(sandbox);
-    let watched = Watched { sandbox, halt, watch: &mut || disk.look(), end: &|| container.end() };
+    #[cfg(target_os = "linux")]
+    let mut disk = crate::disk::WatchDisk::new(sandbox);
+    #[cfg(target_os = "linux")]
+    let mut watch = || disk.look(Vec::new);
+    // Elsewhere nobody looks how much the work directory takes.
+    #[cfg(not(target_os = "linux"))]
+    let mut watch = || None;
+    let watched = Watched { sandbox, halt, watch: &mut watch, end: &|| container.end() };
     match supervised(command, Streams { input: streams.input, output: told }, watched)? {
         How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
         how => Ok(how),
@@ -247,9 +252,7 @@ pub(crate) fn run(
 /// What an engine said that did not run anything.
 fn failure(engine: &Path, said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
+    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let name = engine.file_name().unwrap_or_default().display();
-    format!(
-        "the container engine `{name}` made no container: {}",
-        said.trim().lines().next().unwrap_or_default()
-    )
+    format!("the container engine `{name}` made no container: {}", said.join("; "))
 }

@@ -8,7 +8,7 @@
 //!   no home, no `/sys`, of `/proc` its own processes only, of `/dev` what is harmless;
 //! - a filter of system calls, a Landlock ruleset where the kernel has it, no capabilities, no new privileges;
 //! - an environment from nothing, no open file but its output, no terminal;
-//! - no network, unless it is [given](Network::Host);
+//! - no network, unless it is [given](Network): hosts by name, or all;
 //! - limits on time, memory, output, processes, the size of files and of the work directory. When it ends, or is ended,
 //!   everything that it started is dead before [`Sandbox::run`] returns.
 //!
@@ -30,6 +30,8 @@
 
 #[cfg(unix)]
 mod container;
+#[cfg(target_os = "linux")]
+mod disk;
 mod ended;
 mod enforced;
 mod error;
@@ -40,10 +42,12 @@ mod host;
 #[cfg(target_os = "linux")]
 mod linux;
 mod program;
+#[cfg(target_os = "linux")]
+mod proxy;
 mod sandbox;
 #[cfg(unix)]
 mod supervise;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod usage;
 
 #[cfg(unix)]

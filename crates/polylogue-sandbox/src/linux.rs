@@ -9,6 +9,7 @@ mod child;
 mod filter;
 mod landlock;
 mod plan;
+mod socket;
 mod sys;
 
 use std::io::{Read, Write};
@@ -16,11 +17,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 pub(crate) use self::landlock::abi as landlock_abi;
-use self::plan::Plan;
+use self::plan::{Fds, Plan};
 use self::sys::Stage;
+use crate::disk::WatchDisk;
+use crate::proxy::{Allowed, Proxy};
 use crate::supervise::{Running, Source, supervise};
-use crate::usage::{WatchDisk, descendants};
-use crate::{Error, Halt, How, Limits, Program, Sandbox, Streams};
+use crate::usage::descendants;
+use crate::{Error, Halt, How, Limits, Network, Program, Sandbox, Streams};
 
 /// How often memory and processes are looked at.
 const WATCH: Duration = Duration::from_millis(50);
@@ -39,7 +42,14 @@ pub(crate) fn run(
     let (report, report_in) = pipe()?;
     let (go_out, go) = pipe()?;
     let input = above_standard(input(streams.input)?)?;
-    plan.fds = [input.as_raw_fd(), output_in.as_raw_fd(), report_in.as_raw_fd(), go_out.as_raw_fd()];
+    let door = Door::of(&sandbox.network)?;
+    plan.fds = Fds {
+        input: input.as_raw_fd(),
+        output: output_in.as_raw_fd(),
+        report: report_in.as_raw_fd(),
+        go: go_out.as_raw_fd(),
+        door: door.as_ref().map_or(-1, |door| door.inside.as_raw_fd()),
+    };
     // SAFETY: the child runs nothing but `child::enclose`, which allocates nothing and never returns.
     let pid = unsafe { sys::clone(plan.namespaces) };
     if pid == 0 {
@@ -48,6 +58,7 @@ pub(crate) fn run(
     let init = Init::of(pid)?;
     drop((input, output_in, report_in, go_out));
     init.map_user(go)?;
+    let proxy = door.map(Door::open).transpose()?.flatten();
 
     let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
     sys::set_nonblocking(reports.pipe.as_raw_fd());
@@ -65,6 +76,7 @@ pub(crate) fn run(
     let how = supervise(running, sandbox.limits(), halt, started);
     // Returns when the last process of the namespace is gone.
     drop(init);
+    drop(proxy);
     reports.failure(&path)?;
     Ok(how)
 }
@@ -81,6 +93,32 @@ pub(crate) fn probe() -> Result<(), String> {
         Err(Error::Refused { why }) => Err(why),
         Err(error) => Err(error.to_string()),
         Ok(how) => Err(format!("an enclosure could not be made in time ({how})")),
+    }
+}
+
+/// The way to the hosts that a program may reach, until there is a proxy on it.
+struct Door {
+    allowed: Allowed,
+    inside: OwnedFd,
+    outside: OwnedFd,
+}
+
+impl Door {
+    fn of(network: &Network) -> Result<Option<Self>, Error> {
+        let Network::Hosts(hosts) = network else { return Ok(None) };
+        let allowed = Allowed::of(hosts)?;
+        let pair = socket::pair()
+            .map_err(|errno| Error::system("there is no socket", std::io::Error::from_raw_os_error(errno)))?;
+        let [inside, outside] = pair;
+        Ok(Some(Self { allowed, inside: above_standard(inside)?, outside }))
+    }
+
+    /// None when the enclosure broke down before, which it tells itself.
+    fn open(self) -> Result<Option<Proxy>, Error> {
+        drop(self.inside);
+        let Some(listening) = socket::receive_descriptor(self.outside.as_raw_fd()) else { return Ok(None) };
+        let proxy = Proxy::start(listening.into(), self.allowed);
+        proxy.map(Some).map_err(|error| Error::system("there is no thread for the proxy", error))
     }
 }
 
@@ -224,15 +262,15 @@ impl Watch<'_> {
     fn look(&mut self) -> Option<How> {
         let limits = self.sandbox.limits();
         if self.since.elapsed() >= WATCH {
-            let (bytes, threads) = descendants(self.pid);
+            let used = descendants(self.pid);
             self.since = Instant::now();
-            if threads > limits.processes {
+            if used.threads > limits.processes {
                 return Some(How::TooManyProcesses);
             }
-            if bytes > limits.memory_bytes {
+            if used.bytes > limits.memory_bytes {
                 return Some(How::TooMuchMemory);
             }
         }
-        self.disk.look()
+        self.disk.look(|| descendants(self.pid).processes)
     }
 }

@@ -79,6 +79,21 @@ pub enum Network {
 #[cfg(unix)]
 pub(crate) const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
+/// How programs find the proxy that leads to the hosts they may reach. What it leads to is decided there, not here.
+#[cfg(unix)]
+const PROXY: [(&str, &str); 7] = [
+    ("HTTP_PROXY", PROXY_URL),
+    ("http_proxy", PROXY_URL),
+    ("HTTPS_PROXY", PROXY_URL),
+    ("https_proxy", PROXY_URL),
+    ("ALL_PROXY", PROXY_URL),
+    ("all_proxy", PROXY_URL),
+    // Node.js looks at the others only when it is told to.
+    ("NODE_USE_ENV_PROXY", "1"),
+];
+#[cfg(unix)]
+const PROXY_URL: &str = "http://127.0.0.1:3128";
+
 impl Sandbox {
     /// Runs programs enclosed, with `work` as their work directory; it is made when the first program runs.
     ///
@@ -249,12 +264,13 @@ impl Sandbox {
             ("PYTHONUNBUFFERED", "1".into()),
             ("MPLBACKEND", "Agg".into()),
         ];
+        let proxy =
+            matches!((&self.place, &self.network), (Place::Enclosed, Network::Hosts(_))).then_some(PROXY);
+        let basics =
+            basics.into_iter().chain(proxy.into_iter().flatten().map(|(name, value)| (name, value.into())));
         let is_set = |name: &str| self.env.iter().any(|(other, _)| other == name);
-        let basics: Vec<(OsString, OsString)> = basics
-            .into_iter()
-            .filter(|(name, _)| !is_set(name))
-            .map(|(name, value)| (name.into(), value))
-            .collect();
+        let basics: Vec<(OsString, OsString)> =
+            basics.filter(|(name, _)| !is_set(name)).map(|(name, value)| (name.into(), value)).collect();
         basics.into_iter().chain(self.env.iter().cloned())
     }
 }

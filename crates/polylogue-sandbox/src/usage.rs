@@ -1,81 +1,33 @@
 //! How much a program uses at the moment.
 
-use std::collections::VecDeque;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use crate::{How, Sandbox};
-
-/// How often the work directory is looked at.
-const WATCH_DISK: Duration = Duration::from_millis(250);
-/// How many entries of a directory are looked at: a program that makes more is taken to have filled the disk.
-const MAX_ENTRIES: usize = 200_000;
-
-/// Bytes on disk of all files in `dir`, links not followed; as much as can be when there are too many to count.
-pub(crate) fn disk(dir: &Path) -> u64 {
-    let (mut bytes, mut entries) = (0_u64, 0_usize);
-    let mut open: VecDeque<PathBuf> = VecDeque::from([dir.to_owned()]);
-    while let Some(dir) = open.pop_front() {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            entries += 1;
-            if entries > MAX_ENTRIES {
-                return u64::MAX;
-            }
-            // Of the entry itself: a link is not followed.
-            let Ok(about) = entry.metadata() else { continue };
-            bytes = bytes.saturating_add(about.blocks() * 512);
-            if about.is_dir() {
-                open.push_back(entry.path());
-            }
-        }
-    }
-    bytes
+/// All that a process started.
+#[derive(Default)]
+pub(crate) struct Descendants {
+    /// Bytes of memory.
+    pub(crate) bytes: u64,
+    /// Their number, each thread counted.
+    pub(crate) threads: u64,
+    pub(crate) processes: Vec<i32>,
 }
 
-/// Looks from time to time how much the work directory takes.
-pub(crate) struct WatchDisk<'a> {
-    sandbox: &'a Sandbox,
-    since: Instant,
-}
-
-impl<'a> WatchDisk<'a> {
-    pub(crate) fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox, since: Instant::now() }
-    }
-
-    pub(crate) fn look(&mut self) -> Option<How> {
-        self.look_besides(|| 0)
-    }
-
-    /// Adds what is not to be found in the directory.
-    pub(crate) fn look_besides(&mut self, more: impl FnOnce() -> u64) -> Option<How> {
-        if self.since.elapsed() < WATCH_DISK {
-            return None;
-        }
-        let bytes = disk(self.sandbox.work()).saturating_add(more());
-        self.since = Instant::now();
-        (bytes > self.sandbox.limits().disk_bytes).then_some(How::TooMuchDisk)
-    }
-}
-
-/// Bytes of memory and number of threads of all that the process `root` started. Zero where the system does not tell.
-pub(crate) fn descendants(root: i32) -> (u64, u64) {
+/// All that the process `root` started. Nothing where the system does not tell.
+pub(crate) fn descendants(root: i32) -> Descendants {
     let mut found: Vec<Process> = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         found.extend(pid.and_then(process));
     }
-    let mut ours = vec![root];
-    let (mut bytes, mut threads) = (0_u64, 0_u64);
-    while let Some(parent) = ours.pop() {
+    let mut open = vec![root];
+    let mut ours = Descendants::default();
+    while let Some(parent) = open.pop() {
         for process in found.iter().filter(|process| process.parent == parent) {
-            ours.push(process.pid);
-            bytes = bytes.saturating_add(process.bytes);
-            threads += process.threads;
+            open.push(process.pid);
+            ours.processes.push(process.pid);
+            ours.bytes = ours.bytes.saturating_add(process.bytes);
+            ours.threads += process.threads;
         }
     }
-    (bytes, threads)
+    ours
 }
 
 struct Process {

@@ -3,15 +3,17 @@
 //! Nothing here allocates, takes a lock or panics.
 
 use super::landlock;
-use super::plan::{Make, Plan};
+use super::plan::{Fds, Make, Plan};
+use super::socket;
 use super::sys::{self, Outcome, Stage};
+use crate::proxy::PORT;
 
 /// Where the old root is until it is let go of.
 const OLD: &std::ffi::CStr = c"/.old";
 
 /// The first process: builds the enclosure, starts the program, and ends with it.
 pub(super) fn enclose(plan: &Plan) -> ! {
-    let [_, _, report, _] = plan.fds;
+    let report = plan.fds.report;
     if let Err((stage, errno)) = prepare(plan) {
         tell(report, stage, errno);
         sys::exit(1);
@@ -50,6 +52,7 @@ fn tell(report: i32, stage: Stage, value: i32) {
 fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
     let at = |stage| move |errno| (stage, errno);
     session(plan).map_err(at(Stage::Session))?;
+    door(plan).map_err(at(Stage::Door))?;
     root(plan).map_err(at(Stage::Root))?;
     for make in &plan.tree {
         carry_out(make)?;
@@ -74,18 +77,14 @@ fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
 
 /// Lets go of everything that came from the process that this is a copy of.
 fn session(plan: &Plan) -> Outcome {
-    let [null, output, report, go] = plan.fds;
+    let Fds { input, output, report, go, door } = plan.fds;
     // Before all else: it must not outlive the process that waits for it.
     sys::prctl(libc::PR_SET_PDEATHSIG, 9)?;
     sys::default_signals();
-    sys::duplicate(null, 0)?;
+    sys::duplicate(input, 0)?;
     sys::duplicate(output, 1)?;
     sys::duplicate(output, 2)?;
-    let (low, high) = if report < go { (report, go) } else { (go, report) };
-    let number = |fd: i32| u32::try_from(fd).unwrap_or(u32::MAX);
-    sys::close_range(3, number(low) - 1);
-    sys::close_range(number(low) + 1, number(high) - 1);
-    sys::close_range(number(high) + 1, u32::MAX);
+    close_all_but([report, go, door]);
     // Waits until the user is mapped; without the other side there is nothing to do.
     if !sys::read_byte(go) {
         return Err(libc::EPIPE);
@@ -94,6 +93,30 @@ fn session(plan: &Plan) -> Outcome {
     sys::no_groups();
     sys::session()?;
     sys::host_name(c"sandbox")
+}
+
+fn close_all_but(mut kept: [i32; 3]) {
+    kept.sort_unstable();
+    let mut next = 3;
+    for fd in kept.into_iter().filter_map(|fd| u32::try_from(fd).ok()) {
+        sys::close_range(next, fd.saturating_sub(1));
+        next = fd + 1;
+    }
+    sys::close_range(next, u32::MAX);
+}
+
+/// Opens the one door that there may be to a network: a socket that the other side listens on.
+fn door(plan: &Plan) -> Outcome {
+    let door = plan.fds.door;
+    if door < 0 {
+        return Ok(());
+    }
+    socket::loopback_up()?;
+    let listening = socket::listen_on_loopback(PORT)?;
+    socket::send_descriptor(door, listening)?;
+    sys::close(listening);
+    sys::close(door);
+    Ok(())
 }
 
 /// A root of its own, with the old one at `/.old`.
@@ -135,7 +158,7 @@ fn carry_out(make: &Make) -> Result<(), (Stage, i32)> {
 
 /// The second process: becomes the program.
 fn program(plan: &Plan) -> ! {
-    let [_, _, report, _] = plan.fds;
+    let report = plan.fds.report;
     let (stage, errno) = match start(plan) {
         Err(failure) => failure,
         Ok(()) => {

@@ -11,7 +11,7 @@ use seccompiler::{
     sock_filter,
 };
 
-use crate::Error;
+use crate::{Error, Network};
 
 /// Refused whatever the arguments are.
 const REFUSED: [i64; 67] = [
@@ -133,9 +133,9 @@ const TYPING: [u64; 2] = [0x5412, 0x541C];
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters, in the order in which they are set.
-pub(super) fn filters(has_network: bool) -> Result<Vec<BpfProgram>, Error> {
+pub(super) fn filters(network: &Network) -> Result<Vec<BpfProgram>, Error> {
     let mut rules: Rules = REFUSED.iter().chain(&REFUSED_OLD).map(|call| (*call, Vec::new())).collect();
-    conditional(&mut rules, has_network).map_err(|error| broken(&error))?;
+    conditional(&mut rules, network).map_err(|error| broken(&error))?;
     let absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     let refused = compile(rules, libc::EPERM).map_err(|error| broken(&error))?;
     let absent = compile(absent, libc::ENOSYS).map_err(|error| broken(&error))?;
@@ -153,7 +153,7 @@ fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendE
 }
 
 /// Calls that are refused for some of their arguments.
-fn conditional(rules: &mut Rules, has_network: bool) -> Result<(), seccompiler::BackendError> {
+fn conditional(rules: &mut Rules, network: &Network) -> Result<(), seccompiler::BackendError> {
     let has = |argument, bits: u64| {
         let condition =
             SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits)?;
@@ -180,7 +180,7 @@ fn conditional(rules: &mut Rules, has_network: bool) -> Result<(), seccompiler::
     for request in TYPING {
         rules.entry(libc::SYS_ioctl).or_default().push(is(1, u64::from(u32::MAX), request)?);
     }
-    rules.entry(libc::SYS_socket).or_default().push(other_sockets(has_network)?);
+    rules.entry(libc::SYS_socket).or_default().push(other_sockets(network)?);
     rules.entry(libc::SYS_personality).or_default().push(other_personalities()?);
     for (call, rule) in core_limits()? {
         rules.entry(call).or_default().push(rule);
@@ -209,13 +209,16 @@ fn core_limits() -> Result<[(i64, SeccompRule); 2], seccompiler::BackendError> {
 }
 
 /// Sockets of other kinds than are allowed.
-fn other_sockets(has_network: bool) -> Result<SeccompRule, seccompiler::BackendError> {
-    let network = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed = [libc::AF_UNIX].into_iter().chain(network.into_iter().filter(|_| has_network));
+fn other_sockets(network: &Network) -> Result<SeccompRule, seccompiler::BackendError> {
+    let allowed: &[i32] = match network {
+        Network::None => &[libc::AF_UNIX],
+        Network::Hosts(_) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
+        Network::Host => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+    };
     let is_not = |domain: i32| {
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs()))
     };
-    SeccompRule::new(allowed.map(is_not).collect::<Result<_, _>>()?)
+    SeccompRule::new(allowed.iter().copied().map(is_not).collect::<Result<_, _>>()?)
 }
 
 /// Calls by the numbers of another interface of the same processor, which the filters before do not know: none.

@@ -34,8 +34,8 @@ pub(super) fn restrict(plan: &Plan) -> Outcome {
         return Ok(());
     }
     let all = files(abi);
-    // BIND_TCP, CONNECT_TCP; ABSTRACT_UNIX_SOCKET, SIGNAL.
-    let attributes = [all, if plan.has_network { 0 } else { 3 }, 3];
+    // BIND_TCP, CONNECT_TCP, where there is nothing to connect to; ABSTRACT_UNIX_SOCKET, SIGNAL.
+    let attributes = [all, if plan.has_sockets { 0 } else { 3 }, 3];
     let known = match abi {
         ..=3 => 1,
         4 | 5 => 2,

@@ -17,9 +17,10 @@ const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 /// What of its configuration is.
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
-/// What is besides, with a network.
-const ETC_NETWORK: [&str; 7] =
-    ["resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki", "services"];
+/// What is besides, with web servers: whom to trust.
+const ETC_WEB: [&str; 4] = ["ssl", "ca-certificates", "pki", "services"];
+/// What is besides, with all of the network.
+const ETC_NETWORK: [&str; 3] = ["resolv.conf", "hosts", "nsswitch.conf"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// How much fits into `/tmp` and `/dev/shm`.
 const TMP: &str = "size=256m,nr_inodes=65536,mode=1777";
@@ -42,11 +43,30 @@ pub(super) struct Texts {
     _texts: Vec<CString>,
 }
 
+/// The descriptors that the enclosed side uses.
+#[derive(Clone, Copy)]
+pub(super) struct Fds {
+    /// What the program reads.
+    pub(super) input: c_int,
+    /// What it writes to.
+    pub(super) output: c_int,
+    /// Where it is told how far the enclosure got.
+    pub(super) report: c_int,
+    /// What to wait for.
+    pub(super) go: c_int,
+    /// Where the listening socket of the proxy is sent to; negative when there is none.
+    pub(super) door: c_int,
+}
+
+impl Fds {
+    pub(super) const NONE: Self = Self { input: -1, output: -1, report: -1, go: -1, door: -1 };
+}
+
 pub(super) struct Plan {
     pub(super) namespaces: c_int,
-    pub(super) has_network: bool,
-    /// `/dev/null`, the output, the reports, and what to wait for.
-    pub(super) fds: [c_int; 4],
+    /// Whether the program may use internet sockets at all.
+    pub(super) has_sockets: bool,
+    pub(super) fds: Fds,
     /// The work directory, from outside.
     pub(super) work: CString,
     pub(super) tree: Vec<Make>,
@@ -77,11 +97,11 @@ impl Plan {
         });
         Ok(Self {
             namespaces: if has_network { apart } else { apart | libc::CLONE_NEWNET },
-            has_network,
-            fds: [-1; 4],
+            has_sockets: sandbox.network != Network::None,
+            fds: Fds::NONE,
             work: text(sandbox.work())?,
             tree: Tree::of(sandbox)?,
-            filters: filter::filters(has_network)?,
+            filters: filter::filters(&sandbox.network)?,
             limits: [
                 // Not the address space, of which some interpreters reserve far more than they use.
                 (libc::RLIMIT_DATA, limits.memory_bytes),
@@ -196,8 +216,12 @@ impl Tree {
 
     fn etc(&mut self, network: &Network) -> Result<(), Error> {
         self.directory("/etc")?;
-        let more: &[&str] = if *network == Network::Host { &ETC_NETWORK } else { &[] };
-        for name in ETC.iter().chain(more) {
+        let more: &[&[&str]] = match network {
+            Network::None => &[],
+            Network::Hosts(_) => &[&ETC_WEB],
+            Network::Host => &[&ETC_WEB, &ETC_NETWORK],
+        };
+        for name in ETC.iter().chain(more.iter().copied().flatten()) {
             let path = Path::new("/etc").join(name);
             // What a link leads to may not be shown; what it means is.
             if let Ok(real) = path.canonicalize() {

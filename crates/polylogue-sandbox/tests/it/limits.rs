@@ -85,6 +85,38 @@ fn the_work_directory_cannot_be_filled() {
 }
 
 #[test]
+fn files_without_a_name_count() {
+    let fill = python(
+        "import os, time\nkept = []\nfor nth in range(20):\n  f = open('f', 'wb')\n  f.write(bytes(1 << 20))\n  f.flush()\n  os.unlink('f')\n  kept.append(f)\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchDisk);
+}
+
+#[test]
+fn files_in_hidden_directories_count() {
+    let fill = python(
+        "import os, time\nos.makedirs('a/b')\nopen('a/b/f', 'wb').write(bytes(20 << 20))\nos.chmod('a/b', 0)\nos.chmod('a', 0)\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchDisk);
+}
+
+#[test]
+fn files_cannot_be_too_many() {
+    let bomb = python(
+        "import os\nfor d in range(100):\n  os.mkdir(str(d))\n  for f in range(10000): os.close(os.open(f'{d}/{f}', os.O_CREAT | os.O_WRONLY))",
+    );
+    let Some(ended) = limited(&bomb, |limits| limits.disk_bytes = 1 << 40) else { return };
+    assert_eq!(ended.how, How::TooMuchDisk);
+    let bomb = python(
+        "import os\ntry:\n  for f in range(10**7): os.close(os.open(f'/tmp/{f}', os.O_CREAT | os.O_WRONLY))\nexcept OSError as error: print(error.strerror)",
+    );
+    let Some(ended) = limited(&bomb, |_| {}) else { return };
+    assert_eq!(text(&ended), "No space left on device\n");
+}
+
+#[test]
 fn temporary_directories_are_of_limited_size() {
     let fill = python(
         "for path in ['/tmp/f', '/dev/shm/f']:\n  try:\n    with open(path, 'wb') as f:\n      for _ in range(1000): f.write(bytes(1 << 20))\n    print('full', path)\n  except OSError as error: print(error.strerror)",

@@ -11,6 +11,7 @@
 
 mod attacks;
 mod containers;
+mod hosts;
 mod limits;
 mod runs;
 

@@ -1,0 +1,155 @@
+//! The one door of an enclosure that has one: a proxy that leads to the hosts that were named.
+//!
+//! It listens on the loopback interface of the enclosure, where nothing else is, and connects from outside. So what it does
+//! not lead to cannot be reached, whatever a program knows or does.
+
+mod allowed;
+mod request;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+pub(crate) use self::allowed::Allowed;
+use self::request::Request;
+
+/// Where the proxy listens, in a network that has nobody else in it: the port that proxies are used to.
+pub(crate) const PORT: u16 = 3128;
+/// How long a connection may take to be made, and how long it may be silent.
+const CONNECT: Duration = Duration::from_secs(15);
+const SILENCE: Duration = Duration::from_secs(300);
+/// How many connections there are at a time.
+const CONNECTIONS: usize = 64;
+
+/// A proxy at work. It ends, with all its connections, when this is dropped.
+pub(crate) struct Proxy {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    listener: TcpListener,
+    allowed: Allowed,
+    /// Both ends of all connections, to be cut.
+    open: Mutex<BTreeMap<u64, [TcpStream; 2]>>,
+    next: AtomicU64,
+}
+
+impl Proxy {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub(crate) fn start(listener: TcpListener, allowed: Allowed) -> io::Result<Self> {
+        let shared = Arc::new(Shared { listener, allowed, open: Mutex::default(), next: AtomicU64::new(0) });
+        let own = Arc::clone(&shared);
+        let thread = Builder::new().name("polylogue-proxy".into()).spawn(move || serve(&own))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        stop_listening(&self.shared.listener);
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+        for [inside, outside] in self.shared.open().values() {
+            cut(inside);
+            cut(outside);
+        }
+    }
+}
+
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, [TcpStream; 2]>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever waits for a connection is told that none will come.
+#[allow(unsafe_code, reason = "the standard library has no name for this")]
+fn stop_listening(listener: &TcpListener) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: a call on numbers.
+    unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
+/// That it is cut already is all right.
+fn cut(stream: &TcpStream) {
+    drop(stream.shutdown(Shutdown::Both));
+}
+
+fn serve(shared: &Arc<Shared>) {
+    while let Ok((inside, _)) = shared.listener.accept() {
+        if Arc::strong_count(shared) > CONNECTIONS + 2 {
+            answer(inside, "503 Service Unavailable", "too many connections at the same time");
+            continue;
+        }
+        let own = Arc::clone(shared);
+        // Without a thread for it the connection is closed, which says as much.
+        drop(Builder::new().name("polylogue-proxy".into()).spawn(move || connection(&own, inside)));
+    }
+}
+
+/// One connection from beginning to end.
+fn connection(shared: &Shared, mut inside: TcpStream) {
+    let quiet = inside.set_read_timeout(Some(SILENCE)).and(inside.set_write_timeout(Some(SILENCE)));
+    let Ok(request) = quiet.and_then(|()| Request::read(&mut inside)) else {
+        return answer(
+            inside,
+            "400 Bad Request",
+            "this proxy takes `CONNECT` and requests of whole `http` addresses",
+        );
+    };
+    let outside = match shared.allowed.connect(&request.host, request.port, CONNECT) {
+        Ok(outside) => outside,
+        Err(why) => return answer(inside, "403 Forbidden", &why),
+    };
+    let opened = match &request.head {
+        None => inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n"),
+        Some(head) => (&outside).write_all(head),
+    };
+    let opened = opened.and_then(|()| (&outside).write_all(&request.rest));
+    let both = opened.and_then(|()| Ok([inside.try_clone()?, outside.try_clone()?]));
+    let Ok(both) = both else { return };
+    let number = shared.next.fetch_add(1, Ordering::Relaxed);
+    shared.open().insert(number, both);
+    relay(inside, outside);
+    shared.open().remove(&number);
+}
+
+/// Hands on what either side says, until both are silent or gone.
+fn relay(inside: TcpStream, outside: TcpStream) {
+    let quiet = outside.set_read_timeout(Some(SILENCE)).and(outside.set_write_timeout(Some(SILENCE)));
+    let (Ok(()), Ok(from), Ok(to)) = (quiet, inside.try_clone(), outside.try_clone()) else { return };
+    let upward = Builder::new().name("polylogue-proxy".into()).spawn(move || hand_on(&from, &to));
+    hand_on(&outside, &inside);
+    // The server has said all: a program that is still speaking speaks to nobody.
+    cut(&outside);
+    cut(&inside);
+    drop(upward.map(JoinHandle::join));
+}
+
+fn hand_on(mut from: &TcpStream, mut to: &TcpStream) {
+    drop(io::copy(&mut from, &mut to));
+    drop(to.shutdown(Shutdown::Write));
+}
+
+/// Says no, in the words of HTTP.
+fn answer(mut stream: TcpStream, status: &str, why: &str) {
+    let length = why.len() + 1;
+    let text = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
+    );
+    // Nobody may be left to hear it.
+    drop(stream.write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+#[path = "proxy_tests.rs"]
+mod tests;
