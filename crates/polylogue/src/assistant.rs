@@ -9,6 +9,7 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
+use crate::consult::Consult;
 use crate::tooling::{Taught, ToolUse, Trace, Work};
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
@@ -32,6 +33,8 @@ pub struct Assistant {
     system: Option<SystemFn>,
     /// Its own tools.
     pub(crate) taught: Vec<Taught>,
+    /// Those of them that are agents and chats.
+    pub(crate) consults: Vec<Consult>,
     /// What others run.
     pub(crate) advertised: Vec<ToolSpec>,
     /// What is told of both: first the own tools.
@@ -69,6 +72,7 @@ impl Assistant {
             model,
             system: None,
             taught: Vec::new(),
+            consults: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
             callable: Vec::new(),
@@ -116,6 +120,14 @@ impl Assistant {
         other.with_specs()
     }
 
+    /// Offers an agent or a chat to the model as a tool, run within this agent's turn. A tool of the same name is replaced.
+    #[must_use]
+    pub fn consult(self, consult: Consult) -> Self {
+        let mut other = self.tool(consult.tool());
+        other.consults.push(consult);
+        other
+    }
+
     /// Sets how the model is made to call tools, and to answer in a form: by the best way that it knows, unless it is set.
     #[must_use]
     pub fn tools_by(self, tools_by: ToolUse) -> Self {
@@ -160,11 +172,13 @@ impl Assistant {
     /// The same agent, free to say what it wants: without tools, and without a form for what it says.
     pub(crate) fn at_ease(self) -> Self {
         let params = Params { schema: None, ..self.params };
-        Self { taught: Vec::new(), advertised: Vec::new(), answers: None, params, ..self }.with_specs()
+        let (taught, consults) = (Vec::new(), Vec::new());
+        Self { taught, consults, advertised: Vec::new(), answers: None, params, ..self }.with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {
         self.taught.retain(|taught| taught.name() != name);
+        self.consults.retain(|consult| consult.name() != name);
         self.advertised.retain(|spec| spec.name != name);
         self
     }

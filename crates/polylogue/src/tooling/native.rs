@@ -54,7 +54,7 @@ impl Work<'_, '_> {
         let aside = self.is_aside();
         let (others, own): (Vec<Call>, Vec<Call>) =
             reply.calls().into_iter().partition(|call| !aside && self.agent.is_for_others(call));
-        let outcomes = self.turn.call(&self.agent.callable, &own).await?;
+        let outcomes = self.call(&own).await?;
         debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
         if !others.is_empty() {
             return Ok(Some(Act::Say(spoken(reply, &others))));

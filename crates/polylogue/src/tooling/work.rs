@@ -1,10 +1,11 @@
 //! One turn of an assistant: what it asks its model, and what it says in the end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Ask, Attempt, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply, Result,
-    ToolSpec, Turn, Words, plain,
+    Act, AnyTool, Ask, Attempt, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply,
+    Result, ToolSpec, Turn, Words, plain,
 };
 use serde_json::Value;
 
@@ -22,6 +23,8 @@ pub(crate) struct Work<'w, 't> {
     worded: Lens,
     /// How many tools were called by text.
     called: u64,
+    /// How often agents and chats were asked, by the names of the tools.
+    consulted: BTreeMap<&'w str, u32>,
     /// Whether what is told in this turn stays out of the agent's history.
     pub(super) forgets: bool,
     /// What stays in it instead, if it is more than the answer.
@@ -58,6 +61,7 @@ impl<'w, 't> Work<'w, 't> {
             system,
             worded,
             called: 0,
+            consulted: BTreeMap::new(),
             forgets: false,
             trace: Vec::new(),
             preface: None,
@@ -229,9 +233,30 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Runs a tool of the agent that was called by text.
     pub(super) async fn run(&mut self, call: Call) -> Result<Outcome> {
-        let outcomes = self.turn.call(&self.agent.callable, std::slice::from_ref(&call)).await?;
+        let outcomes = self.call(std::slice::from_ref(&call)).await?;
         let missing = || Error::Bug("a call has no outcome".into());
         outcomes.into_iter().next().ok_or_else(missing)
+    }
+
+    /// Makes calls of the agent's own tools, and first, one after the other, those that ask an agent or a chat.
+    pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Outcome>> {
+        if self.agent.consults.is_empty() {
+            return self.turn.call(&self.agent.callable, calls).await;
+        }
+        let mut tools = self.agent.callable.clone();
+        for consult in &self.agent.consults {
+            let mut outcomes = Vec::new();
+            for call in calls.iter().filter(|call| call.tool == consult.name()) {
+                let asked = self.consulted.entry(consult.name()).or_default();
+                let outcome = consult.ask(self.turn, call, *asked).await?;
+                *asked += 1;
+                outcomes.push((call.id.clone(), outcome));
+            }
+            let others = |tool: &AnyTool| polylogue_core::Tool::spec(tool).name != consult.name();
+            tools.retain(others);
+            tools.push(consult.found(outcomes));
+        }
+        self.turn.call(&tools, calls).await
     }
 
     /// A call that is made by text, with an id of its own.

@@ -1,0 +1,164 @@
+//! An agent, or a whole chat, as a tool of another agent.
+//!
+//! [`Assistant::consult`](crate::Assistant::consult) offers it to the model, which says what it is to do, and is told what came
+//! of it. What happens there is in the log, in a room of its own: it is counted with all the rest, a run that is resumed goes on
+//! within it, no finished model call is made again, and a person in it can be asked.
+//!
+//! A chat begins anew each time, and its summary is the outcome. An agent remembers what the same agent asked of it before,
+//! and its reply is the outcome. Several consultations of one reply are made one after the other.
+//!
+//! # Limits of its own
+//! A chat has those of its policy: [`until`](crate::until) it has used so many turns, tokens, so much money or time, of its
+//! own and not of the conversation around. [`Consult::at_most`] says how often it is asked in one turn.
+//!
+//! ```
+//! # fn example(research: polylogue::Chat, critic: polylogue::Assistant, model: polylogue::AnyModel) -> polylogue::Result<()> {
+//! use polylogue::Assistant;
+//! use polylogue::consult::Consult;
+//!
+//! let writer = Assistant::new("Writer", model)?
+//!     .consult(Consult::chat(research).about("Finds out what is known of a subject.").at_most(2))
+//!     .consult(Consult::agent(critic).about("Says what is wrong with a text."));
+//! # Ok(())
+//! # }
+//! ```
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Agent, AnyAgent, AnyTool, Call, Chat, Error, Outcome, OutcomeStatus, Result, Status, Tool, ToolCx,
+    ToolError, ToolSpec, Turn,
+};
+use serde_json::{Value, json};
+
+/// An agent or a chat as a tool. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Consult {
+    whom: Whom,
+    spec: ToolSpec,
+    at_most: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Whom {
+    Chat(Arc<Chat>),
+    Agent(AnyAgent),
+}
+
+impl Consult {
+    /// How often it is asked in one turn, unless it is told otherwise.
+    pub const DEFAULT_AT_MOST: u32 = 8;
+
+    /// `chat` as a tool of its name and description.
+    #[must_use]
+    pub fn chat(chat: Chat) -> Self {
+        let (name, description) = (Agent::name(&chat).to_string(), Agent::description(&chat).to_owned());
+        Self::new(Whom::Chat(Arc::new(chat)), &name, &description)
+    }
+
+    /// `agent` as a tool of its name and description.
+    #[must_use]
+    pub fn agent(agent: impl Agent) -> Self {
+        let agent = AnyAgent::new(agent);
+        let (name, description) = (agent.name().to_string(), agent.description().to_owned());
+        Self::new(Whom::Agent(agent), &name, &description)
+    }
+
+    fn new(whom: Whom, name: &str, description: &str) -> Self {
+        let task = "What is to be done, with all that has to be known: nothing of this conversation is";
+        let parameters = json!({
+            "type": "object",
+            "properties": {"task": {"type": "string", "description": task}},
+            "required": ["task"],
+            "additionalProperties": false,
+        });
+        let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+        let name: String = name.chars().map(legal).take(64).collect();
+        // Asking it again finds in the log what came of it before.
+        let spec = ToolSpec::new(name, description, parameters).repeatable();
+        Self { whom, spec, at_most: Self::DEFAULT_AT_MOST }
+    }
+
+    /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. By default it is that of the agent or chat, with
+    /// `_` for whatever else is in it.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.spec.name = name.into();
+        self
+    }
+
+    /// Sets what the model is told of it: what it does, and when to ask it.
+    #[must_use]
+    pub fn about(mut self, description: impl Into<String>) -> Self {
+        self.spec.description = description.into();
+        self
+    }
+
+    /// Sets how often it is asked in one turn; a call beyond that fails.
+    #[must_use]
+    pub fn at_most(self, times: u32) -> Self {
+        Self { at_most: times, ..self }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// What the model is told.
+    pub(crate) fn tool(&self) -> AnyTool {
+        AnyTool::new(Found { spec: self.spec.clone(), outcomes: Vec::new() })
+    }
+
+    /// The same tool, which returns to each call what came of it.
+    pub(crate) fn found(&self, outcomes: Vec<(String, Outcome)>) -> AnyTool {
+        AnyTool::new(Found { spec: self.spec.clone(), outcomes })
+    }
+
+    /// Asks it what `call` says. `asked` is how often it was asked in this turn before.
+    pub(crate) async fn ask(&self, turn: &mut Turn<'_>, call: &Call, asked: u32) -> Result<Outcome> {
+        let task = call.args.get("task").and_then(Value::as_str).map_or("", str::trim);
+        if task.is_empty() {
+            return Ok(Outcome::failed("`task` must be a text that says what is to be done"));
+        }
+        if asked >= self.at_most {
+            let (name, limit) = (self.name(), self.at_most);
+            return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} times before you answer")));
+        }
+        match &self.whom {
+            Whom::Chat(chat) => match turn.run(chat, task).await? {
+                Status::Closed { reason, summary } if summary.trim().is_empty() => {
+                    Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
+                }
+                Status::Closed { summary, .. } => Ok(Outcome::done(summary).bounded()),
+                Status::Waiting(_) => Err(Error::Waiting),
+                Status::Halted => Err(Error::Halted),
+            },
+            Whom::Agent(agent) => match turn.ask(agent, task).await {
+                Ok(reply) if reply.parts.is_empty() => Ok(Outcome::failed("Nothing came of it")),
+                Ok(reply) => Ok(Outcome { status: OutcomeStatus::Done, parts: reply.parts }.bounded()),
+                Err(Error::Ended { reason, .. }) => {
+                    Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
+                }
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+/// A tool that returns what was found out before it is called.
+struct Found {
+    spec: ToolSpec,
+    /// By the ids of calls.
+    outcomes: Vec<(String, Outcome)>,
+}
+
+impl Tool for Found {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let found = self.outcomes.iter().find(|(id, _)| id == cx.id);
+        found.map(|(_, outcome)| outcome.clone()).ok_or_else(|| "nobody was asked".into())
+    }
+}

@@ -1,0 +1,175 @@
+//! Agents and chats as tools.
+
+use polylogue::consult::Consult;
+use polylogue::stop::{max_turns, says};
+use polylogue::{Act, Chat, Function, Human, Reason, ToolUse, in_turn, once_each, summed_up, until};
+
+use crate::stage::{Cast, events_with, fails, name, play, print};
+
+/// Eve and Max talk until one has enough, or both spoke.
+fn research(cast: &Cast<'_>) -> Chat {
+    Chat::named("research")
+        .with(cast.assistant("Eve"))
+        .with(cast.assistant("Max"))
+        .policy(until(says("ENOUGH") | max_turns(2), in_turn()))
+        .description("Finds out.")
+        .build()
+        .unwrap()
+}
+
+/// Ann alone, who speaks `turns` times.
+fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
+    Chat::named("main").with(ann).policy(until(max_turns(turns), in_turn())).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_chat_is_asked_and_its_summary_is_the_outcome() {
+    let script = r#"[
+        {"Ann": {"say": "Let me ask.", "calls": [{"tool": "research", "args": {"task": "cats?"}, "id": "c1"}]}},
+        {"Eve": "Cats purr."}, {"Max": "And sleep."}, {"Ann": "They purr and sleep."},
+        {"Ann": {"calls": [{"tool": "research", "args": {"task": "dogs?"}, "id": "c2"},
+                           {"tool": "research", "args": {"task": "birds?"}, "id": "c3"}]}},
+        {"Eve": "ENOUGH of dogs."}, {"Eve": "Birds sing."}, {"Max": "All day."}, {"Ann": "So it is."}]"#;
+    let text =
+        play(script, |cast| alone(cast.assistant("Ann").consult(Consult::chat(research(cast))), 2)).await;
+    assert!(text.contains("Ann calls research {\"task\":\"cats?\"} #c1\nAnn gets #c1: And sleep."), "{text}");
+    assert!(text.contains("Ann gets #c2: ENOUGH of dogs.\n"), "{text}");
+    assert!(text.contains("Ann gets #c3: All day.\nAnn says: So it is."), "{text}");
+    // It begins anew each time, in a room of its own, and its limit of turns is its own.
+    assert!(
+        text.contains("opened [Eve, Max] \"dogs?\"") && text.contains("opened [Eve, Max] \"birds?\""),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_is_asked_and_remembers() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "critic", "args": {"task": "one"}, "id": "c1"}]}},
+        {"Ann": {"calls": [{"tool": "critic", "args": {"task": "two"}, "id": "c2"}]}},
+        {"Ann": "Done."},
+        {"Ann": {"calls": [{"tool": "critic", "args": {"task": "three"}, "id": "c3"}]}},
+        {"Ann": "Done again."}]"#;
+    let text = play(script, |cast| {
+        let bob = Function::new("Bob", |turn| {
+            let heard: Vec<_> =
+                turn.transcript().room().map(|line| line.message.plain().into_owned()).collect();
+            Ok(Act::say(heard.join(", ")))
+        });
+        let critic = Consult::agent(bob.unwrap()).named("critic").about("Says what is wrong.");
+        alone(cast.assistant("Ann").consult(critic), 2)
+    })
+    .await;
+    assert!(text.contains("Ann gets #c1: one\n"), "{text}");
+    assert!(text.contains("Ann gets #c2: one, one, two\n"), "{text}");
+    assert!(text.contains("Ann gets #c3: one, one, two, one, one, two, three\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_person_within_is_waited_for() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "office", "args": {"task": "May I?"}, "id": "c1"},
+                           {"tool": "boss", "args": {"task": "Really?"}, "id": "c2"}]}},
+        {"Ann": "I may."}]"#;
+    let answers = ["Yes.", "Really."];
+    let events = events_with(script, &|nth| answers[nth], |cast| {
+        let person = |who| Human::new(who).unwrap();
+        let office = Chat::named("office").with(person("Boss")).policy(once_each()).build().unwrap();
+        let ann = cast.assistant("Ann").consult(Consult::chat(office));
+        alone(ann.consult(Consult::agent(person("Boss")).named("boss")), 1)
+    })
+    .await;
+    let text = print(&events);
+    assert!(text.contains("Ann gets #c1: Yes.") && text.contains("Ann gets #c2: Really."), "{text}");
+}
+
+#[tokio::test]
+async fn what_came_to_nothing_is_told() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "silent", "args": {"task": "Well?"}, "id": "c1"},
+                           {"tool": "leaver", "args": {"task": "Well?"}, "id": "c2"},
+                           {"tool": "mute", "args": {"task": "Well?"}, "id": "c3"},
+                           {"tool": "mute", "args": {"task": " "}, "id": "c4"},
+                           {"tool": "mute", "args": {"question": "Well?"}, "id": "c5"},
+                           {"tool": "mute", "args": "Well?", "id": "c6"}]}},
+        {"Ann": "Nobody knows."}]"#;
+    let text = play(script, |cast| {
+        let mute = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
+        let leaver = Function::new("leaver", |_| {
+            Ok(Act::Stop(Reason::Left { who: name("leaver"), why: "had enough".into() }))
+        });
+        let silent = Chat::named("silent")
+            .with(mute("x"))
+            .policy(summed_up(until(max_turns(1), in_turn()), |_| "".into()))
+            .build()
+            .unwrap();
+        let ann = cast.assistant("Ann").consult(Consult::chat(silent));
+        alone(ann.consult(Consult::agent(leaver.unwrap())).consult(Consult::agent(mute("mute"))), 1)
+    })
+    .await;
+    for told in [
+        "#c1 failed: Nothing came of it: the limit of 1 turn",
+        "#c2 failed: Nothing came of it: leaver left: had enough",
+        "#c3 failed: Nothing came of it\n",
+        "#c4 failed: `task` must be a text that says what is to be done",
+        "#c5 failed: `task` must be a text that says what is to be done",
+        "#c6 failed: The arguments of `mute` must be a JSON object",
+    ] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_asked_only_so_often_in_a_turn() {
+    let ask = |nth: u32| {
+        format!(r#"{{"Ann": {{"calls": [{{"tool": "bob", "args": {{"task": "{nth}"}}, "id": "c{nth}"}}]}}}}"#)
+    };
+    let script =
+        format!(r#"[{}, {}, {}, {{"Ann": "Two."}}, {}, {{"Ann": "One."}}]"#, ask(1), ask(2), ask(3), ask(4));
+    let text = play(&script, |cast| {
+        let bob = Function::new("bob", |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+        alone(cast.assistant("Ann").consult(Consult::agent(bob).at_most(2)), 2)
+    })
+    .await;
+    assert!(
+        text.contains("gets #c1: 1") && text.contains("gets #c2: 2") && text.contains("gets #c4: 4"),
+        "{text}"
+    );
+    assert!(text.contains("gets #c3 failed: `bob` is asked at most 2 times before you answer"), "{text}");
+}
+
+// Models without function calls are told of it in words, as of any tool.
+#[tokio::test]
+async fn a_model_that_knows_no_tools_asks_in_words() {
+    let script = r#"[
+        {"Ann": "I see."}, {"Ann": "It helps."}, {"Ann": "yes"}, {"Ann": "{\"task\": \"cats?\"}"},
+        {"Eve": "ENOUGH of cats."}, {"Ann": "They say enough."}]"#;
+    let text = play(script, |cast| {
+        let ann = cast.assistant("Ann").tools_by(ToolUse::Text);
+        alone(ann.consult(Consult::chat(research(cast))), 1)
+    })
+    .await;
+    assert!(text.contains("Ann gets #text-1-1: ENOUGH of cats."), "{text}");
+    assert!(text.ends_with("They say enough."), "{text}");
+}
+
+// What fails within fails the turn, which can be tried again; and a tool given later takes the place of an earlier one.
+#[tokio::test]
+async fn failures_within_are_failures_of_the_run() {
+    let script = r#"[{"Ann": {"calls": [{"tool": "research", "args": {"task": "cats?"}}]}}]"#;
+    let why =
+        fails(script, |cast| alone(cast.assistant("Ann").consult(Consult::chat(research(cast))), 1)).await;
+    assert!(why.contains("Eve"), "{why}");
+    let text = play(
+        r#"[{"Ann": {"calls": [{"tool": "research", "args": {"task": "x"}, "id": "c1"}]}}, {"Ann": "ok"}]"#,
+        |cast| {
+            let other = Function::new("research", |_| Ok(Act::say("the other"))).unwrap();
+            alone(
+                cast.assistant("Ann").consult(Consult::chat(research(cast))).consult(Consult::agent(other)),
+                1,
+            )
+        },
+    )
+    .await;
+    assert!(text.contains("gets #c1: the other"), "{text}");
+}
