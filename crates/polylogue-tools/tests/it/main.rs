@@ -12,6 +12,7 @@
 mod code;
 mod command;
 mod files;
+mod kills;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

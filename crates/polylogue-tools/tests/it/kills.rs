@@ -1,0 +1,158 @@
+//! A conversation whose process is killed 200 times, and what its tools did meanwhile, counted in files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use polylogue::executor::Declared;
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, AnyStore, Body, Call, Chat, Coder, Function, Log, LogId, Meta, OutcomeStatus, Stack, Tool, in_turn,
+    until,
+};
+use polylogue_store::Jsonl;
+use polylogue_tools::code::{Sandbox, shell};
+use serde_json::Value;
+
+use crate::{Dir, sandbox};
+
+const KILLS: u32 = 200;
+const DIR: &str = "POLYLOGUE_TEST_KILLED_IN";
+
+/// Appends a line, and may be called again.
+fn again(dir: &Path) -> impl Tool + use<> {
+    let path = dir.join("again");
+    Declared::new("again", "Appends a line.", move |args: Value| {
+        let path = path.clone();
+        async move {
+            append(&path, args["code"].as_str().unwrap_or_default().trim());
+            Ok("appended")
+        }
+    })
+    .repeatable()
+}
+
+fn append(path: &Path, line: &str) {
+    use std::io::Write;
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// Ann asks for three blocks, each with an id of its own, and Bob runs them: two by a shell in a sandbox.
+fn chat(dir: &Path) -> Chat {
+    let ann = Function::new("Ann", |turn| {
+        let nth = turn.transcript().turns_of(turn.me());
+        let block = |id: &str| format!("```sh\nprintf '{nth}{id}\\n' >> effects\n```\n");
+        Ok(Act::say(format!("{}```again\n{nth}b\n```\n{}", block("a"), block("c"))))
+    });
+    let coder = Coder::new().tool(shell(Sandbox::enclosed(dir.join("work")))).tool(again(dir));
+    Chat::named("killed")
+        .with(ann.unwrap())
+        .with(Stack::new("Bob").unwrap().then(coder))
+        .policy(until(max_turns(1_000_000), in_turn()))
+        .cap(1_000_000)
+        .build()
+        .unwrap()
+}
+
+/// What is killed: goes on with the conversation in the directory that the environment names.
+#[tokio::test]
+#[ignore = "runs only as a process of the test below"]
+async fn child() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    let dir = Path::new(&dir);
+    let (store, id) = (AnyStore::new(Jsonl::open(dir.join("logs")).unwrap()), LogId::new("killed").unwrap());
+    let chat = chat(dir);
+    if dir.join("begun").exists() {
+        let mut log = Log::open(store, id).await.unwrap();
+        chat.resume(&mut log).await.unwrap();
+    } else {
+        let mut log = Log::create(store, id, &Meta::default()).await.unwrap();
+        append(&dir.join("begun"), "");
+        chat.run(&mut log, "go").await.unwrap();
+    }
+}
+
+/// Runs the conversation in a process of its own, and kills it a while after it went on.
+fn run_and_kill(dir: &Path, wait: Duration) {
+    let logged = || std::fs::metadata(dir.join("logs/killed.jsonl")).map_or(0, |about| about.len());
+    let before = logged();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kills::child", "--ignored", "--nocapture"])
+        .env(DIR, dir)
+        .stdout(Stdio::null())
+        .stderr(std::fs::OpenOptions::new().create(true).append(true).open(dir.join("stderr")).unwrap())
+        .spawn()
+        .unwrap();
+    while logged() == before || !dir.join("begun").exists() {
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("it ended by itself: {status}\n{}", std::fs::read_to_string(dir.join("stderr")).unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(wait);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn lines(path: &Path) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
+        *counts.entry(line.to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// What a block appends.
+fn line_of(call: &Call) -> String {
+    let code = call.args["code"].as_str().unwrap().trim();
+    code.strip_prefix("printf '").map_or(code, |rest| rest.split('\\').next().unwrap()).to_owned()
+}
+
+#[tokio::test]
+async fn killed_again_and_again_it_does_nothing_twice() {
+    let dir = Dir::new();
+    if sandbox(&dir).is_none() {
+        return;
+    }
+    let mut state = 11_u64;
+    for _ in 0..KILLS {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        run_and_kill(&dir.0, Duration::from_micros((state >> 33) % 50_000));
+    }
+    let store = AnyStore::new(Jsonl::open(dir.0.join("logs")).unwrap());
+    let log = Log::open(store, LogId::new("killed").unwrap()).await.unwrap();
+    let (effects, again) = (lines(&dir.0.join("work/effects")), lines(&dir.0.join("again")));
+    let mut open: BTreeMap<String, Call> = BTreeMap::new();
+    let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
+    for event in log.events().await {
+        match &event.body {
+            Body::Called { call, .. } => {
+                known.push(line_of(call));
+                assert!(open.insert(call.id.clone(), call.clone()).is_none(), "a call is made once");
+            }
+            Body::Returned { id, outcome, .. } => {
+                let call = open.remove(id).expect("what returned was called");
+                let (line, is_repeatable) = (line_of(&call), call.tool == "again");
+                let times = if is_repeatable { &again } else { &effects }.get(&line).copied().unwrap_or(0);
+                match outcome.status {
+                    OutcomeStatus::Done if is_repeatable => assert!(times >= 1, "{line} was done"),
+                    OutcomeStatus::Done => assert_eq!(times, 1, "{line} was done once"),
+                    OutcomeStatus::Unknown => assert!(!is_repeatable && times <= 1, "{line}: {times} times"),
+                    OutcomeStatus::Failed => panic!("{line} failed: {outcome:?}"),
+                }
+                done += u32::from(outcome.status == OutcomeStatus::Done);
+                unknown += u32::from(outcome.status == OutcomeStatus::Unknown);
+            }
+            _ => {}
+        }
+    }
+    assert!(effects.values().all(|times| *times == 1), "nothing was done twice: {effects:?}");
+    assert!(
+        effects.keys().chain(again.keys()).all(|line| known.contains(line)),
+        "all that was done is in the log"
+    );
+    eprintln!("{KILLS} kills: {done} calls were done, the outcome of {unknown} is unknown");
+    assert!(unknown >= 10 && done >= 10, "{done} done, {unknown} unknown: the kills hit nothing");
+}
