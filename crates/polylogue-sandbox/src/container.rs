@@ -15,6 +15,8 @@ use crate::{Error, Halt, How, Network, Program, Sandbox, Streams, files};
 
 /// How long an engine may take to end a container.
 const ENDING: Duration = Duration::from_secs(15);
+/// How long an engine may take to say what it is.
+const ANSWERING: Duration = Duration::from_secs(5);
 /// The exit code with which engines say that they themselves failed.
 const ENGINE_FAILED: i32 = 125;
 /// How much of what an engine says is told, in bytes.
@@ -131,12 +133,29 @@ impl Engine {
         let mut asked = Command::new(&path);
         asked.args(["version", "--format", "{{.Client.Version}} {{.Server.Version}}"]).stdin(Stdio::null());
         let refused = |why: String| Error::Refused { why: failure(&path, why.as_bytes()) };
-        let output = asked.output().map_err(|error| refused(error.to_string()))?;
+        let child = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| refused(error.to_string()))?;
+        if !is_over_within(&mut child, ANSWERING) {
+            drop(child.kill().and_then(|()| child.wait()));
+            return Err(refused(format!("it does not answer within {} s", ANSWERING.as_secs())));
+        }
+        let output = child.wait_with_output().map_err(|error| refused(error.to_string()))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
         Err(refused(String::from_utf8_lossy(&output.stderr).into_owned()))
     }
+}
+
+fn is_over_within(child: &mut std::process::Child, time: Duration) -> bool {
+    let since = Instant::now();
+    while child.try_wait().is_ok_and(|status| status.is_none()) {
+        if since.elapsed() > time {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
 }
 
 const ALL_OR_NONE: &str =
@@ -188,10 +207,7 @@ impl Container<'_> {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
             let Ok(mut child) = command.spawn() else { return };
-            let since = Instant::now();
-            while child.try_wait().is_ok_and(|status| status.is_none()) && since.elapsed() < ENDING {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            is_over_within(&mut child, ENDING);
             drop(child.kill().and_then(|()| child.wait()));
         }
     }

@@ -1,6 +1,7 @@
 //! `polylogue doctor`: what the program finds on this machine.
 
 mod abilities;
+mod code;
 
 use std::env;
 use std::fmt::Write as _;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Tr
         let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &env).await);
     }
     text.push_str(&abilities::told(args, team.as_ref(), &env).await?);
+    text.push_str(&code::told());
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
     write(&text)?;

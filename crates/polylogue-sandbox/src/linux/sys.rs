@@ -69,9 +69,14 @@ pub(super) fn hint() -> &'static str {
     }
     let allowed = std::fs::read_to_string("/proc/sys/user/max_user_namespaces");
     if allowed.is_ok_and(|text| text.trim() == "0") {
-        return "; sysctl user.max_user_namespaces is 0 here";
+        return "; this system allows no user namespaces: sysctl user.max_user_namespaces=10000 does";
     }
-    "; containers often forbid it"
+    if std::fs::read_to_string("/proc/sys/kernel/unprivileged_userns_clone")
+        .is_ok_and(|text| text.trim() == "0")
+    {
+        return "; this system restricts user namespaces: sysctl kernel.unprivileged_userns_clone=1 allows them";
+    }
+    "; containers often forbid it: start this one with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
 }
 
 /// Copies this process into new namespaces. 0 in the copy.
