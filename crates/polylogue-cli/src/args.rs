@@ -201,7 +201,7 @@ pub(crate) struct Show {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// Show exactly what this agent's model was sent
+    /// Show exactly what this agent's model was sent; of one that solves tasks, all that it was told and said
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 

@@ -49,6 +49,7 @@
 //! ```
 
 mod answer;
+mod asks;
 mod can;
 mod check;
 mod lenient;
@@ -63,6 +64,7 @@ mod work;
 use polylogue_core::{AnyTool, Tool};
 use serde_json::Value;
 
+pub use self::asks::Asks;
 pub(crate) use self::work::Work;
 
 /// How a model is made to call tools, and to answer in a form.

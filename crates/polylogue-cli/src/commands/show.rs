@@ -5,12 +5,13 @@ mod sides;
 use std::io;
 use std::sync::Arc;
 
+use polylogue::solve::Check;
+use polylogue::tooling::Asks;
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Store, ToolSpec, Transcript,
-    View,
+    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Store, Transcript, View,
 };
 use polylogue_models::{Provider, Script};
-use polylogue_team::Team;
+use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
 use super::run::wish;
@@ -30,8 +31,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
             sides::shown(&Kept::of(&store, &id).await?, &events, args, looks)?
         }
         Some(agent) => {
-            let team = Kept::of(&store, &id).await?;
-            received(&team, &events, agent, args, looks)?
+            let kept = Kept::of(&store, &id).await?;
+            match args.call.is_none() && !args.json && sides::works_on_tasks(&kept, agent)? {
+                true => sides::shown(&kept, &events, args, looks)?,
+                false => received(&kept, &events, agent, args, looks)?,
+            }
         }
         None if args.json => {
             events.iter().map(json::line).collect::<Result<String, _>>().map_err(unwritable)?
@@ -68,7 +72,7 @@ fn received(
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
         return Err(Trouble::usage(format!("`{who}` has made {} model calls", calls.len())));
     };
-    let asked = namesakes.map(|assistant| Asked::of(assistant, events, event, sample));
+    let asked = namesakes.map(|assistant| Asked::of(assistant, &kept.team, events, event, sample));
     let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
     // Teams within a team may have agents of one name: the digest tells which of them it was.
     let shown = asked.swap_remove(asked.iter().position(|asked| asked.is_exact).unwrap_or(0));
@@ -108,17 +112,18 @@ fn sent(entries: &[Entry], merge: bool) -> Vec<Entry> {
 }
 
 /// What an agent's model was asked, made anew from the events before the reply.
-struct Asked<'a> {
-    assistant: &'a Assistant,
+struct Asked {
+    asks: Asks,
     view: View,
     system: Option<Arc<str>>,
     /// Whether it is what was sent, by its digest.
     is_exact: bool,
 }
 
-impl<'a> Asked<'a> {
+impl Asked {
     fn of(
-        assistant: &'a Assistant,
+        assistant: &Assistant,
+        team: &Team,
         events: &[Event],
         sampled: &Event,
         sample: &Sample,
@@ -126,19 +131,46 @@ impl<'a> Asked<'a> {
         let before: Vec<Arc<Event>> =
             events.iter().take_while(|event| event.seq < sampled.seq).cloned().map(Arc::new).collect();
         let transcript = Transcript::of(&sampled.at, &before).map_err(Trouble::failed)?;
-        let view = View::of(&transcript, assistant.name(), assistant.sees().clone());
         let system = assistant.system_for(transcript.task());
-        let digest = view.digest(&sample.model, system.as_deref(), assistant.specs(), assistant.sampling());
-        Ok(Self { assistant, view, system, is_exact: digest == sample.request })
+        let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
+        let ways = assistant.asks().into_iter().chain(checks);
+        let made = ways.map(|asks| {
+            let view = View::of(&transcript, assistant.name(), asks.lens.clone());
+            let digest = view.digest(&sample.model, system.as_deref(), &asks.tools, &asks.params);
+            Self { asks, view, system: system.clone(), is_exact: digest == sample.request }
+        });
+        // The first is the usual one.
+        let mut usual = None;
+        for asked in made {
+            if asked.is_exact {
+                return Ok(asked);
+            }
+            usual = usual.or(Some(asked));
+        }
+        usual.ok_or_else(|| Trouble::failed("an agent asks in no way at all"))
     }
 
     fn as_json(&self, sample: &Sample, entries: &[Entry]) -> Value {
-        let tools: Vec<&ToolSpec> = self.assistant.specs().iter().collect();
+        let Asks { tools, params, .. } = &self.asks;
         json!({
-            "model": sample.model, "system": self.system, "entries": entries, "tools": tools,
-            "params": self.assistant.sampling(), "digest": sample.request,
+            "model": sample.model, "system": self.system, "entries": entries, "tools": tools, "params": params,
+            "digest": sample.request,
         })
     }
+}
+
+/// How agents are asked whether their tasks are complete. The words of the questions are in the log.
+fn checks(team: &Team) -> Vec<Check> {
+    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
+    let own = chats.filter_map(|chat| match &chat.pattern {
+        Pattern::Solve(solve) => Some(match solve.check.temperature {
+            None => Check::default(),
+            Some(DecisionTemperature::Own(_)) => Check::default().temperature(None),
+            Some(DecisionTemperature::Of(temperature)) => Check::default().temperature(Some(temperature)),
+        }),
+        _ => None,
+    });
+    own.chain(team.teams.iter().flat_map(|sub| checks(&sub.team))).collect()
 }
 
 fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e Sample)> {

@@ -14,6 +14,7 @@ use super::room;
 use super::style::Style;
 use super::teller::{Format, Teller};
 use super::text::{Line, neutral};
+use super::value::{self, Told};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>) -> String {
@@ -35,12 +36,12 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
         head(&mut lines, "system");
         lines.extend(raw(system));
     }
-    for (index, entry) in entries.iter().enumerate() {
+    for entry in entries {
         match entry {
-            Entry::System { .. } => head(&mut lines, &format!("{index} system")),
-            Entry::User { .. } => head(&mut lines, &format!("{index} user")),
-            Entry::Assistant { .. } => head(&mut lines, &format!("{index} assistant")),
-            Entry::Tool { id, tool, .. } => head(&mut lines, &format!("{index} tool {tool} ({id})")),
+            Entry::System { .. } => head(&mut lines, "system"),
+            Entry::User { .. } => head(&mut lines, "user"),
+            Entry::Assistant { .. } => head(&mut lines, "assistant"),
+            Entry::Tool { id, tool, .. } => head(&mut lines, &format!("tool {tool} ({id})")),
         }
         for (nth, part) in entry.parts().iter().enumerate() {
             // What several said in one message is sent with blank lines between.
@@ -57,7 +58,7 @@ fn head(lines: &mut Vec<Line>, title: &str) {
     if !lines.is_empty() {
         lines.push(Line::default());
     }
-    lines.push(Line::new(&format!("[{title}]"), Style::BOLD));
+    lines.push(Line::new(&format!("[{title}]:"), Style::BOLD));
 }
 
 fn raw(text: &str) -> impl Iterator<Item = Line> {
@@ -202,6 +203,7 @@ impl File {
         let to = match &message.to {
             Audience::All => String::new(),
             Audience::Only(names) if names.is_empty() => " (aside)".into(),
+            Audience::Only(names) if *names == [message.from.clone()] => " → itself".into(),
             Audience::Only(names) => {
                 format!(" → {}", names.iter().map(Name::as_str).collect::<Vec<_>>().join(", "))
             }
@@ -217,7 +219,11 @@ impl File {
                     self.block(&format!("![{}](<{}>)", media.kind, media.url));
                 }
                 Part::Media(media) => self.block(&format!("[{}](<{}>)", media.kind, media.url)),
-                Part::Data(value) => self.fenced("json", &value.to_string()),
+                Part::Data(value) => match value::told(value, &message.parts) {
+                    Told::Nothing => {}
+                    Told::Words(words) => self.note(&words),
+                    Told::Json(json) => self.fenced("json", &json),
+                },
                 Part::Call(call) => {
                     let text = format!("{}({})", call.tool, call::arguments(&call.args));
                     self.block("asks for");

@@ -24,6 +24,7 @@ use super::moves;
 use super::style::{Colour, Style};
 use super::teller::Key;
 use super::text::Line;
+use super::value::{self, Told};
 use room::{Room, Turn};
 
 /// How wide the line below a message is, and the stars around the beginning of a chat.
@@ -385,7 +386,11 @@ fn content(parts: &[Part]) -> Option<String> {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Media(media) => Some(format!("<{}>", media.kind.split('/').next().unwrap_or_default())),
-        Part::Data(value) => Some(value.to_string()),
+        Part::Data(value) => match value::told(value, parts) {
+            Told::Nothing => None,
+            Told::Words(words) => Some(format!("\n({words})")),
+            Told::Json(json) => Some(json),
+        },
         _ => None,
     });
     Some(texts.collect())

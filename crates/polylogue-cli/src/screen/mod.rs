@@ -35,6 +35,7 @@ mod style;
 mod teller;
 pub(crate) mod text;
 mod turns;
+mod value;
 
 pub(crate) use end::Ending;
 pub(crate) use live::{Clock, SizeOf};

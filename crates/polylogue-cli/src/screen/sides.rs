@@ -1,6 +1,9 @@
 //! What several agents know: one below the other, or next to each other.
 
+use std::sync::Arc;
+
 use polylogue::{History, Name, Path};
+use unicode_width::UnicodeWidthChar;
 
 use super::style::Style;
 use super::text::{Line, wrap};
@@ -11,8 +14,16 @@ pub(crate) struct Side {
     pub(crate) at: Path,
     /// The agent.
     pub(crate) who: Name,
+    /// Its system text.
+    pub(crate) system: Option<Arc<str>>,
     /// What it was told and said.
     pub(crate) history: History,
+}
+
+/// A point of view in lines.
+struct Blocks {
+    system: Option<Vec<Line>>,
+    entries: Vec<Vec<Line>>,
 }
 
 impl Side {
@@ -20,15 +31,22 @@ impl Side {
         if self.at.is_root() { self.who.to_string() } else { format!("{} {}", self.at, self.who) }
     }
 
-    /// Its entries, each of them in lines of at most `width` columns.
-    fn blocks(&self, width: usize) -> Vec<Vec<Line>> {
-        let block = |(role, words): (String, String)| {
-            let head = std::iter::once(Line::new(&format!("[{role}]:"), Style::BOLD));
-            let words = words.lines().map(|line| Line::new(line, Style::PLAIN)).collect::<Vec<_>>();
-            head.chain(words).flat_map(|line| wrap(&line, width)).collect()
+    /// Its system text, if it has one, and its entries, each of them in lines of at most `width` columns.
+    fn blocks(&self, width: usize) -> Blocks {
+        let block = |role: &str, words: &str| match width {
+            usize::MAX => block(role, words, width),
+            _ => block(role, &of_one_width(words), width),
         };
-        self.history.blocks().map(block).collect()
+        let system = self.system.as_ref().map(|text| block("system", text));
+        let entries = self.history.blocks().map(|(role, words)| block(&role, &words)).collect();
+        Blocks { system, entries }
     }
+}
+
+fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
+    let head = std::iter::once(Line::new(&format!("[{role}]:"), Style::BOLD));
+    let words = words.lines().map(|line| Line::new(line, Style::PLAIN));
+    head.chain(words).flat_map(|line| wrap(&line, width)).collect()
 }
 
 /// One below the other, each under its name.
@@ -44,7 +62,8 @@ pub(crate) fn below(sides: &[Side], colour: bool) -> String {
 
 /// One alone: its blocks, each with an empty line after it.
 pub(crate) fn alone(side: &Side, colour: bool) -> String {
-    let blocks = side.blocks(usize::MAX).into_iter();
+    let Blocks { system, entries } = side.blocks(usize::MAX);
+    let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
         blocks.flat_map(|block| block.into_iter().chain(std::iter::once(Line::default()))).collect();
     written(&lines, colour)
@@ -55,23 +74,48 @@ const GAP: &str = " | ";
 /// Text in narrower columns cannot be read.
 const NARROWEST: usize = 16;
 
-/// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others.
+/// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
+/// fit come below.
 pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> String {
-    if sides.is_empty() {
-        return String::new();
-    }
+    let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
+    let tables: Vec<String> = sides.chunks(fit).map(|sides| written(&table(sides, width), colour)).collect();
+    tables.join("\n")
+}
+
+fn table(sides: &[Side], width: usize) -> Vec<Line> {
     let count = sides.len();
     let cell = (width.saturating_sub(GAP.len() * (count - 1)) / count).max(NARROWEST);
-    let columns: Vec<Vec<Vec<Line>>> = sides.iter().map(|side| side.blocks(cell)).collect();
+    let sides_in_lines: Vec<Blocks> = sides.iter().map(|side| side.blocks(cell)).collect();
     let titles: Vec<Vec<Line>> =
         sides.iter().map(|side| wrap(&Line::new(&side.title(), Style::BOLD), cell)).collect();
     let mut lines = rows(&titles.iter().map(Vec::as_slice).collect::<Vec<_>>(), cell);
-    for nth in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
-        let blocks: Vec<&[Line]> =
-            columns.iter().map(|blocks| blocks.get(nth).map_or(&[][..], Vec::as_slice)).collect();
-        lines.extend(rows(&vec![&[][..]; count], cell).into_iter().chain(rows(&blocks, cell)));
+    let mut add = |cells: Vec<&[Line]>| {
+        lines.extend(rows(&vec![&[][..]; count], cell));
+        lines.extend(rows(&cells, cell));
+    };
+    // System texts are no entries: they stand in a row of their own.
+    if sides_in_lines.iter().any(|side| side.system.is_some()) {
+        add(sides_in_lines.iter().map(|side| side.system.as_deref().unwrap_or_default()).collect());
     }
-    written(&lines, colour)
+    for nth in 0..sides_in_lines.iter().map(|side| side.entries.len()).max().unwrap_or(0) {
+        add(sides_in_lines.iter().map(|side| side.entries.get(nth).map_or(&[][..], Vec::as_slice)).collect());
+    }
+    lines
+}
+
+/// `text` without what joins and colours emojis: terminals do not agree on the width of what comes of it, and columns would be
+/// out of line.
+fn of_one_width(text: &str) -> String {
+    let mut before = None;
+    let keep = |c: &char| {
+        let is_emoji = before.replace(*c).is_some_and(|c| c.width() == Some(2) || c == '\u{fe0f}');
+        match *c {
+            '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' => false,
+            '\u{200d}' => !is_emoji,
+            _ => true,
+        }
+    };
+    text.chars().filter(keep).collect()
 }
 
 /// Cells next to each other, each filled up to `width`; one empty row when there is nothing in them.
@@ -114,7 +158,7 @@ mod tests {
             if nth % 2 == 0 { Entry::user(*text) } else { Entry::assistant(*text) }
         };
         let entries = texts.iter().enumerate().map(entry).collect();
-        Side { at: Path::root(), who: Name::new(who).unwrap(), history: History { entries } }
+        Side { at: Path::root(), who: Name::new(who).unwrap(), system: None, history: History { entries } }
     }
 
     #[test]
@@ -151,6 +195,59 @@ mod tests {
     }
 
     #[test]
+    fn columns_are_in_line_whatever_is_written_in_them() {
+        let odd = ["1 かな？ 😀👩‍👩‍👧 👍🏽 ❤️ क्‍ष", "宿題は宿題です、よくできました", "a\u{301}\tb\u{1b}[31m\r"];
+        let long = format!("https://example.org/{}", "path/".repeat(40));
+        for width in [35, 79, 119] {
+            let shown =
+                beside(&[side("Keeper", &odd), side("Guesser", &[&*long, "x\n\n\ny", ""])], width, false);
+            for line in shown.lines() {
+                let (left, _) = line.split_once(" |").unwrap();
+                assert_eq!(Line::new(left, Style::PLAIN).width(), (width - GAP.len()) / 2, "{line}");
+                assert!(Line::new(line, Style::PLAIN).width() <= width, "{line}");
+            }
+            assert!(!shown.contains('\u{1b}') && !shown.contains("👩‍"), "{shown}");
+            let whole: String =
+                shown.lines().filter_map(|line| line.split_once(" | ")).map(|(_, right)| right).collect();
+            assert!(whole.contains(&long), "nothing is cut off: {whole}");
+        }
+        // In colour the same, but for the colours.
+        let [plain, colour] = [false, true].map(|colour| beside(&[side("Keeper", &odd)], 40, colour));
+        assert!(colour.starts_with("\u{1b}[1mKeeper\u{1b}[0m\n"), "{colour}");
+        let bare = colour.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+        assert_eq!(bare, plain);
+    }
+
+    #[test]
+    fn those_who_do_not_fit_come_below() {
+        let sides = ["Ann", "Bob", "Cem", "Dora", "Eve"].map(|who| side(who, &["hello", "hi"]));
+        let shown = beside(&sides, 56, false);
+        let heads: Vec<&str> =
+            shown.lines().filter(|line| ["Ann", "Dora"].iter().any(|who| line.starts_with(who))).collect();
+        assert_eq!(heads, ["Ann              | Bob              | Cem", "Dora                       | Eve"]);
+        assert!(shown.lines().all(|line| line.len() <= 56), "{shown}");
+    }
+
+    #[test]
+    fn a_system_text_stands_in_front_and_moves_no_entry() {
+        let keeper = Side { system: Some("Keep it.".into()), ..side("Keeper", &["Choose.", "2"]) };
+        let guesser = side("Guesser", &["Find it."]);
+        expect![[r#"
+            Keeper              | Guesser
+                                |
+            [system]:           |
+            Keep it.            |
+                                |
+            [user]:             | [user]:
+            Choose.             | Find it.
+                                |
+            [assistant]:        |
+            2                   |
+        "#]]
+        .assert_eq(&beside(&[keeper, guesser], 42, false));
+    }
+
+    #[test]
     fn one_below_the_other_each_has_its_name() {
         let sides = [side("Keeper", &["Choose.", "2"]), side("Guesser", &["Find it."])];
         expect![[r#"
@@ -169,5 +266,7 @@ mod tests {
         .assert_eq(&below(&sides, false));
         let [keeper, _] = &sides;
         assert_eq!(alone(keeper, false), keeper.history.to_string());
+        let told = Side { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
+        assert_eq!(alone(&told, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
     }
 }

@@ -3,6 +3,7 @@
 //! Whatever shows a run - the live screen, plain text, `show` - tells it in these words; they differ in when and how
 //! the lines are written.
 
+mod private;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,6 @@ use polylogue_core::{
     Timestamp, plain,
 };
 
-use super::again;
 use super::call::{self, calls_tools};
 use super::choice;
 use super::markdown::Markdown;
@@ -69,6 +69,8 @@ pub(crate) struct Teller {
     last_said: String,
     /// A private text that the next event may make superfluous: its chat, its label and itself.
     waiting: Option<(Path, String, String)>,
+    /// What agents were told in open turns that nobody else hears.
+    prompts: HashMap<Key, Vec<String>>,
     out: Vec<Line>,
 }
 
@@ -91,6 +93,7 @@ impl Teller {
             depth: 0,
             last_said: String::new(),
             waiting: None,
+            prompts: HashMap::new(),
             out: Vec::new(),
         }
     }
@@ -103,10 +106,7 @@ impl Teller {
             Body::Opened(opening) => self.opened(at, opening),
             Body::Cued { cues } => cues.iter().for_each(|cue| self.cued(at, cue)),
             Body::Sampled(sample) => self.sampled(at, sample),
-            Body::Prompted { who, text } => {
-                self.draft(&(at.clone(), who.clone()));
-                self.private(at, &format!("{who} is told: "), text);
-            }
+            Body::Prompted { who, text } => self.prompted(at, who, text),
             Body::Called { who, call } => {
                 let key = ((at.clone(), who.clone()), call.id.clone());
                 self.calls.insert(key, (call.clone(), event.time));
@@ -207,6 +207,7 @@ impl Teller {
             Audience::All if others.len() == 1 => self.names(line, &others),
             Audience::All => line.push("all", Style::DIM),
             Audience::Only(_) if to.is_aside() => line.push("nobody (aside)", Style::DIM),
+            Audience::Only(names) if *names == [who.clone()] => line.push("itself", Style::DIM),
             Audience::Only(names) => self.names(line, names),
         }
     }
@@ -307,19 +308,6 @@ impl Teller {
         self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
     }
 
-    /// A text that is no message: folded to a line, or whole.
-    fn private(&mut self, at: &Path, label: &str, text: &str) {
-        if self.format.whole && text.trim().contains('\n') {
-            self.note(at, label.trim_end(), Style::DIM);
-            let lines = self.prose(at, text, Style::DIM);
-            self.put(at, &lines);
-        } else {
-            let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
-            let text = Line::new(&folded(text), Style::DIM).fit(room).text();
-            self.note(at, &format!("{label}{text}"), Style::DIM);
-        }
-    }
-
     fn sampled(&mut self, at: &Path, sample: &Sample) {
         let key = (at.clone(), sample.who.clone());
         self.draft(&key);
@@ -376,6 +364,7 @@ impl Teller {
     /// Called for a message that was shown while it was written: what is left of it to show.
     pub(crate) fn said_already(&mut self, at: &Path, message: &Message) -> Vec<Line> {
         let key = (at.clone(), message.from.clone());
+        self.prompts_of(at, message);
         self.extras(at, &message.from, &message.parts);
         self.last_said = message.plain().into_owned();
         self.drafts.remove(&key);
@@ -396,6 +385,7 @@ impl Teller {
     }
 
     fn end_turn(&mut self, key: &Key) {
+        self.prompts(key);
         self.draft(key);
         self.audiences.remove(key);
         self.narrated.remove(key);
@@ -409,6 +399,7 @@ impl Teller {
             self.drafts.remove(&key);
         }
         self.draft(&key);
+        self.prompts_of(at, message);
         self.speech(at, message);
         self.end_turn(&key);
     }
@@ -417,13 +408,7 @@ impl Teller {
         let key = (at.clone(), message.from.clone());
         let text = message.plain();
         if message.to.is_aside() && !self.format.whole {
-            let data = message.parts.iter().find_map(|part| match part {
-                Part::Data(value) if text.trim().is_empty() => Some(value.to_string()),
-                _ => None,
-            });
-            let text = data.unwrap_or_else(|| text.into_owned());
-            self.waiting = Some((at.clone(), format!("{} (aside): ", message.from), text));
-            return;
+            return self.aside(at, message);
         }
         let is_known =
             calls_tools(&message.parts) && self.narrated.get(&key).is_some_and(|told| *told == text);
@@ -440,14 +425,6 @@ impl Teller {
         }
         self.last_said = text.into_owned();
         self.interrupted();
-    }
-
-    /// Tells what waits, unless `next` tells it in full: a summary said aside, an answer that is then said.
-    fn release(&mut self, next: Option<&Body>) {
-        let Some((at, label, text)) = self.waiting.take() else { return };
-        if !next.is_some_and(|next| again::tells(next, &text)) {
-            self.private(&at, &label, &text);
-        }
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {
@@ -473,6 +450,7 @@ impl Teller {
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
+        self.prompts(&(at.clone(), who.clone()));
         self.interrupted();
         self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
         if let Some(hint) = &error.hint {

@@ -167,30 +167,30 @@ fn people_read_it_as_it_is() {
     let calls = requests[2].messages()[2]["tool_calls"].as_array().unwrap().iter().zip(["FIRST", "SECOND"]);
     let shown = calls.fold(shown, |shown, (call, name)| shown.replace(call["id"].as_str().unwrap(), name));
     expect![[r#"
-        [system]
+        [system]:
         You are Bob.
 
-        [0 user]
+        [user]:
         Talk about the weather.
 
         It rains today.
 
-        [1 assistant]
+        [assistant]:
         I look.
         call FIRST: get_history {"limit":2}
         call SECOND: get_history {"limit":1}
 
-        [2 tool get_history (FIRST)]
+        [tool get_history (FIRST)]:
         user: Talk about the weather.
         Alice: It rains today.
 
-        [3 tool get_history (SECOND)]
+        [tool get_history (SECOND)]:
         Alice: It rains today.
 
-        [4 assistant]
+        [assistant]:
         It will be dry tomorrow.
 
-        [5 user]
+        [user]:
         Then I take my umbrella along.
     "#]]
     .assert_eq(&shown);

@@ -1,6 +1,7 @@
 //! `show --history` and `show --side-by-side`: what every agent was told and said.
 
 use expect_test::expect;
+use polylogue::solve::Check;
 
 use crate::home::Home;
 
@@ -26,6 +27,9 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     home.run(&["run", home.file("guess.yaml", TEAM)]).exits(3);
     expect![[r#"
         ------ Keeper ------
+        [system]:
+        You keep a secret.
+
         [user]:
         The secret is 2.
 
@@ -65,6 +69,9 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     expect![[r#"
         Keeper                                 | Guesser
                                                |
+        [system]:                              |
+        You keep a secret.                     |
+                                               |
         [user]:                                | [user]:
         The secret is 2.                       | Find the secret.
                                                |
@@ -82,4 +89,185 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     assert!(nobody.err.starts_with("error (config): no model speaks for `Zoe`"), "{}", nobody.err);
     let both = home.run(&["show", "last", "--side-by-side", "--json"]).exits(2);
     assert!(both.err.contains("cannot be used with"), "{}", both.err);
+}
+
+/// Two who talk about their tasks until the keeper holds its own to be complete; it keeps what it thinks of it, the guesser does
+/// not.
+const SOLVED: &str = r#"
+name: guess
+task: Guess.
+agents:
+  - {name: Keeper, system: You keep a secret.}
+  - {name: Guesser}
+chat:
+  participants: [Keeper, Guesser]
+  pattern:
+    solve:
+      before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
+      tasks:
+        - {who: Keeper, prompt: You are told guesses., stops_by_itself: true, keeps_reflections: true}
+        - {who: Guesser, prompt: Find a number from 1 to 3., stops_by_itself: true}
+      end: one_last_chat
+      shift: {says: What is your guess?}
+script:
+  - Keeper: It is 2.
+  - Keeper: I wait.
+  - Guesser: I am ready.
+  - Guesser: 1?
+  - Guesser: To find it.
+  - Guesser: "yes"
+  - Keeper: You won!
+  - Keeper: Nothing is left.
+  - Keeper: "no"
+  - Guesser: What a game!
+"#;
+
+/// Entries as they are printed.
+fn blocks(entries: &serde_json::Value) -> String {
+    let block = |entry: &serde_json::Value| {
+        format!("[{}]:\n{}\n\n", entry["role"].as_str().unwrap(), entry["parts"][0]["text"].as_str().unwrap())
+    };
+    entries.as_array().unwrap().iter().map(block).collect()
+}
+
+#[test]
+fn who_solves_tasks_is_shown_with_its_history_and_it_is_what_its_model_was_sent() {
+    let home = Home::new();
+    home.run(&["run", home.file("guess.yaml", SOLVED)]).ok();
+    let keeper = home.run(&["show", "last", "--as", "Keeper"]).ok();
+    expect![[r#"
+        [system]:
+        You keep a secret.
+
+        [user]:
+        Choose a number from 1 to 3.
+
+        [assistant]:
+        It is 2.
+
+        [user]:
+        You are told guesses.
+
+        [assistant]:
+        I wait.
+
+        [user]:
+        1?
+
+        [assistant]:
+        You won!
+
+        [user]:
+        In your opinion, what objectives from your initial task have you NOT completed ?
+
+        [assistant]:
+        Nothing is left.
+
+    "#]]
+    .assert_eq(&keeper.out);
+    let guesser = home.run(&["show", "last", "--as", "Guesser"]).ok();
+    expect![[r#"
+        [user]:
+        Find a number from 1 to 3.
+
+        [assistant]:
+        I am ready.
+
+        [user]:
+        What is your guess?
+
+        [assistant]:
+        1?
+
+        [user]:
+        You won!
+
+        [assistant]:
+        What a game!
+
+    "#]]
+    .assert_eq(&guesser.out);
+    let questions = [Check::REFLECTION, Check::DECISION];
+    for (who, shown, calls) in [("Keeper", &keeper, 5), ("Guesser", &guesser, 5)] {
+        let history = shown.out.strip_prefix("[system]:\nYou keep a secret.\n\n").unwrap_or(&shown.out);
+        for call in 1..=calls {
+            let sent = home.run(&["show", "last", "--as", who, "--call", &call.to_string(), "--json"]).ok();
+            assert_eq!(sent.err, "", "it is known how {who} was asked in call {call}");
+            let sent: serde_json::Value = serde_json::from_str(&sent.out).unwrap();
+            let sent_blocks = blocks(&sent["entries"]);
+            let is_asked = questions.iter().any(|question| sent_blocks.contains(question));
+            let decides = sent_blocks.contains(Check::DECISION);
+            assert_eq!(sent["params"]["temperature"].as_f64(), decides.then_some(Check::TEMPERATURE));
+            assert!(is_asked || history.starts_with(&sent_blocks), "{who} {call}: {sent_blocks}");
+        }
+    }
+}
+
+#[test]
+fn a_solved_group_is_shown_side_by_side() {
+    let home = Home::new();
+    let ran = home.run(&["run", home.file("guess.yaml", SOLVED)]).ok();
+    expect![[r#"
+        with Keeper, Guesser
+        task: Guess.
+
+        Keeper -> itself:
+        It is 2.
+
+        Keeper -> itself:
+        I wait.
+
+        Guesser -> itself:
+        I am ready.
+
+        Guesser -> Keeper:
+        1?
+
+        Guesser (aside): the task is not complete: yes
+
+        Keeper -> Guesser:
+        You won!
+
+        Keeper -> itself:
+        Nothing is left.
+        (the task is complete: no)
+
+        Guesser -> Keeper:
+        What a game!
+
+    "#]]
+    .assert_eq(ran.out.split_once("done: ").unwrap().0);
+    expect![[r#"
+        Keeper                                 | Guesser
+                                               |
+        [system]:                              |
+        You keep a secret.                     |
+                                               |
+        [user]:                                | [user]:
+        Choose a number from 1 to 3.           | Find a number from 1 to 3.
+                                               |
+        [assistant]:                           | [assistant]:
+        It is 2.                               | I am ready.
+                                               |
+        [user]:                                | [user]:
+        You are told guesses.                  | What is your guess?
+                                               |
+        [assistant]:                           | [assistant]:
+        I wait.                                | 1?
+                                               |
+        [user]:                                | [user]:
+        1?                                     | You won!
+                                               |
+        [assistant]:                           | [assistant]:
+        You won!                               | What a game!
+                                               |
+        [user]:                                |
+        In your opinion, what objectives from  |
+        your initial task have you NOT         |
+        completed ?                            |
+                                               |
+        [assistant]:                           |
+        Nothing is left.                       |
+    "#]]
+    .assert_eq(&home.run(&["show", "last", "--side-by-side"]).ok().out);
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::build::wrong;
 use crate::Assistant;
+use crate::tooling::Asks;
 
 /// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
 /// anything, in one word.
@@ -108,6 +109,16 @@ impl Check {
         };
         let decision = self.decision.clone().unwrap_or_else(|| decision.into());
         [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
+    }
+
+    /// The kinds of requests in which `agent` is asked: see [`Assistant::asks`].
+    #[must_use]
+    pub fn asks(&self, agent: &Assistant) -> Vec<Asks> {
+        let agent = agent.clone().at_ease();
+        let deciders =
+            [true, false].map(|as_json| self.asks_then(agent.clone(), as_json).map(|(_, agent)| agent));
+        let deciders = deciders.into_iter().flatten();
+        std::iter::once(agent).chain(deciders).flat_map(|agent| agent.asks()).collect()
     }
 
     /// Whether there is something to ask, and both words can be told apart.

@@ -130,7 +130,7 @@ fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Ste
 }
 
 /// The schema of a reply: closed, and all of it required, as strict providers want it.
-fn schema(at_hand: &[Offer<'_>], may_say: bool, answers: Option<&Value>) -> Value {
+pub(super) fn schema(at_hand: &[Offer<'_>], may_say: bool, answers: Option<&Value>) -> Value {
     let nothing = json!({"type": "null"});
     let say = match (may_say, answers) {
         (false, _) => nothing.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::{Agent as _, Body, Event, History, Lens, Name, Path, Solved, Transcript};
+use polylogue::{Agent as _, Body, Event, History, Lens, Name, Path, Transcript};
 
 use super::{nobody, silent};
 use crate::args;
@@ -34,32 +34,47 @@ pub(super) fn shown(
     })
 }
 
+/// Whether `agent` solves tasks: what it was sent is then its history, as a person reads it.
+pub(super) fn works_on_tasks(kept: &Kept, agent: &str) -> Result<bool, Trouble> {
+    let assistants = kept.team.assistants(&|_| Ok(silent()))?;
+    Ok(assistants
+        .iter()
+        .any(|assistant| assistant.name().as_str() == agent && assistant.sees().forgets_asides))
+}
+
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
 fn sides(kept: &Kept, events: &[Event]) -> Result<Vec<Side>, Trouble> {
     let assistants = kept.team.assistants(&|_| Ok(silent()))?;
-    let lens = |who: &Name| {
-        let agent = assistants.iter().find(|agent| agent.name() == who);
-        agent.map_or_else(Lens::default, |agent| agent.sees().clone())
-    };
+    // Whoever solves tasks is there once more, as it is about these.
+    let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);
+    let lens = |who: &Name| agent(who).map_or_else(Lens::default, |agent| agent.sees().clone());
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let mut sides = Vec::new();
     for at in chats(&events) {
         let chat = Transcript::of(&at, &events).map_err(Trouble::failed)?;
-        let speaks = |who: &&Name| {
-            events.iter().any(|event| {
-                event.at == at && matches!(&event.body, Body::Sampled(sample) if sample.who == **who)
-            })
-        };
-        // Agents that solve tasks forget that they were asked whether they are complete.
-        let forgets = !Solved::of(&chat).checks.is_empty();
-        for who in chat.members().iter().filter(speaks) {
-            let lens = lens(who);
-            let lens = Lens { forgets_asides: forgets || lens.forgets_asides, ..lens };
-            let history = History::through(&chat, who, lens);
-            sides.push(Side { at: at.clone(), who: who.clone(), history });
+        for who in speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.sees().forgets_asides)) {
+            let history = History::through(&chat, &who, lens(&who));
+            let system = agent(&who).and_then(|agent| agent.system_for(chat.task()));
+            sides.push(Side { at: at.clone(), who, system, history });
         }
     }
     Ok(sides)
+}
+
+/// Those of `chat` whose models were asked: its members in their order, and who solved a task beside them.
+fn speakers(chat: &Transcript, works: &dyn Fn(&Name) -> bool) -> Vec<Name> {
+    let asked = chat.events().iter().filter_map(|event| match &event.body {
+        Body::Sampled(sample) => Some(&sample.who),
+        _ => None,
+    });
+    let mut all: Vec<Name> = Vec::new();
+    let members = chat.members().iter().filter(|who| asked.clone().any(|asked| asked == *who));
+    for who in members.chain(asked.clone().filter(|who| works(who))) {
+        if !all.contains(who) {
+            all.push(who.clone());
+        }
+    }
+    all
 }
 
 /// The chats there were, in the order in which they began.

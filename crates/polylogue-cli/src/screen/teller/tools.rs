@@ -8,6 +8,7 @@ use super::Teller;
 use crate::screen::call::{self, short};
 use crate::screen::style::Style;
 use crate::screen::text::{Line, wrap};
+use crate::screen::value;
 
 impl Teller {
     /// The parts of a message that are no text.
@@ -17,7 +18,10 @@ impl Teller {
                 Part::Media(media) => {
                     Line::new(&format!("[{}: {}]", media.kind, short(&media.url)), Style::DIM)
                 }
-                Part::Data(value) => Line::new(&value.to_string(), Style::DIM),
+                Part::Data(value) => match value::text(value, parts) {
+                    Some(text) => Line::new(&text, Style::DIM),
+                    None => continue,
+                },
                 Part::Call(wanted) => {
                     self.asked.insert((at.clone(), from.clone(), wanted.id.clone()), wanted.clone());
                     Line::new("⚙ ", Style::DIM).joined(&call::call(wanted))
@@ -50,6 +54,7 @@ impl Teller {
         let key = (event.at.clone(), who.clone());
         let unknown = || (Call { id: id.clone(), tool: id.clone(), args: ().into() }, event.time);
         let (wanted, begun) = self.calls.remove(&(key.clone(), id.clone())).unwrap_or_else(unknown);
+        self.prompts(&key);
         let took = Duration::from_millis(event.time.0.saturating_sub(begun.0));
         let to = self.audience(&key);
         self.begin(&key, &to);

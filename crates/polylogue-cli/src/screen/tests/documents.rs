@@ -208,20 +208,20 @@ fn entries_as_a_model_received_them() {
         Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: Outcome::done("1") },
     ];
     expect![[r#"
-        [system]
+        [system]:
         You are B.
 
-        [0 user]
+        [user]:
         **Do** it
         now␛[2J
 
-        [1 assistant]
+        [assistant]:
         I run it
         call c1: run {"code":"1"}
 
-        [2 tool run (c1)]
+        [tool run (c1)]:
         1
     "#]]
     .assert_eq(&document::received(Some("You are B."), &entries, false));
-    assert!(document::received(None, &entries, true).starts_with("\x1b[1m[0 user]\x1b[0m\n"));
+    assert!(document::received(None, &entries, true).starts_with("\x1b[1m[user]:\x1b[0m\n"));
 }
