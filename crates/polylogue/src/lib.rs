@@ -50,6 +50,7 @@
 //! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
 //! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
 //! | agents and chats as tools | [`Consult`] |
+//! | agents that reason: in rounds, by a plan, by evidence, by criticism | [`reason`] |
 //! | to change what is read or said | [`hook`]; examples before it, a window, messages merged: [`aggregate`] |
 //! | values read in what a model writes | [`parse`] |
 //! | tools and JSON from models that know neither | [`tooling`], [`Taught`], [`Assistant::answers`] |
@@ -94,6 +95,7 @@ pub mod order;
 pub mod oversight;
 pub mod parse;
 pub mod prerequisites;
+pub mod reason;
 pub mod reply;
 pub mod report;
 pub mod session;

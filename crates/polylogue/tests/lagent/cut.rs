@@ -181,3 +181,33 @@ async fn composites_in_a_chat_resume_at_every_cut() {
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     assert!(events.iter().any(|event| event.at.as_str() == "/blogger/critic"));
 }
+
+/// Plans, evidence, rounds, criticism: all in one pipeline.
+#[tokio::test]
+async fn agents_that_reason_resume_at_every_cut() {
+    use polylogue::compose::Pipeline;
+    use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+    let script = script(
+        r##"[{"planner": "1. a\n2. b"}, {"solver": "s1"}, {"solver": "s2"},
+            {"prover": "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{}]"}, {"judge": "j"},
+            {"bot": {"calls": [{"tool": "get_history"}, {"tool": "gone"}]}}, {"bot": "b"},
+            {"texter": "Action: get_history\nAction Input: {}"}, {"texter": "Final Answer: t"},
+            {"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"},
+            {"option": "o1"}, {"option": "o2"}, {"chooser": "hm"}, {"chooser": "2"}]"##,
+    );
+    let agents = |calls: &Calls| {
+        let model = calls.through(script.model("test"));
+        let of = |who: &str| agent(who, &model);
+        let tool = || polylogue::AnyTool::new(polylogue::GetHistory::default());
+        let all = Pipeline::new("all")
+            .unwrap()
+            .then(PlanAndSolve::new("plan", of("planner"), of("solver")).unwrap())
+            .then(Rewoo::new("rewoo", of("prover"), of("judge")).unwrap().tool(tool()))
+            .then(React::new(of("bot").tool(tool())))
+            .then(React::new(of("texter").tool(tool())).in_text())
+            .then(Refine::new("refine", of("writer"), of("critic")).unwrap().rounds(1))
+            .then(Best::of(2, of("option"), of("chooser")));
+        vec![AnyAgent::new(all)]
+    };
+    cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "go")]).await;
+}

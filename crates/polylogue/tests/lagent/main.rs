@@ -13,6 +13,7 @@ mod compose;
 mod cut;
 mod layers;
 mod parts;
+mod reason;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]
 mod stage;

@@ -1,0 +1,174 @@
+//! Thinking and acting in rounds.
+
+use polylogue_core::{
+    Act, Agent, Ask, Call, Finish, Name, Outcome, OutcomeStatus, Params, Part, Reason, Reply, Result,
+    ToolSpec, Turn,
+};
+use serde_json::Value;
+
+use crate::Assistant;
+
+/// An agent that calls tools in rounds until it has an answer.
+///
+/// It asks the model of an [`Assistant`], with its tools, parameters and sight of the room. After so many rounds of calls, it ends
+/// the chat with [`Reason::Rounds`], or, if it [sums up](Self::sums_up), asks the model once more, without tools. The outcome of
+/// a tool that [ends the turn](ToolSpec::ends_turn) is what it says.
+#[derive(Debug, Clone)]
+pub struct React {
+    agent: Assistant,
+    rounds: u32,
+    sums_up: bool,
+    in_text: bool,
+}
+
+const SUM_UP: &str = "You cannot call any more tools. Answer now with what you know.";
+const OBSERVED: &str = "Observation:";
+
+impl React {
+    /// How many rounds of calls a turn has at most, unless it is told otherwise.
+    pub const DEFAULT_ROUNDS: u32 = 5;
+
+    /// `agent`, in rounds.
+    #[must_use]
+    pub const fn new(agent: Assistant) -> Self {
+        Self { agent, rounds: Self::DEFAULT_ROUNDS, sums_up: false, in_text: false }
+    }
+
+    /// Sets how many rounds of calls a turn has at most: its model is asked once more than that. None is a number, too.
+    #[must_use]
+    pub fn rounds(self, rounds: u32) -> Self {
+        Self { rounds, ..self }
+    }
+
+    /// After the last round, asks the model once more, without tools, for what it knows.
+    #[must_use]
+    pub fn sums_up(self) -> Self {
+        Self { sums_up: true, ..self }
+    }
+
+    /// Lets the model write `Action:` and `Action Input:`, and tells it the `Observation:`, in place of the provider's calls.
+    /// It is told of the form, and of the tools, at the end of its system text.
+    #[must_use]
+    pub fn in_text(self) -> Self {
+        Self { in_text: true, ..self }
+    }
+
+    fn system(&self, task: &str) -> Option<String> {
+        let own = self.agent.system_for(task).map(|text| text.to_string());
+        if !self.in_text {
+            return own;
+        }
+        let form = instruction(self.agent.specs());
+        Some(own.map_or_else(|| form.clone(), |own| format!("{own}\n\n{form}")))
+    }
+
+    fn params(&self) -> Params {
+        let mut params = self.agent.sampling().clone();
+        if self.in_text && !params.stop.iter().any(|stop| stop == OBSERVED) {
+            params.stop.push(OBSERVED.into());
+        }
+        params
+    }
+
+    fn calls(&self, reply: &Reply, id: &str) -> Vec<Call> {
+        match self.in_text {
+            true => written(&reply.plain(), id).into_iter().collect(),
+            false => reply.calls(),
+        }
+    }
+
+    /// Makes the calls. Returns what the turn ends with, if a tool ends it.
+    async fn act_on(&self, turn: &mut Turn<'_>, calls: &[Call]) -> Result<Option<Vec<Part>>> {
+        let outcomes = turn.call(&self.agent.callable, calls).await?;
+        if self.in_text {
+            let told = outcomes.iter().map(observed).collect::<Vec<_>>().join("\n");
+            turn.prompt(format!("{OBSERVED} {told}")).await?;
+        }
+        let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
+        let mut made = calls.iter().zip(outcomes);
+        let last = made.find(|(call, outcome)| ends(&call.tool) && outcome.status == OutcomeStatus::Done);
+        Ok(last.map(|(_, outcome)| outcome.parts))
+    }
+}
+
+impl Agent for React {
+    fn name(&self) -> &Name {
+        Agent::name(&self.agent)
+    }
+
+    fn description(&self) -> &str {
+        Agent::description(&self.agent)
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let (system, params) = (self.system(turn.transcript().task()), self.params());
+        let offered = if self.in_text { &[][..] } else { self.agent.specs() };
+        let ask = Ask {
+            system: system.as_deref(),
+            tools: offered,
+            params: &params,
+            lens: self.agent.sees(),
+            ..Ask::of(&self.agent.model)
+        };
+        for round in 0..=self.rounds {
+            let reply = turn.sample(ask).await?;
+            let id = format!("act-{}-{round}", turn.transcript().begun(turn.me()));
+            let calls = self.calls(&reply, &id);
+            if calls.is_empty() {
+                return Ok(said(reply, self.in_text));
+            }
+            if round < self.rounds
+                && let Some(parts) = self.act_on(turn, &calls).await?
+            {
+                return Ok(Act::Say(parts));
+            }
+        }
+        if !self.sums_up {
+            return Ok(Act::Stop(Reason::Rounds { limit: u64::from(self.rounds) }));
+        }
+        turn.prompt(SUM_UP).await?;
+        let reply = turn.sample(Ask { tools: &[], ..ask }).await?;
+        Ok(said(Reply { finish: Finish::Stop, ..reply }, self.in_text))
+    }
+}
+
+/// What is said of a reply: no calls, and of a text only the answer.
+fn said(reply: Reply, in_text: bool) -> Act {
+    if in_text {
+        let text = reply.plain();
+        return Act::say(text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim());
+    }
+    Act::Say(reply.parts.into_iter().filter(|part| !matches!(part, Part::Call(_))).collect())
+}
+
+fn observed(outcome: &Outcome) -> String {
+    let words = |part: &Part| match part {
+        Part::Text(text) => text.to_string(),
+        Part::Data(value) => value.to_string(),
+        _ => String::new(),
+    };
+    outcome.parts.iter().map(words).collect::<Vec<_>>().join("\n")
+}
+
+fn instruction(tools: &[ToolSpec]) -> String {
+    let tool = |spec: &ToolSpec| format!("- {}: {} Input: {}", spec.name, spec.description, spec.parameters);
+    let tools: Vec<String> = tools.iter().map(tool).collect();
+    format!(
+        "You can use these tools:\n{}\n\nTo use one, write:\nThought: what you think\nAction: the name of the tool\n\
+         Action Input: its input, a JSON object\n\nThen you are told its `{OBSERVED}`. When you know the answer, write:\n\
+         Thought: what you think\nFinal Answer: the answer",
+        tools.join("\n")
+    )
+}
+
+/// The call that a text writes. An input that is no JSON object stays a text, and is refused when the call is made.
+fn written(text: &str, id: &str) -> Option<Call> {
+    let (_, action) = text.split_once("Action:").filter(|(before, _)| !before.contains("Final Answer:"))?;
+    let (tool, rest) = action.split_once('\n').unwrap_or((action, ""));
+    let input = rest.split_once("Action Input:").map_or("{}", |(_, input)| input);
+    let input = input.split(OBSERVED).next().unwrap_or_default().trim();
+    let bare = input.trim_start_matches("```json").trim_matches('`').trim();
+    let args = serde_json::from_str::<Value>(bare).ok().filter(Value::is_object);
+    let args = args.unwrap_or_else(|| Value::from(input));
+    Some(Call { id: id.to_owned(), tool: tool.trim().trim_matches('`').to_owned(), args })
+}

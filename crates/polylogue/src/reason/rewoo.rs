@@ -1,0 +1,190 @@
+//! A plan that names its evidence.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::{
+    Act, Agent, AnyAgent, AnyTool, Call, Layer, Name, NameError, Outcome, Part, Result, Tool, ToolSpec, Turn,
+};
+use serde_json::{Value, json};
+
+/// An agent that lets one agent plan all calls of tools at once, makes them without asking any model, and lets another answer
+/// from what they returned: two turns of agents, however many calls.
+///
+/// The planner writes `#E1 = search[{"query": "..."}]`, and may use `#E1` in the arguments of later calls: where it is the whole of
+/// a text, what was returned stands in its place as it is, and within a text as words.
+#[derive(Debug, Clone)]
+pub struct Rewoo {
+    name: Name,
+    planner: AnyAgent,
+    solver: AnyAgent,
+    tools: Vec<AnyTool>,
+}
+
+impl Rewoo {
+    /// An agent `name` that plans by one agent, and answers by another.
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn new(name: &str, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
+        let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
+        Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new() })
+    }
+
+    /// Adds a tool. One of the same name is replaced.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        let tool = AnyTool::new(tool);
+        self.tools.retain(|other| other.spec().name != tool.spec().name);
+        self.tools.push(tool);
+        self
+    }
+
+    fn form(&self, question: &str) -> String {
+        let tool = |tool: &AnyTool| {
+            let ToolSpec { name, description, parameters, .. } = tool.spec();
+            format!("- {name}: {description} Arguments: {parameters}")
+        };
+        let tools: Vec<String> = self.tools.iter().map(tool).collect();
+        format!(
+            "Plan how to gather the evidence for an answer, without answering. For each step write two lines:\n\
+             Plan: what is to be found out\n#E1 = tool[{{\"argument\": \"...\"}}]\n\
+             Number the evidence #E1, #E2 and so on; later arguments may hold earlier evidence.\n\n\
+             Tools:\n{}\n\nQuestion: {question}",
+            tools.join("\n")
+        )
+    }
+
+    /// The arguments as an object: the text of a tool with one argument is that argument.
+    fn args(&self, tool: &str, text: &str) -> Value {
+        let parsed = serde_json::from_str::<Value>(text).ok();
+        if let Some(object @ Value::Object(_)) = parsed {
+            return object;
+        }
+        let spec = self.tools.iter().map(Tool::spec).find(|spec| spec.name == *tool);
+        let properties = spec.and_then(|spec| spec.parameters.get("properties")?.as_object());
+        let only = properties.filter(|all| all.len() == 1).and_then(|all| all.keys().next());
+        let value = parsed.unwrap_or_else(|| Value::from(text));
+        only.map_or_else(|| Value::from(text), |name| json!({name.as_str(): value}))
+    }
+}
+
+impl Agent for Rewoo {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        vec![Layer::of(&self.planner), Layer::of(&self.solver)]
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let question = turn.message().plain().into_owned();
+        let plan = turn.ask(&self.planner, self.form(&question)).await?.plain().into_owned();
+        let begun = turn.transcript().begun(turn.me());
+        let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
+        let mut gathered = String::new();
+        for Step { plan, label, tool, args } in steps(&plan) {
+            let args = filled(self.args(&tool, &args), &evidence);
+            let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
+            let outcome = turn.call(&self.tools, &[call]).await?.into_iter().next();
+            let found = outcome.map_or(Value::Null, |outcome| returned(&outcome));
+            gathered.push_str(&format!("Plan: {plan}\n{label}: {}\n\n", words(&found)));
+            evidence.insert(label, found);
+        }
+        let task = format!("Answer the question from this evidence.\n\n{gathered}Question: {question}");
+        Ok(Act::Say(turn.ask(&self.solver, task).await?.parts))
+    }
+}
+
+struct Step {
+    plan: String,
+    label: String,
+    tool: String,
+    args: String,
+}
+
+fn steps(plan: &str) -> Vec<Step> {
+    let (mut steps, mut rest) = (Vec::new(), plan);
+    while let Some((before, from)) = rest.split_once("#E") {
+        rest = from;
+        let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = from.split_at(digits);
+        let Some(call) = behind.trim_start().strip_prefix('=').filter(|_| digits > 0) else { continue };
+        let Some((tool, args)) = call.split_once('[').filter(|(tool, _)| is_tool(tool.trim())) else {
+            continue;
+        };
+        let end = closing(args).unwrap_or_else(|| args.find('\n').unwrap_or(args.len()));
+        let plan = before.rsplit_once("Plan:").map_or("", |(_, plan)| plan).trim();
+        let args_text = args.get(..end).unwrap_or(args).trim().to_owned();
+        steps.push(Step {
+            plan: plan.to_owned(),
+            label: format!("#E{number}"),
+            tool: tool.trim().to_owned(),
+            args: args_text,
+        });
+        rest = args.get(end..).unwrap_or_default();
+    }
+    steps
+}
+
+fn is_tool(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Where the bracket closes that was open before: not within texts of JSON, and not those of lists within.
+fn closing(args: &str) -> Option<usize> {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for (at, c) in args.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ if in_text => {}
+            '[' => depth += 1,
+            ']' if depth == 0 => return Some(at),
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `args` with evidence in place of its labels.
+fn filled(args: Value, evidence: &BTreeMap<String, Value>) -> Value {
+    match args {
+        Value::String(text) => match evidence.get(text.trim()) {
+            Some(value) => value.clone(),
+            None => within(&text, evidence).into(),
+        },
+        Value::Array(items) => items.into_iter().map(|item| filled(item, evidence)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (key, filled(value, evidence))).collect()
+        }
+        value => value,
+    }
+}
+
+/// A text with evidence in place of its labels, once: what was found is no place to look for labels.
+fn within(text: &str, evidence: &BTreeMap<String, Value>) -> String {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some((before, from)) = rest.split_once("#E") {
+        let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = from.split_at(digits);
+        let label = format!("#E{number}");
+        filled.push_str(before);
+        filled.push_str(&evidence.get(&label).map_or(label, words));
+        rest = behind;
+    }
+    filled + rest
+}
+
+fn returned(outcome: &Outcome) -> Value {
+    match &*outcome.parts {
+        [Part::Data(value)] => value.clone(),
+        _ => Value::from(outcome.plain()),
+    }
+}
+
+fn words(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
