@@ -69,7 +69,9 @@ impl Lines {
     /// What is said besides calls is said by nobody who is asked for arguments.
     fn add(&mut self, step: &ScriptStep) {
         if step.calls.is_empty() {
-            self.0.push_back(Line::Say(step.say.as_deref().unwrap_or_default().to_owned()));
+            let thought = step.think.as_ref().map(|thought| format!("<think>{thought}</think>\n"));
+            let text = step.say.as_deref().unwrap_or_default();
+            self.0.push_back(Line::Say(thought.unwrap_or_default() + text));
         }
         self.0.extend(step.calls.iter().cloned().map(Line::Call));
     }

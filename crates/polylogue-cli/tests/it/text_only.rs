@@ -124,6 +124,9 @@ fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
     .assert_eq(&told);
     assert_eq!(server.violations(), [""; 0]);
     assert_eq!((asked_with(&server, "tools"), asked_with(&server, "response_format")), (1, 2));
+    let thoughts = |body: &str| body.contains("GOODBYE, perhaps?");
+    assert!(!server.requests().iter().any(|request| thoughts(&request.body.to_string())));
+    assert!(thoughts(&home.run(&["show", "last", "--json"]).ok().out), "the log has them");
     for args in [&["--markdown"][..], &["--style", "autogen"]] {
         let shown = home.run(&[&["show", "last"], args].concat()).ok().out;
         assert!(shown.contains("incapable of calling tools, and goes on in another way"), "{shown}");

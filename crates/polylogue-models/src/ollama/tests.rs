@@ -103,6 +103,26 @@ fn what_is_no_reply_is_told_apart() {
     assert_eq!(flaw(&broken), error, "in the middle of a reply");
 }
 
+// By its field, or by tags cut anywhere; one that never ends is a thought to its end.
+#[test]
+fn thoughts_are_told_from_words_in_a_stream() {
+    let line =
+        |field: &str, text: &str| format!("{{\"message\":{{\"{field}\":\"{text}\"}},\"done\":false}}\n");
+    let field = [line("thinking", "h"), line("thinking", "m"), line("content", "yes")];
+    let tags = [line("content", "<thi"), line("content", "nk>hm</"), line("content", "think>\\n\\nyes")];
+    for lines in [field, tags] {
+        let pieces: Vec<&[u8]> = lines.iter().map(String::as_bytes).chain([END.as_bytes()]).collect();
+        assert_eq!(
+            stream(&pieces).0.unwrap().parts,
+            [Part::Thought("hm".into()), Part::text("yes")],
+            "{lines:?}"
+        );
+    }
+    let unclosed = [line("content", "<think>h"), line("content", "m, {}"), END.to_owned()];
+    let pieces: Vec<&[u8]> = unclosed.iter().map(String::as_bytes).collect();
+    assert_eq!(stream(&pieces).0.unwrap().parts, [Part::Thought("hm, {}".into())]);
+}
+
 #[test]
 fn nothing_that_comes_after_the_end_counts() {
     let mut decoder = Decoder::<Ollama>::default();

@@ -257,6 +257,15 @@ fn reasoning_comes_by_any_name_and_inside_tags() {
     }
 }
 
+// The reply was cut off in the middle of a thought: no word of it is an answer.
+#[test]
+fn a_thought_that_never_ends_is_a_thought_to_its_end() {
+    let (reply, heard) =
+        stream(&deltas(&[r#"{"content":"<thi"}"#, r#"{"content":"nk>hm, {}"}"#, r#"{"content":"</thi"}"#]));
+    assert_eq!(reply.unwrap().parts, [Part::Thought("hm, {}</thi".into())]);
+    assert_eq!(heard, "(hm, {})(</thi)");
+}
+
 #[test]
 fn a_thought_that_was_told_as_text_is_taken_back() {
     let (reply, heard) = stream(&deltas(&[r#"{"content":"hm</thi"}"#, r#"{"content":"nk>\n\nyes"}"#]));

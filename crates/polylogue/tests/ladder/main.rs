@@ -17,4 +17,5 @@ mod several;
 #[path = "../autogen/stage.rs"]
 mod stage;
 mod things;
+mod thoughts;
 mod ways;

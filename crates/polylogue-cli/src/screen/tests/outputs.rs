@@ -87,3 +87,31 @@ fn each_signal_is_written_at_once() {
     stage.screen.tick().unwrap();
     assert_eq!(stage.written.pieces(), 4, "nothing changed, nothing is written");
 }
+
+// Thoughts are dimmed while they are written, when they are told again, and where nothing can be dimmed they are named.
+#[test]
+fn thoughts_are_dimmed_and_words_are_not() {
+    let turn = |stage: &mut Stage, live: bool| {
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(cued("B"));
+        if live {
+            stage.piece_at(&Path::root(), "B", Piece::Thought("I think".into()));
+            stage.text("B", "So.");
+        }
+        stage.root(sampled("B", vec![Part::Thought("I think".into()), Part::text("So.")]));
+        stage.root(said("B", "So."));
+    };
+    for live in [true, false] {
+        let mut stage = Stage::new(Settings { thoughts: true, ..LIVE }, 60, 20);
+        turn(&mut stage, live);
+        let written = stage.written.text();
+        assert!(written.contains("\u{1b}[2;3mI think\u{1b}[0m"), "{written:?}");
+        assert!(!written.contains("mSo."), "{written:?}");
+        let mut stage = Stage::new(LIVE, 60, 20);
+        turn(&mut stage, live);
+        assert!(!stage.written.text().contains("I think"), "they are shown to those who ask for them");
+    }
+    let mut stage = Stage::new(Settings { thoughts: true, ..PLAIN }, 60, 20);
+    turn(&mut stage, false);
+    assert!(stage.written.text().contains("(thinks:)\nI think\nSo.\n"), "{}", stage.written.text());
+}
