@@ -178,3 +178,51 @@ fn parsed(word: &str) -> Result<Vec<Part>, String> {
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn template(word: &str, kind: &str) -> Result<Template, String> {
+        let declaration = json!({
+            "name": "x", "description": "", "command": ["x", word], "arguments": {"a": {"type": kind}}
+        });
+        let declaration: Declaration = serde_json::from_value(declaration).unwrap();
+        Template::of(&declaration).map(|(_, template)| template)
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_one_word_whatever_is_in_it(text in any::<String>()) {
+            let value = json!(text);
+            let given = Given::from([("a", &value)]);
+            let within = template("={a}.", "string").unwrap().fill(&given);
+            let alone = template("{a}", "string").unwrap().fill(&given);
+            let has_zero = text.contains('\0');
+            prop_assert_eq!(within.ok(), (!has_zero).then(|| vec![format!("={text}.")]));
+            prop_assert_eq!(alone.ok(), (!has_zero && !text.starts_with('-')).then(|| vec![text]));
+        }
+
+        #[test]
+        fn texts_are_as_many_words_as_they_are(texts in proptest::collection::vec("[^-\0].*", 0..4)) {
+            let texts: Vec<String> = texts.into_iter().filter(|text| !text.contains('\0')).collect();
+            let value = json!(texts);
+            let words = template("{a}", "strings").unwrap().fill(&Given::from([("a", &value)]));
+            prop_assert_eq!(words.unwrap(), texts);
+        }
+
+        #[test]
+        fn no_word_breaks_the_reader(word in "[a{} \\-é]{0,12}") {
+            if let Ok(parts) = parsed(&word) {
+                let written: String = parts.iter().map(|part| match part {
+                    Part::Text(text) => text.replace('{', "{{").replace('}', "}}"),
+                    Part::Argument(name) => format!("{{{name}}}"),
+                }).collect();
+                prop_assert_eq!(written, word);
+            }
+        }
+    }
+}

@@ -325,3 +325,46 @@ fn what_only_looks_can_be_given_alone() {
     assert_eq!(names(all).len(), 5);
     assert!(!folder.path().exists());
 }
+
+// Paths of any names, over links and directories of all kinds: what is read is inside, and nothing outside changes.
+#[tokio::test]
+async fn no_path_of_many_leads_outside() {
+    let dir = Dir::new();
+    dir.write("secret", "outside");
+    dir.write("out/secret", "outside");
+    dir.write("work/a/secret", "inside");
+    dir.write("work/a/b/secret", "inside");
+    for (target, name) in
+        [("..", "work/up"), ("../../out", "work/a/out"), ("../../..", "work/a/b/up"), ("/", "work/root")]
+    {
+        symlink(target, dir.0.join(name)).unwrap();
+    }
+    let folder = folder(&dir);
+    let own = dir.0.display().to_string();
+    let names =
+        ["..", ".", "a", "b", "up", "out", "root", "secret", "", "work", "/", &own, "secret/..", "new"];
+    let mut state = 3_u64;
+    let (mut read_some, mut wrote_some) = (0, 0);
+    for _ in 0..4_000 {
+        let mut path = Vec::new();
+        for _ in 0..1 + (state >> 40) % 5 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            path.push(names[usize::try_from((state >> 33) % names.len() as u64).unwrap()]);
+        }
+        let path = path.join("/");
+        let (status, text) = told(&read(&folder), json!({"path": path})).await;
+        assert!(status != OutcomeStatus::Done || text == "inside" || text == "new", "{path}: {text}");
+        read_some += u32::from(status == OutcomeStatus::Done);
+        let (status, _) =
+            told(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
+        wrote_some += u32::from(status == OutcomeStatus::Done);
+    }
+    assert!(read_some > 20 && wrote_some > 20, "{read_some} read, {wrote_some} written");
+    let listed = std::fs::read_dir(&dir.0).unwrap().count();
+    assert_eq!(
+        (listed, std::fs::read_dir(dir.0.join("out")).unwrap().count()),
+        (3, 1),
+        "nothing is new outside"
+    );
+    assert_eq!((dir.read("secret"), dir.read("out/secret")), ("outside".into(), "outside".into()));
+}
