@@ -283,6 +283,58 @@ mod tests {
     }
 
     #[test]
+    fn coder() {
+        check(
+            env!("CARGO_BIN_EXE_coder"),
+            &expect![[r#"
+            It is (1/5, -3/5).
+
+            user:
+            Find the projection of a onto b = (1, -3) if a·b = 2.
+
+            Solver:
+            The projection is (a·b / b·b) b. So:
+            ```python
+            print(2 / 10, -6 / 10)
+
+            Executor:
+            0.2 -0.6
+
+            Solver:
+            It is (1/5, -3/5).
+
+        "#]],
+        );
+    }
+
+    #[test]
+    fn blogger() {
+        check(
+            env!("CARGO_BIN_EXE_blogger"),
+            &expect![[r#"
+            AI: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+            biotechnology: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+            new energy: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+            video games: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+            pop music: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn visualizer() {
+        check(
+            env!("CARGO_BIN_EXE_visualizer"),
+            &expect![[r#"
+            Final Answer: see `chart.png`.
+            memory: 2 messages
+            researcher.memory: 4 messages
+            charter.memory: 4 messages
+        "#]],
+        );
+    }
+
+    #[test]
     fn a_real_model_without_a_key_says_what_to_do() {
         let (mut program, _folder) = program(env!("CARGO_BIN_EXE_real_model"));
         let Output { status, stdout, stderr } = program.output().unwrap();

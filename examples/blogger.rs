@@ -1,0 +1,84 @@
+//! A writer and a critic who make a text better, on five topics at the same time: each topic has a session of its own, and one
+//! agent value serves them all.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::{Act, Agent, AnyStore, Assistant, Layer, Lens, LogId, Name, Session, Turn};
+use polylogue_examples::{Result, scripted};
+use polylogue_store::Memory;
+
+/// Writes, and writes anew what a critic says, for some rounds.
+#[derive(Clone)]
+struct Blogger {
+    name: Name,
+    writer: Assistant,
+    critic: Assistant,
+    max_turn: usize,
+}
+
+impl Agent for Blogger {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        vec![Layer::of(&self.writer), Layer::of(&self.critic)]
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let mut message = turn.message();
+        for _ in 0..self.max_turn {
+            message = turn.ask(&self.writer, message).await?;
+            message = turn.ask(&self.critic, message).await?;
+        }
+        Ok(Act::Say(turn.ask(&self.writer, message).await?.parts))
+    }
+}
+
+async fn post(
+    blogger: Blogger,
+    store: AnyStore,
+    nth: usize,
+    topic: &str,
+) -> polylogue::Result<(String, Vec<String>)> {
+    let session = Session::create(store, LogId::new(&format!("topic-{nth}"))?).await?;
+    let post = session.call(&blogger, format!("Write a short post on {topic}.")).await?;
+    let state = session.state(&blogger).await?;
+    let heard = state.get("critic.memory").unwrap_or_default();
+    Ok((
+        post.plain().into(),
+        heard.iter().map(|message| format!("{}: {}", message.from, message.plain())).collect(),
+    ))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"writer": "A draft."}, {"critic": "Longer, please."}, {"writer": "A longer draft."}]"#,
+    )?;
+    // Written before the writer's words, as the critic is sent them.
+    let prefix = [(Name::new("writer")?, "Reflect on the following text.".to_owned())].into();
+    let blogger = Blogger {
+        name: Name::new("blogger")?,
+        writer: Assistant::new("writer", model.clone())?
+            .system("You write posts, and revise them when criticised."),
+        critic: Assistant::new("critic", model)?
+            .system("You criticise.")
+            .lens(Lens { prefix, ..Lens::default() }),
+        max_turn: 1,
+    };
+    let store = AnyStore::new(Memory::new());
+    let mut posts = tokio::task::JoinSet::new();
+    for (nth, topic) in
+        ["AI", "biotechnology", "new energy", "video games", "pop music"].into_iter().enumerate()
+    {
+        let (blogger, store) = (blogger.clone(), store.clone());
+        posts.spawn(async move { (nth, topic, post(blogger, store, nth, topic).await) });
+    }
+    let mut done = posts.join_all().await;
+    done.sort_by_key(|(nth, ..)| *nth);
+    for (_, topic, post) in done {
+        let (post, criticised) = post?;
+        println!("{topic}: {post} (criticised: {})", criticised.join(" | "));
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! An agent made of two: one writes code, the other runs it, until there is no code in the reply. Called in a session, without a
+//! chat around it.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::executor::Declared;
+use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Params, Session, Turn};
+use polylogue_examples::{Result, scripted};
+use polylogue_store::Memory;
+
+/// Writes code and has it run, for at most so many turns.
+#[derive(Clone)]
+struct Coder {
+    name: Name,
+    agent: Parsed,
+    executor: Actions,
+    max_turn: usize,
+}
+
+impl Agent for Coder {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        vec![Layer::labelled("agent", &self.agent)]
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let mut message = turn.message();
+        for _ in 0..self.max_turn {
+            message = turn.ask_as("agent", &self.agent, message).await?;
+            if Block::calls(&message).is_none() {
+                break;
+            }
+            message = turn.ask(&self.executor, message).await?;
+        }
+        Ok(Act::Say(message.parts))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    // As it comes from a model that stops at the end of a block: the end is missing.
+    let model = scripted(
+        r#"[{"Solver": "The projection is (a·b / b·b) b. So:\n```python\nprint(2 / 10, -6 / 10)"},
+            {"Solver": "It is (1/5, -3/5)."}]"#,
+    )?;
+    let stop = Params { stop: vec!["\n```\n".into()], ..Params::default() };
+    let solver =
+        Assistant::new("Solver", model)?.system("Solve the problem step by step with Python.").params(stop);
+    let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n").restores();
+    // Stands in for Python: `polylogue_tools::code` has one in a sandbox.
+    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("0.2 -0.6"));
+    let coder = Coder {
+        name: Name::new("Coder")?,
+        agent: Parsed::new(solver, block),
+        executor: Actions::new("Executor")?.runs("interpreter", python),
+        max_turn: 3,
+    };
+    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("coder")?).await?;
+    let answer = session.call(&coder, "Find the projection of a onto b = (1, -3) if a·b = 2.").await?;
+    println!("{}\n", answer.plain());
+    for message in session.state(&coder).await?.get("agent.memory").unwrap_or_default() {
+        println!("{}:\n{}\n", message.from, message.plain());
+    }
+    Ok(())
+}

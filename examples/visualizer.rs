@@ -1,0 +1,103 @@
+//! A researcher and a charter who share an executor, until one of them has the final answer. What they wrote is kept as JSON, and a
+//! fresh session goes on from there.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::executor::Declared;
+use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::session::State;
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, Assistant, Layer, LogId, Message, Name, Params, Session, Turn,
+};
+use polylogue_examples::{Result, scripted};
+use polylogue_store::Memory;
+
+/// Two who work with tools in turn, until one says that it is done.
+#[derive(Clone)]
+struct Visualizer {
+    name: Name,
+    researcher: Parsed,
+    charter: Parsed,
+    executor: Actions,
+    max_turn: usize,
+}
+
+impl Visualizer {
+    /// Asks one of them, and runs what it calls, until it calls nothing more.
+    async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, told: Message) -> polylogue::Result<Message> {
+        let mut message = turn.ask(agent, told).await?;
+        while Block::calls(&message).is_some() {
+            let done = turn.ask(&self.executor, message).await?;
+            message = turn.ask(agent, done).await?;
+        }
+        Ok(message)
+    }
+}
+
+impl Agent for Visualizer {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        vec![Layer::of(&self.researcher), Layer::of(&self.charter)]
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let mut message = turn.message();
+        for agent in [&self.researcher, &self.charter].into_iter().cycle().take(2 * self.max_turn) {
+            message = self.work(turn, agent, message).await?;
+            if message.plain().contains("Final Answer") {
+                break;
+            }
+        }
+        Ok(Act::Say(message.parts))
+    }
+}
+
+const FORM: &str =
+    "Work with other assistants towards an answer. Whoever has it begins a reply with `Final Answer`.";
+
+fn visualizer(model: &AnyModel) -> Result<Visualizer> {
+    let agent = |who: &str, does: &str, block: ToolBlock| -> Result<Parsed> {
+        let stop = Params { stop: vec!["```\n".into()], ..Params::default() };
+        let agent = Assistant::new(who, model.clone())?.system(format!("{FORM}\n\n{does}")).params(stop);
+        Ok(Parsed::new(agent, block.restores()))
+    };
+    // These stand in for a browser and for Python.
+    let browser =
+        Declared::new("search", "Searches the web.", async |_: serde_json::Value| Ok("14.7, 17.8, 17.9"));
+    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
+    let json = ToolBlock::new("browser").between("```json\n", "\n```\n").json();
+    let code = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
+    Ok(Visualizer {
+        name: Name::new("visualizer")?,
+        researcher: agent("researcher", "Find accurate data.", json)?,
+        charter: agent("charter", "Draw charts.", code)?,
+        executor: Actions::new("executor")?.tool(browser).runs("interpreter", python),
+        max_turn: 10,
+    })
+}
+
+async fn session(id: &str) -> Result<Session> {
+    Ok(Session::create(AnyStore::new(Memory::new()), LogId::new(id)?).await?)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"researcher": "```json\n{\"name\": \"search\", \"parameters\": {\"query\": \"GDP of China\"}}"},
+            {"researcher": "14.7, 17.8 and 17.9 trillion dollars."},
+            {"charter": "```python\nplot([14.7, 17.8, 17.9])"}, {"charter": "Final Answer: see `chart.png`."}]"#,
+    )?;
+    let (agent, first) = (visualizer(&model)?, session("first").await?);
+    println!("{}", first.call(&agent, "Draw a line of China's GDP.").await?.plain());
+    let json = serde_json::to_string(&first.state(&agent).await?)?;
+
+    let (second, state) = (session("second").await?, serde_json::from_str::<State>(&json)?);
+    second.load(&agent, &state).await?;
+    let loaded = second.state(&agent).await?;
+    for key in loaded.keys() {
+        println!("{key}: {} messages", loaded.get(key).unwrap_or_default().len());
+    }
+    Ok(())
+}
