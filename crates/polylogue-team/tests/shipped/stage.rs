@@ -53,6 +53,8 @@ pub(crate) struct Asked {
     pub(crate) who: Name,
     pub(crate) system: String,
     pub(crate) entries: Vec<Entry>,
+    /// Whether nothing was asked for but text: no tools, no form.
+    pub(crate) for_text: bool,
 }
 
 impl Asked {
@@ -88,6 +90,7 @@ impl Model for Remembering {
             who: request.origin.who.clone(),
             system: request.system.unwrap_or_default().to_owned(),
             entries: request.entries.to_vec(),
+            for_text: request.tools.is_empty() && request.params.schema.is_none() && !request.params.json,
         };
         self.asked.lock().unwrap().push(asked);
         self.model.complete(request, deltas).await

@@ -244,12 +244,15 @@ async fn the_processor_compares_and_no_model_does() {
     let played = played("guess-high-low").await;
     let returned = played.events.iter().filter(|event| matches!(event.body, Body::Returned { .. })).count();
     assert_eq!(returned, 4);
-    let offered = played.asked.iter().filter(|asked| asked.entries.iter().any(is_of_tools));
-    assert_eq!(offered.count(), 0, "a model that knows text alone is sent nothing else");
 }
 
-fn is_of_tools(entry: &polylogue_core::Entry) -> bool {
-    matches!(entry, polylogue_core::Entry::Tool { .. })
+#[tokio::test(start_paused = true)]
+async fn what_is_done_by_text_asks_a_model_for_nothing_but_text() {
+    for team in ["guess-high-low", "bill"] {
+        for asked in played(team).await.asked {
+            assert!(asked.for_text && !asked.roles().contains('t'), "{team}: {asked:?}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
