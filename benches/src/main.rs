@@ -8,6 +8,7 @@
 mod bare;
 mod chats;
 mod child;
+mod enclosure;
 mod groups;
 mod job;
 mod meter;

@@ -1,7 +1,9 @@
 //! Programs without an enclosure of our own: on the bare host, or a container engine's client.
 #![allow(unsafe_code, reason = "a whole group of processes is ended by a system call")]
 
-use std::os::fd::AsRawFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -64,9 +66,10 @@ pub(crate) fn supervised(
         let status = child.try_wait().ok().flatten()?;
         Some(status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or_default()), How::Exited))
     };
+    let ends = end_of(pid);
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
-        over: None,
+        over: ends.as_ref().map(AsRawFd::as_raw_fd),
         watch: watched.watch,
         is_over: &mut is_over,
         kill: &kill_all,
@@ -77,4 +80,20 @@ pub(crate) fn supervised(
     kill();
     drop(child.wait());
     Ok(how)
+}
+
+/// What becomes readable when the process ends.
+#[cfg(target_os = "linux")]
+fn end_of(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: a call on numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: it was opened just now, and nobody else has it.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Elsewhere it is asked from time to time.
+#[cfg(not(target_os = "linux"))]
+fn end_of(_: i32) -> Option<OwnedFd> {
+    None
 }

@@ -127,20 +127,15 @@ fn what_holds_is_said() {
     assert_eq!(ended.is_ok(), all, "{ended:?}");
 }
 
-/// How much later a program starts than without an enclosure: printed, not judged, since machines differ.
+/// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be
+/// under 30 ms; the bound of the test is one that holds on a machine with other things to do.
 #[test]
 fn an_enclosure_costs_little_time() {
     let dir = Dir::new();
     let Some(enclosed) = sandbox(&dir) else { return };
     let host = Sandbox::unsafe_host(dir.0.canonicalize().unwrap().join("work"));
-    let median = |sandbox: &Sandbox| {
-        let mut times: Vec<Duration> = (0..21).map(|_| run(sandbox, &Program::new("true")).took).collect();
-        times.sort();
-        times[10]
-    };
-    eprintln!(
-        "`true`: {:?} enclosed, {:?} on the host (which is asked every 20 ms)",
-        median(&enclosed),
-        median(&host)
-    );
+    let least = |sandbox: &Sandbox| (0..40).map(|_| run(sandbox, &Program::new("true")).took).min().unwrap();
+    let (enclosed, host) = (least(&enclosed), least(&host));
+    eprintln!("`true`: {enclosed:?} enclosed, {host:?} on the host");
+    assert!(enclosed < host + Duration::from_millis(100), "{enclosed:?} enclosed, {host:?} on the host");
 }

@@ -126,3 +126,40 @@ fn its_parent_dies() {
     });
     assert_eq!((ended.how, running(&nap)), (How::Halted, 0));
 }
+
+const HELPER: &str = "POLYLOGUE_SURVIVOR";
+
+/// For the next test only: runs a program until it is killed.
+#[test]
+fn helper_that_is_killed() {
+    let Ok(nap) = std::env::var(HELPER) else { return };
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    run(&sandbox, &sh(&format!("setsid sleep {nap} & sleep {nap}")));
+}
+
+#[test]
+fn its_caller_is_killed() {
+    let dir = Dir::new();
+    if sandbox(&dir).is_none() {
+        return;
+    }
+    let nap = format!("78{}", std::process::id());
+    let mut caller = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "attacks::survivors::helper_that_is_killed"])
+        .env(HELPER, &nap)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while running(&nap) < 2 {
+        assert!(caller.try_wait().unwrap().is_none(), "the helper ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+    let since = std::time::Instant::now();
+    while running(&nap) > 0 {
+        assert!(since.elapsed() < Duration::from_secs(20), "they outlive the caller");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
