@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use polylogue::executor::Declared;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, AnyStore, Body, Call, Chat, Coder, Function, Log, LogId, Meta, OutcomeStatus, Stack, Tool, in_turn,
-    until,
+    Act, AnyStore, Body, Call, Chat, Coder, Error, Function, Log, LogId, Meta, OutcomeStatus, Stack,
+    StoreError, Tool, in_turn, until,
 };
 use polylogue_store::Jsonl;
 use polylogue_tools::code::{Sandbox, shell};
@@ -65,12 +65,26 @@ async fn child() {
     let (store, id) = (AnyStore::new(Jsonl::open(dir.join("logs")).unwrap()), LogId::new("killed").unwrap());
     let chat = chat(dir);
     if dir.join("begun").exists() {
-        let mut log = Log::open(store, id).await.unwrap();
+        let mut log = reopened(&store, &id).await;
         chat.resume(&mut log).await.unwrap();
     } else {
         let mut log = Log::create(store, id, &Meta::default()).await.unwrap();
         append(&dir.join("begun"), "");
         chat.run(&mut log, "go").await.unwrap();
+    }
+}
+
+/// The log of the process that was killed. If that was just starting a program, its copy holds the log a moment longer, until
+/// it has closed all that it came with.
+async fn reopened(store: &AnyStore, id: &LogId) -> Log {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Log::open(store.clone(), id.clone()).await {
+            Err(Error::Store(StoreError::Busy { .. })) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            log => return log.unwrap(),
+        }
     }
 }
 
@@ -122,7 +136,7 @@ async fn killed_again_and_again_it_does_nothing_twice() {
         run_and_kill(&dir.0, Duration::from_micros((state >> 33) % 50_000));
     }
     let store = AnyStore::new(Jsonl::open(dir.0.join("logs")).unwrap());
-    let log = Log::open(store, LogId::new("killed").unwrap()).await.unwrap();
+    let log = reopened(&store, &LogId::new("killed").unwrap()).await;
     let (effects, again) = (lines(&dir.0.join("work/effects")), lines(&dir.0.join("again")));
     let mut open: BTreeMap<String, Call> = BTreeMap::new();
     let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
