@@ -51,6 +51,8 @@ pub(crate) enum Style {
 pub(crate) enum Command {
     /// Run a team on a task
     Run(Run),
+    /// Run a team on many tasks, each in a conversation of its own
+    Batch(Batch),
     /// Go on with a conversation: with one that is over, about something more
     Resume(Resume),
     /// List conversations
@@ -90,6 +92,53 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) output: Output,
 }
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("rows").required(true))]
+#[command(after_help = BATCH)]
+pub(crate) struct Batch {
+    /// The team file
+    pub(crate) team: PathBuf,
+
+    /// Rows: a JSON object a line, with a `task`, values of variables, and an `id` if you like
+    #[arg(long, value_name = "FILE", group = "rows")]
+    pub(crate) over: Option<PathBuf>,
+
+    /// Every combination: a YAML file of lists, of variables and of `task`
+    #[arg(long, value_name = "FILE", group = "rows")]
+    pub(crate) cross: Option<PathBuf>,
+
+    /// Where the records go: a JSON object a line for every row
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// How many conversations are held at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) at_once: u16,
+
+    /// Dollars for all conversations together, those of earlier runs included; models whose price is unknown are refused
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) budget: Option<f64>,
+
+    /// Keep the records of another team or other rows that are in the output
+    #[arg(long)]
+    pub(crate) keep: bool,
+
+    #[command(flatten)]
+    pub(crate) models: Models,
+
+    /// Set a variable of the team file, for all rows
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) vars: Vec<(String, String)>,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+const BATCH: &str =
+    "The limits are those of each conversation. Conversations are kept beside the output, in FILE.db, unless
+`--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
+they stopped, and no finished model call is made again.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {

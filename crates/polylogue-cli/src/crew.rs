@@ -85,8 +85,28 @@ impl Crew {
 
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
+        self.model_or(None, name)
+    }
+
+    /// The crew for another team that is the same but for its task and the values of its variables.
+    ///
+    /// Changes `team` so that every agent has a model.
+    pub(crate) fn cast(&self, team: &mut Team) -> impl Fn(&str) -> Result<AnyModel, Error> + use<'_> {
+        let script = match &self.source {
+            Source::Script(..) => Some(speak_by(&at_once(&team.script), team)),
+            Source::Recording(recording) => {
+                use_recorded(team, recording);
+                None
+            }
+            Source::Live(_) => None,
+        };
+        move |name| self.model_or(script.as_ref(), name)
+    }
+
+    /// The model called `name`, or `script` where one speaks.
+    fn model_or(&self, script: Option<&AnyModel>, name: &str) -> Result<AnyModel, Error> {
         let model = match &self.source {
-            Source::Script(script, _) => script.clone(),
+            Source::Script(own, _) => script.unwrap_or(own).clone(),
             Source::Recording(recording) => AnyModel::new(recording.model(name)),
             Source::Live(models) => AnyModel::new(self.priced(models.model(name)?)?),
         };
@@ -127,9 +147,12 @@ fn scripted(team: &mut Team, manner: &Manner<'_>, why: Option<String>) -> Result
         true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
         false => at_once(&team.script),
     };
-    let model = AnyModel::new(script.model(team.name.as_str()));
+    Ok(Source::Script(speak_by(&script, team), why))
+}
+
+fn speak_by(script: &Script, team: &mut Team) -> AnyModel {
     team.use_model(SCRIPT);
-    Ok(Source::Script(model, why))
+    AnyModel::new(script.model(team.name.as_str()))
 }
 
 /// The script without its pauses, which are for those who watch.
@@ -140,12 +163,16 @@ fn at_once(script: &Script) -> Script {
 
 fn replayed(team: &mut Team, file: &Path) -> Result<Source, Trouble> {
     let recording = Recording::open(file)?;
-    let recorded: Vec<String> = recording.models().into_iter().map(str::to_owned).collect();
+    use_recorded(team, &recording);
+    Ok(Source::Recording(recording))
+}
+
+fn use_recorded(team: &mut Team, recording: &Recording) {
+    let recorded: Vec<&str> = recording.models().into_iter().collect();
     if let [only] = recorded.as_slice() {
         // A run with `--model` has one model for all.
         team.use_model(only);
     }
-    Ok(Source::Recording(recording))
 }
 
 async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source, Trouble> {

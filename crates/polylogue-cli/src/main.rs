@@ -8,6 +8,7 @@ mod play;
 mod probe;
 mod reach;
 mod screen;
+mod signals;
 mod trouble;
 
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
 async fn run(cli: &Cli) -> Result<Exit, Trouble> {
     match &cli.command {
         Command::Run(args) => commands::run::run(cli, args).await,
+        Command::Batch(args) => commands::batch::run(cli, args).await,
         Command::Resume(args) => commands::resume::run(cli, args).await,
         Command::Runs(args) => commands::runs::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,

@@ -9,10 +9,10 @@ use polylogue::{
     Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Message, Path, Question,
     Status, Store, Watch,
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
+use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
 
 /// How often a screen is told that time passes.
@@ -84,7 +84,7 @@ impl Play<'_> {
         let status = loop {
             tokio::select! {
                 biased;
-                () = signals.next() => signals.obey(&halt, &mut view.screen),
+                () = signals.next() => obey(signals, &halt, &mut view.screen),
                 Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
                 status = &mut run => break status,
                 _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
@@ -210,46 +210,10 @@ impl View {
     }
 }
 
-/// The orders to stop that come from outside.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    orders: u32,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Trouble> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            orders: 0,
-        })
-    }
-
-    /// Waits for an order.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => self.orders += 1,
-            _ = self.terminate.recv() => self.orders += 2,
-        }
-    }
-
-    /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once.
-    fn obey(&self, halt: &Halt, screen: &mut Screen<io::Stdout>) {
-        const FINISHING: &str = "finishing this step; Ctrl-C again stops now";
-        if self.orders > 1 {
-            return halt.now();
-        }
-        halt.after_step();
-        if !screen.notice(FINISHING).unwrap_or(false) {
-            tell(FINISHING);
-        }
-    }
-
-    const fn stopped(&self) -> bool {
-        self.orders > 0
+/// Passes an order to stop on, and says what it does.
+fn obey(signals: &Signals, halt: &Halt, screen: &mut Screen<io::Stdout>) {
+    if signals.pass_on(halt) && !screen.notice(FINISHING).unwrap_or(false) {
+        tell(FINISHING);
     }
 }
 

@@ -169,6 +169,9 @@ impl Batch {
             None if log.events().await.is_empty() => start.chat.run(&mut log, &start.task).await,
             None => start.chat.resume(&mut log).await,
         };
+        // A turn that could not go on is no failure of its conversation.
+        let is_refused = |error: &Error| self.purse.as_ref().is_some_and(|purse| purse.refused(error));
+        let status = if status.as_ref().is_err_and(is_refused) { Ok(Status::Halted) } else { status };
         let events = log.events().await;
         log.release().await?;
         Ok((status, events))

@@ -1,5 +1,6 @@
 //! The commands, one room each.
 
+pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod import;

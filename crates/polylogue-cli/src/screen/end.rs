@@ -63,7 +63,7 @@ fn turns(turns: u64) -> String {
     if turns == 1 { "1 turn".into() } else { format!("{} turns", grouped(turns)) }
 }
 
-fn tokens(spent: &Spent) -> String {
+pub(crate) fn tokens(spent: &Spent) -> String {
     match (spent.unmetered, spent.tokens()) {
         (0, 1) => "1 token".into(),
         (0, tokens) => format!("{} tokens", grouped(tokens)),
@@ -72,7 +72,7 @@ fn tokens(spent: &Spent) -> String {
     }
 }
 
-fn cost(spent: &Spent) -> String {
+pub(crate) fn cost(spent: &Spent) -> String {
     let nothing = spent.cost.picodollars == 0;
     match spent.unpriced {
         0 if nothing => "$0".into(),
@@ -92,7 +92,7 @@ fn saved(spent: &Spent) -> Option<String> {
 }
 
 /// `41 s`, `3 min 20 s`, `2 h 05 min`.
-fn time(elapsed: Duration) -> String {
+pub(crate) fn time(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -37,7 +37,7 @@ pub(crate) mod text;
 mod turns;
 mod value;
 
-pub(crate) use end::Ending;
+pub(crate) use end::{Ending, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use style::{ColourWish, Looks, Style};

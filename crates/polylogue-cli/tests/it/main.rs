@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod bad;
 #[cfg(test)]
+mod batch;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endpoints;

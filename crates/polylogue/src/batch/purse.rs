@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Deltas, Halt, Model, ModelError, ModelErrorKind, Money, Reply, Request, Skills, Usage,
+    AnyModel, Deltas, Error, Halt, Model, ModelError, ModelErrorKind, Money, Reply, Request, Skills, Usage,
 };
 
 /// Money that many conversations share. Cloning shares it.
@@ -66,6 +66,15 @@ impl Purse {
         self.spent() >= self.size
     }
 
+    fn refusal(&self) -> String {
+        format!("the {} for all conversations together are spent", self.size)
+    }
+
+    /// Whether a turn could not go on because there was nothing left.
+    pub(super) fn refused(&self, error: &Error) -> bool {
+        matches!(error, Error::Model(error) if error.message == self.refusal())
+    }
+
     pub(super) fn halts(&self, halt: Halt) {
         if self.is_empty() {
             halt.after_step();
@@ -87,8 +96,7 @@ impl Model for Paid {
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
         if self.purse.is_empty() {
-            let message = format!("the {} for all conversations together are spent", self.purse.size);
-            let error = ModelError::new(ModelErrorKind::Config, self.name(), message);
+            let error = ModelError::new(ModelErrorKind::Config, self.name(), self.purse.refusal());
             return Err(error.hint("run the batch again with more: what is over is not run again"));
         }
         let reply = self.model.complete(request, deltas).await?;

@@ -1,0 +1,236 @@
+//! `polylogue batch`: a team on many tasks.
+
+mod progress;
+mod record;
+mod records;
+mod tally;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use polylogue::batch::{Batch, Ended, Purse, Start};
+use polylogue::{AnyStore, Error, Halt, LogId, Meta, Money, Status, Timestamp};
+use polylogue_team::{Loaded, Overrides, Row, Rows, Team, load};
+
+use super::run::{limits, manner, settings};
+use super::{Kept, write};
+use crate::crew::{Crew, MODEL_HINT};
+use crate::play::{tell, tell_wrapped};
+use crate::signals::{FINISHING, Signals};
+use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
+use progress::Progress;
+use record::Record;
+use records::Records;
+use tally::Tally;
+
+/// How often a person sees that it goes on.
+const TICK: Duration = Duration::from_millis(200);
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Trouble> {
+    let rows = rows(args)?;
+    let job = Job::prepare(cli, args, &rows).await?;
+    let records = Records::open(&args.output, &job.key, args.keep)?;
+    let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
+    let total = rows.len();
+    job.introduce(total, over.len());
+    let purse = args.budget.map(|dollars| Purse::new(Money::dollars(dollars)));
+    if let Some(purse) = &purse {
+        purse.take(records.spent());
+    }
+    let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
+    let all = || (0..total).filter_map(|index| rows.get(index));
+    let left = all().filter(|row| !over.contains(&row.id));
+    let progress = Progress::new(total, over.len(), records.spent());
+    let state = RefCell::new(State { records, progress, broken: None });
+    let held = job.hold(place::open(Some(&store))?, purse.as_ref(), left, &state).await;
+    let State { mut records, mut progress, broken } = state.into_inner();
+    progress.clear();
+    records.sort(all().map(|row| row.id))?;
+    held?;
+    broken.map_or(Ok(()), Err)?;
+    let is_spent = purse.as_ref().is_some_and(Purse::is_empty);
+    let tally = Tally::of(&records, total, is_spent);
+    write(&tally.text(&args.output, &store))?;
+    Ok(tally.exit())
+}
+
+/// What happens to a batch while it runs.
+struct State {
+    records: Records,
+    progress: Progress,
+    /// Why a record could not be written.
+    broken: Option<Trouble>,
+}
+
+fn rows(args: &args::Batch) -> Result<Rows, Trouble> {
+    let read = |path: &Path| {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Trouble::usage(format!("the rows `{shown}` cannot be read: {error}")))?;
+        Ok::<_, Trouble>((text, shown))
+    };
+    match (&args.over, &args.cross) {
+        (Some(path), _) => {
+            let (text, shown) = read(path)?;
+            Ok(Rows::over(&text, &shown)?)
+        }
+        (None, Some(path)) => {
+            let (text, shown) = read(path)?;
+            Ok(Rows::cross(&text, &shown)?)
+        }
+        (None, None) => Err(Trouble::usage("there are no rows")),
+    }
+}
+
+/// The file for conversations that go with the records in `output`.
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".db");
+    name.into()
+}
+
+/// What is to be done with every row.
+struct Job<'a> {
+    args: &'a args::Batch,
+    /// The team without any row.
+    team: Team,
+    crew: Crew,
+    /// Tells records of this team, its models and its settings from those of others.
+    key: String,
+}
+
+impl<'a> Job<'a> {
+    /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
+    async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, Trouble> {
+        let Loaded { mut team, warnings } = load(&args.team, &overrides(args, None))?;
+        warnings.iter().for_each(|warning| tell(&warning.to_string()));
+        for row in rows.samples() {
+            load(&args.team, &overrides(args, Some(&row))).map_err(|wrong| {
+                Trouble::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
+            })?;
+        }
+        let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
+        let budget = args.budget.is_some() || limits(&team, &args.limits).cost.is_some();
+        let mut manner = manner(&args.models, &settings, budget, false);
+        manner.watched = false;
+        let crew = Crew::choose(&mut team, &manner).await?;
+        let built = team.build(&|name| crew.model(name));
+        built.map_err(Trouble::from)?;
+        let key = key(&team, args)?;
+        Ok(Self { args, team, crew, key })
+    }
+
+    fn introduce(&self, total: usize, skipped: usize) {
+        if self.crew.is_scripted() {
+            let why = self.crew.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
+            tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
+            tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
+        }
+        let over = if skipped > 0 { format!(", {skipped} of them over before") } else { String::new() };
+        let cost = match self.args.budget {
+            Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
+            None if self.crew.is_scripted() => String::new(),
+            None => "; no limit on cost (`--budget`)".into(),
+        };
+        let at_once = self.args.at_once;
+        tell_wrapped(&format!("{}: {total} rows{over}, {at_once} at once{cost}", self.team.name));
+    }
+
+    /// Holds the conversations that are left.
+    async fn hold(
+        &self,
+        store: AnyStore,
+        purse: Option<&Purse>,
+        left: impl Iterator<Item = Row>,
+        state: &RefCell<State>,
+    ) -> Result<(), Trouble> {
+        let batch = Batch::new(store).at_once(self.args.at_once.into());
+        let batch = batch.limits(limits(&self.team, &self.args.limits));
+        let batch = match purse {
+            Some(purse) => batch.purse(purse.clone()),
+            None => batch,
+        };
+        let halt = batch.halt();
+        let start = |row: &Row| self.start(row, purse);
+        let each = |ended: Ended<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
+        let mut run = std::pin::pin!(batch.run(left, start, each));
+        let mut signals = Signals::new()?;
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                biased;
+                () = signals.next() => {
+                    if signals.pass_on(&halt) {
+                        state.borrow_mut().progress.say(FINISHING);
+                    }
+                }
+                _ = ticks.tick() => state.borrow_mut().progress.tick(),
+                done = &mut run => return Ok(done?),
+            }
+        }
+    }
+
+    /// The conversation about `row`.
+    fn start(&self, row: &Row, purse: Option<&Purse>) -> polylogue::Result<Start> {
+        let loaded = load(&self.args.team, &overrides(self.args, Some(row)));
+        let mut team = loaded.map_err(|wrong| Error::Config(wrong.to_string().trim_end().into()))?.team;
+        let cast = self.crew.cast(&mut team);
+        let chat = team.build(&|name| {
+            let model = cast(name)?;
+            Ok(purse.map_or_else(|| model.clone(), |purse| purse.pays(model.clone())))
+        })?;
+        let (title, task) = (format!("{} {}", team.name, row.id), team.task.clone().unwrap_or_default());
+        let kept = Kept { team, offline: self.crew.is_scripted(), skills: self.args.models.skills };
+        let kept = serde_json::to_value(&kept)
+            .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let created = Timestamp(u64::try_from(created).unwrap_or(u64::MAX));
+        Ok(Start { id: self.id(row)?, meta: Meta { title, created, team: kept }, chat, task })
+    }
+
+    /// What the conversation about `row` is called: the same in every run over this row with this team.
+    fn id(&self, row: &Row) -> polylogue::Result<LogId> {
+        let text = serde_json::to_string(&(&self.key, row))
+            .map_err(|error| Error::Bug(format!("the row cannot be written: {error}")))?;
+        Ok(LogId::new(&format!("{}-{}", row.id, digest(&text)))?)
+    }
+
+    fn note(&self, ended: &Ended<Row>, state: &mut State, halt: &Halt) {
+        if matches!(ended.status, Ok(Status::Halted)) {
+            return;
+        }
+        let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();
+        let record = Record::of(ended, &run, &self.key);
+        state.progress.count(&record);
+        if let Err(trouble) = state.records.append(&record) {
+            // What is over is kept in its log, and comes into the records when they can be written again.
+            state.broken.get_or_insert(trouble);
+            halt.after_step();
+        }
+    }
+}
+
+fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
+    let own = row.map(|row| row.vars.clone()).unwrap_or_default();
+    Overrides {
+        vars: args.vars.iter().cloned().chain(own).collect(),
+        task: row.and_then(|row| row.task.clone()),
+        model: args.models.model.clone(),
+        ..Overrides::default()
+    }
+}
+
+/// What makes conversations those of this batch: the team, and what its models are said to be able to do.
+fn key(team: &Team, args: &args::Batch) -> Result<String, Trouble> {
+    let text = serde_json::to_string(&(team, args.models.skills))
+        .map_err(|error| Trouble::failed(format!("the team cannot be written: {error}")))?;
+    Ok(digest(&text))
+}
+
+/// Twelve hexadecimal digits: enough to tell a million apart.
+fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().chars().take(12).collect()
+}

@@ -1,0 +1,114 @@
+//! What is kept of a row.
+
+use std::collections::BTreeMap;
+
+use polylogue::batch::Ended;
+use polylogue::{Ending, Message, Reason, Report, Spent, Status};
+use polylogue_team::Row;
+use serde::{Deserialize, Serialize};
+
+/// How a row ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    Done,
+    Limit,
+    Budget,
+    Stopped,
+    Waiting,
+    Failed,
+}
+
+impl State {
+    /// Whether the row is not run again.
+    pub(super) const fn is_settled(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Failed)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn of(reason: &Reason) -> Self {
+        match reason.ending() {
+            Ending::Done => Self::Done,
+            Ending::Limit => Self::Limit,
+            Ending::Budget => Self::Budget,
+            Ending::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// A line of the output. It tells nothing of times and places, so that the same rows have the same lines.
+#[derive(Debug, Serialize)]
+pub(super) struct Record<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
+    vars: &'a BTreeMap<String, String>,
+    pub(super) state: State,
+    pub(super) reason: String,
+    summary: String,
+    calls: u64,
+    /// Read and written; unknown when those of a call are.
+    tokens: Option<u64>,
+    /// Dollars; unknown when that of a call is.
+    cost: Option<f64>,
+    messages: Vec<Said>,
+    /// The conversation, for `show` and `resume`.
+    run: &'a str,
+    /// Tells teams apart.
+    team: &'a str,
+    #[serde(skip)]
+    pub(super) spent: Spent,
+}
+
+#[derive(Debug, Serialize)]
+struct Said {
+    from: String,
+    text: String,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn of(ended: &'a Ended<Row>, run: &'a str, team: &'a str) -> Self {
+        let report = Report::of_all(&ended.events);
+        let (state, reason) = match &ended.status {
+            Ok(Status::Closed { reason, .. }) => (State::of(reason), reason.to_string()),
+            Ok(Status::Waiting(questions)) => {
+                let names: Vec<&str> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
+                (State::Waiting, format!("waiting for {}", names.join(" and ")))
+            }
+            Ok(Status::Halted) => (State::Failed, "stopped".into()),
+            Err(error) => (State::Failed, error.to_string()),
+        };
+        let spent = report.spent;
+        Self {
+            id: &ended.item.id,
+            task: ended.item.task.as_deref(),
+            vars: &ended.item.vars,
+            state,
+            reason,
+            summary: report.summary.to_string(),
+            calls: spent.calls,
+            tokens: (spent.unmetered == 0).then(|| spent.tokens()),
+            cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
+            messages: report.messages.iter().map(Said::of).collect(),
+            run,
+            team,
+            spent,
+        }
+    }
+}
+
+impl Said {
+    fn of(message: &Message) -> Self {
+        Self { from: message.from.to_string(), text: message.plain().into_owned() }
+    }
+}

@@ -1,0 +1,181 @@
+//! The file of records.
+//!
+//! Lines are appended as rows end. When the batch does, they are put into the order of the rows, so that the file is the same
+//! however many conversations were held at the same time. A line that was cut off is taken away: its conversation is over and
+//! in the store, and gives the line again.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use polylogue::Money;
+use serde::Deserialize;
+
+use super::record::{Record, State};
+use crate::trouble::Trouble;
+
+/// The file of records, and where in it the last line of each row is.
+pub(super) struct Records {
+    path: PathBuf,
+    file: File,
+    end: u64,
+    lines: HashMap<String, Entry>,
+}
+
+/// A line of the file.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) state: State,
+    pub(super) reason: String,
+    pub(super) calls: u64,
+    pub(super) tokens: Option<u64>,
+    pub(super) cost: Option<f64>,
+    at: u64,
+    len: u64,
+}
+
+/// What is read again of a line.
+#[derive(Deserialize)]
+struct Line {
+    id: String,
+    state: State,
+    reason: String,
+    calls: u64,
+    tokens: Option<u64>,
+    cost: Option<f64>,
+    team: String,
+}
+
+impl Records {
+    /// Opens or makes the file at `path`. Records of a team other than `key` are refused, unless they are to be kept.
+    pub(super) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, Trouble> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path);
+        let file = file.map_err(|error| unwritten(path, &error))?;
+        // Two at a time would each sort the other's lines away.
+        file.try_lock().map_err(|_| {
+            let what = format!("the records `{}` are being written by another process", path.display());
+            Trouble::usage(what).hint("wait for it to end, or choose another file with `--output`")
+        })?;
+        let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new() };
+        records.read(key, keep)?;
+        Ok(records)
+    }
+
+    fn read(&mut self, key: &str, keep: bool) -> Result<(), Trouble> {
+        let mut lines = BufReader::new(self.file.try_clone().map_err(|error| self.unwritten(&error))?);
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let len = lines.read_until(b'\n', &mut line).map_err(|error| self.unwritten(&error))? as u64;
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            let read: Line = serde_json::from_slice(&line).map_err(|error| self.foreign(number, &error))?;
+            if read.team != key && !keep {
+                return Err(self.of_others(&read.id));
+            }
+            self.add(read.entry(self.end, len));
+            self.end += len;
+        }
+        // What follows was cut off.
+        self.file.set_len(self.end).map_err(|error| self.unwritten(&error))
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.lines.insert(entry.id.clone(), entry);
+    }
+
+    fn foreign(&self, number: usize, error: &serde_json::Error) -> Trouble {
+        let path = self.path.display();
+        Trouble::usage(format!("line {number} of `{path}` is no record of a batch: {error}"))
+            .hint("choose another file with `--output`")
+    }
+
+    fn of_others(&self, row: &str) -> Trouble {
+        let path = self.path.display();
+        let what = format!("the record of `{row}` in `{path}` is of another team, model or setting");
+        Trouble::usage(what)
+            .hint("choose another file with `--output`, or `--keep` the records of rows that are over")
+    }
+
+    fn unwritten(&self, error: &io::Error) -> Trouble {
+        unwritten(&self.path, error)
+    }
+
+    /// The rows that are not run again.
+    pub(super) fn settled(&self) -> impl Iterator<Item = &Entry> {
+        self.all().filter(|entry| entry.state.is_settled())
+    }
+
+    /// The last line of every row.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.lines.values()
+    }
+
+    /// What the rows cost that are not run again, as far as that is known.
+    pub(super) fn spent(&self) -> Money {
+        self.settled()
+            .filter_map(|entry| entry.cost)
+            .fold(Money::default(), |sum, cost| sum + Money::dollars(cost))
+    }
+
+    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<(), Trouble> {
+        let mut line = serde_json::to_vec(record)
+            .map_err(|error| Trouble::failed(format!("a record cannot be written: {error}")))?;
+        line.push(b'\n');
+        if let Err(error) = self.file.write_all(&line) {
+            // Half a line would be in the way of the next.
+            let _ = self.file.set_len(self.end);
+            return Err(self.unwritten(&error));
+        }
+        let read: Line = serde_json::from_slice(&line).map_err(|error| self.foreign(0, &error))?;
+        let len = line.len() as u64;
+        self.add(read.entry(self.end, len));
+        self.end += len;
+        Ok(())
+    }
+
+    /// Puts the lines into the order of `ids`, one of each row; lines of other rows come last.
+    pub(super) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), Trouble> {
+        let order: HashMap<String, usize> = ids.enumerate().map(|(at, id)| (id, at)).collect();
+        let mut lines: Vec<Entry> = self.all().cloned().collect();
+        let place = |entry: &Entry| (order.get(&entry.id).copied().unwrap_or(usize::MAX), entry.id.clone());
+        lines.sort_by_cached_key(place);
+        let sorted = lines.iter().try_fold(0, |at, entry| (entry.at == at).then_some(at + entry.len));
+        if sorted == Some(self.end) {
+            return Ok(());
+        }
+        self.rewrite(&lines).map_err(|error| self.unwritten(&error))
+    }
+
+    /// Writes `lines` to a file beside, which then takes the place of this one: whatever happens, one of both is whole.
+    fn rewrite(&self, lines: &[Entry]) -> io::Result<()> {
+        let mut draft = self.path.as_os_str().to_owned();
+        draft.push(".sorting");
+        let mut out = BufWriter::new(File::create(&draft)?);
+        let mut source = &self.file;
+        let mut line = Vec::new();
+        for entry in lines {
+            source.seek(SeekFrom::Start(entry.at))?;
+            line.clear();
+            Read::take(source, entry.len).read_to_end(&mut line)?;
+            out.write_all(&line)?;
+        }
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&draft, &self.path)
+    }
+}
+
+impl Line {
+    fn entry(self, at: u64, len: u64) -> Entry {
+        let Self { id, state, reason, calls, tokens, cost, team: _ } = self;
+        Entry { id, state, reason, calls, tokens, cost, at, len }
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Trouble {
+    Trouble::failed(format!("the records `{}` cannot be written: {error}", path.display()))
+        .hint("run it again when they can: what is over is not run again")
+}

@@ -1,0 +1,50 @@
+//! The orders to stop that come from outside.
+
+use polylogue::Halt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::trouble::Trouble;
+
+/// What is said when the first order has been given.
+pub(crate) const FINISHING: &str = "finishing this step; Ctrl-C again stops now";
+
+/// Hears the orders to stop that come from outside.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    orders: u32,
+}
+
+impl Signals {
+    pub(crate) fn new() -> Result<Self, Trouble> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            orders: 0,
+        })
+    }
+
+    /// Waits for an order.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => self.orders += 1,
+            _ = self.terminate.recv() => self.orders += 2,
+        }
+    }
+
+    /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once. Says whether it lets finish.
+    pub(crate) fn pass_on(&self, halt: &Halt) -> bool {
+        if self.orders > 1 {
+            halt.now()
+        } else {
+            halt.after_step()
+        }
+        self.orders <= 1
+    }
+
+    pub(crate) const fn stopped(&self) -> bool {
+        self.orders > 0
+    }
+}

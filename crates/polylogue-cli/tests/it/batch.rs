@@ -1,0 +1,265 @@
+//! Batches: a team over many rows, killed and run again.
+
+use std::fs;
+
+use expect_test::expect;
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::home::{Home, KEY, serve, until};
+
+/// Two roles that talk for four turns.
+const SOCIETY: &str = r#"
+name: society
+task: Do it
+vars: {assistant: Poet, user: Thief}
+prices: {"openai:test": {input: 1000, output: 1000}}
+agents:
+  - {name: A, system: "You are A, a {{assistant}}. The task: {{task}}"}
+  - {name: B, system: "You are B, a {{user}}."}
+chat: {participants: [A, B], stop: {max_turns: 4}}
+script:
+  - A: {say: one, expect: {last: "task"}}
+  - B: two
+  - A: three
+  - B: four
+"#;
+
+const CROSS: &str = "assistant: [Poet, Cook]\nuser: [Thief, King, Fool]\ntask: [task 1, task 2]\n";
+
+fn home() -> Home {
+    let home = Home::new();
+    home.file("team.yaml", SOCIETY);
+    home.file("cross.yaml", CROSS);
+    home
+}
+
+fn over_cross<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "out.jsonl"], more].concat()
+}
+
+fn read(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.path(name)).unwrap()
+}
+
+fn records(home: &Home) -> Vec<Value> {
+    read(home, "out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ids(home: &Home) -> Vec<String> {
+    records(home).iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Answers everything with a text of a known size; where the system text or a message holds `fails`, with an error.
+fn echo(fails: Option<&'static str>) -> Behaviour {
+    let play = move |request: &Received, _: usize| {
+        let body = request.body.to_string();
+        match fails.filter(|word| body.contains(word)) {
+            Some(_) => Answer::unexpected("this one fails".to_owned()),
+            None => Answer::text("I see."),
+        }
+    };
+    Behaviour::from(Playbook::new(play)).key(KEY)
+}
+
+// Item 89 of the list of CAMEL.
+#[test]
+fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
+    let home = home();
+    let ran = home.run(&over_cross(&[])).ok();
+    expect![[r#"
+                      rows      calls        tokens  cost
+        limit           12         48       unknown  $0
+        all             12         48       unknown  $0
+
+              12  the limit of 4 turns
+
+        records: out.jsonl · conversations: STORE
+    "#]]
+    .assert_eq(&ran.out.replace(&home.path("store.db").display().to_string(), "STORE"));
+    assert!(ran.err.contains("society: 12 rows, 8 at once\n"), "{}", ran.err);
+    let records = records(&home);
+    assert_eq!(ids(&home)[..3], ["001_001_001", "001_001_002", "001_002_001"]);
+    let record = &records[11];
+    assert_eq!(record["vars"], serde_json::json!({"assistant": "Cook", "user": "Fool"}));
+    assert_eq!((&record["task"], &record["state"]), (&"task 2".into(), &"limit".into()));
+    let said: Vec<_> =
+        record["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    assert_eq!(said, ["task 2", "one", "two", "three", "four"]);
+    let shown = home.run(&["show", record["run"].as_str().unwrap()]).ok();
+    assert!(shown.out.contains("three"), "{}", shown.out);
+}
+
+#[test]
+fn the_records_are_the_same_however_many_are_held_at_once() {
+    let mut before = None;
+    for at_once in ["1", "3", "100"] {
+        let home = home();
+        home.run(&over_cross(&["--at-once", at_once])).ok();
+        let records = read(&home, "out.jsonl");
+        assert_eq!(before.get_or_insert_with(|| records.clone()), &records);
+    }
+}
+
+#[test]
+fn what_is_over_is_not_run_again() {
+    let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert_eq!(server.count(), 48);
+    let first = read(&home, "out.jsonl");
+    let again = home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert!(again.err.contains("12 rows, 12 of them over before"), "{}", again.err);
+    assert_eq!((server.count(), read(&home, "out.jsonl")), (48, first.clone()));
+    // Records that are lost come out of the conversations, and cost nothing.
+    fs::remove_file(home.path("out.jsonl")).unwrap();
+    home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert_eq!((server.count(), read(&home, "out.jsonl")), (48, first));
+}
+
+#[test]
+fn a_row_that_fails_is_listed_stops_no_other_and_is_taken_up_again() {
+    let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(Some("King"))));
+    let mut home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let ran = home.run(&over_cross(&["-m", "openai:test"])).exits(1);
+    assert!(ran.out.contains("\nlimit            8 "), "{}", ran.out);
+    assert!(ran.out.contains("\n  failed  001_002_001: openai:test: "), "{}", ran.out);
+    assert!(ran.out.ends_with("\nrun it again to go on: what is over is not run again\n"), "{}", ran.out);
+    let failed = &records(&home)[2];
+    assert_eq!((&failed["id"], &failed["state"]), (&"001_002_001".into(), &"failed".into()));
+    assert_eq!(failed["messages"].as_array().unwrap().len(), 2, "what A said is there: {failed}");
+    let quick = serve(echo(None));
+    home.set("OPENAI_BASE_URL", &quick.base_url());
+    home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert_eq!(quick.count(), 4 * 3, "what A had said first was not asked again");
+    assert!(ids(&home).is_sorted());
+    assert!(records(&home).iter().all(|record| record["state"] == "limit"));
+}
+
+#[test]
+fn a_budget_is_for_all_and_for_all_runs() {
+    let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let whole = home.run(&[&over_cross(&["-m", "openai:test"])[..], &["--budget", "1000"]].concat()).ok();
+    assert!(whole.err.contains(", $1000.00 for all"), "{}", whole.err);
+    let cost: f64 = records(&home).iter().map(|record| record["cost"].as_f64().unwrap()).sum();
+    let calls = server.count();
+    let (home, server) = (self::home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let half = (cost / 2.0).to_string();
+    let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
+    let ran = home.run(&over_cross(&budget)).exits(4);
+    assert!(ran.out.ends_with("the budget is spent: run it again with more to go on\n"), "{}", ran.out);
+    let paid = server.count();
+    assert!((calls / 3..calls * 2 / 3).contains(&paid), "{paid} of {calls}");
+    home.run(&over_cross(&budget)).exits(4);
+    assert_eq!(server.count(), paid, "the budget is of all runs");
+    home.run(&over_cross(&["-m", "openai:test", "--budget", "1000"])).ok();
+    assert_eq!(server.count(), calls, "nothing was paid twice");
+    let unknown = home.run(&over_cross(&["-m", "openai:other", "--budget", "1", "--keep"])).exits(1);
+    assert!(unknown.err.contains("its price is unknown"), "{}", unknown.err);
+}
+
+#[test]
+fn a_batch_that_is_killed_loses_no_row_and_pays_none_twice() {
+    let undisturbed = home();
+    undisturbed.run(&over_cross(&["--offline"])).ok();
+    for asked in [3, 11, 29, 40] {
+        let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+        let home = home.var("OPENAI_BASE_URL", &server.base_url());
+        let mut running = home.start(&over_cross(&["-m", "openai:test", "--at-once", "3"]));
+        until("it is under way", || server.count() >= asked || running.is_over());
+        running.signal(Signal::KILL);
+        running.end();
+        // What was being written when the power went.
+        let torn = fs::read_to_string(home.path("out.jsonl")).unwrap_or_default() + "{\"id\": \"001_0";
+        fs::write(home.path("out.jsonl"), torn).unwrap();
+        home.run(&over_cross(&["-m", "openai:test", "--at-once", "3"])).ok();
+        assert_eq!(ids(&home), ids(&undisturbed));
+        assert!(records(&home).iter().all(|record| record["calls"] == 4 && record["state"] == "limit"));
+        // A reply that arrived and was not written yet is asked for again: at most one for each that was held.
+        assert!((48..=51).contains(&server.count()), "{} calls", server.count());
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_after_the_turns_that_have_begun() {
+    let (home, server) =
+        (home().var("OPENAI_API_KEY", KEY), serve(echo(None).latency(std::time::Duration::from_millis(50))));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let running = home.start(&over_cross(&["-m", "openai:test", "--at-once", "2"]));
+    until("it is under way", || server.count() >= 9);
+    running.signal(Signal::INT);
+    let ran = running.end().exits(6);
+    assert!(ran.err.contains("finishing this step; Ctrl-C again stops now"), "{}", ran.err);
+    assert!(ran.out.contains("\nnot over"), "{}", ran.out);
+    home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert_eq!((server.count(), records(&home).len()), (48, 12));
+}
+
+#[test]
+fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: asks\nagents: [{name: A}, {name: Eve, human: true}]\nchat: {pattern: once_each, participants: [A, Eve]}\nscript: [{A: Well?}]\n",
+    );
+    home.file("rows.jsonl", "{\"task\": \"a\"}\n{\"task\": \"b\"}\n");
+    let batch = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];
+    let ran = home.run(&batch).exits(5);
+    assert!(ran.out.contains("\n waiting  00001: waiting for Eve\n"), "{}", ran.out);
+    for record in records(&home) {
+        home.run(&["resume", record["run"].as_str().unwrap(), "--answer", "Yes."]).ok();
+    }
+    home.run(&batch).ok();
+    assert!(records(&home).iter().all(|record| record["state"] == "done"));
+    assert_eq!(records(&home)[1]["messages"][2]["text"], "Yes.");
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_before_anything_runs() {
+    let home = home();
+    let refused = |args: &[&str], holds: &str| {
+        let ran = home.run(args).exits(2);
+        assert!(ran.err.contains(holds), "{args:?}\n{}", ran.err);
+        assert!(home.listed().is_empty());
+    };
+    refused(&["batch", "team.yaml", "-o", "out.jsonl"], "required arguments were not provided");
+    refused(&["batch", "team.yaml", "--over", "no.jsonl", "-o", "o"], "the rows `no.jsonl` cannot be read");
+    home.file("bad.jsonl", "{\"task\": 1}\n{\"task\": []}\n");
+    let bad = "error: `task` is neither a text nor a number\n --> bad.jsonl:2:1\n";
+    refused(&["batch", "team.yaml", "--over", "bad.jsonl", "-o", "o"], bad);
+    home.file("vars.jsonl", "{\"task\": 1}\n{\"usr\": \"x\"}\n");
+    let unknown = "the team cannot be run over the row `00002`:\n";
+    refused(&["batch", "team.yaml", "--over", "vars.jsonl", "-o", "o"], unknown);
+    refused(&["batch", "team.yaml", "--over", "vars.jsonl", "-o", "o"], "did you mean `user`?");
+    home.file("notes.txt", "my notes\n");
+    let notes = "line 1 of `notes.txt` is no record of a batch";
+    refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], notes);
+    assert_eq!(read(&home, "notes.txt"), "my notes\n");
+    let nowhere = home.run(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "no/such/folder"]).exits(1);
+    assert!(nowhere.err.contains("the records `no/such/folder` cannot be written"), "{}", nowhere.err);
+}
+
+#[test]
+fn records_of_another_team_are_kept_only_if_that_is_wanted() {
+    let home = home();
+    home.run(&over_cross(&[])).ok();
+    home.file("team.yaml", &SOCIETY.replace("You are B", "You are the other one"));
+    let ran = home.run(&over_cross(&[])).exits(2);
+    assert!(ran.err.contains("is of another team, model or setting"), "{}", ran.err);
+    home.file("cross.yaml", &CROSS.replace("Fool", "Fool, Knight"));
+    home.run(&over_cross(&["--keep"])).ok();
+    assert_eq!(ids(&home).len(), 16);
+    assert!(ids(&home).is_sorted());
+}
+
+#[test]
+fn two_at_a_time_do_not_write_the_same_records() {
+    let home = home();
+    let file = fs::File::create(home.path("out.jsonl")).unwrap();
+    file.lock().unwrap();
+    let ran = home.run(&over_cross(&[])).exits(2);
+    assert!(ran.err.contains("are being written by another process"), "{}", ran.err);
+}
