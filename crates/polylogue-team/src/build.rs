@@ -102,6 +102,9 @@ impl<'a> Crew<'a> {
         let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, Role::Summary.of(name)) else {
             return Ok(None);
         };
+        if reflect.by.is_some() {
+            return Ok(None);
+        }
         let model = self.model_of(&author, reflect.model.as_deref())?;
         let params = Params::from(reflect.parameters.clone());
         Ok(Some(Assistant::new(author.as_str(), model)?.params(params)))

@@ -66,7 +66,7 @@ impl Chat {
     #[must_use]
     pub fn staff(&self, name: &Name) -> Vec<Name> {
         let picks = matches!(&self.pattern, Pattern::Group(Group { pick: Pick::Model(_), .. }));
-        let reflects = matches!(self.summary, Summary::Reflect(_));
+        let reflects = matches!(&self.summary, Summary::Reflect(reflect) if reflect.by.is_none());
         let staff = [(picks, Role::Picker), (reflects, Role::Summary)];
         staff.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
     }
@@ -350,7 +350,7 @@ pub enum Summary {
     None,
     /// Its last message, with these texts taken out.
     Without(Texts),
-    /// What a model writes of it when it has ended. The author is called `NAME_summary`, after the chat.
+    /// What a model writes of it when it has ended. The author is called `NAME_summary`, after the chat, if it is nobody else.
     Reflect(Reflect),
 }
 
@@ -383,6 +383,10 @@ impl From<TextsForm> for Texts {
 pub struct Reflect {
     /// What it is asked after it has read the chat.
     pub prompt: Template,
+    /// Who writes it, an agent with its own system text and model: then there is no other author.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NameText>")]
+    pub by: Option<Name>,
     /// Its model, as `provider:model`, where it is not the team's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ModelText>")]
@@ -396,6 +400,6 @@ impl Default for Reflect {
     fn default() -> Self {
         let prompt =
             "Summarise what came of the conversation above, in a few sentences. Add nothing of your own.";
-        Self { prompt: Template::new(prompt), model: None, parameters: Parameters::default() }
+        Self { prompt: Template::new(prompt), by: None, model: None, parameters: Parameters::default() }
     }
 }

@@ -113,7 +113,8 @@ fn name(node: &Node) -> Option<&str> {
 
 /// Whoever speaks in a chat besides its participants, and where that is said.
 fn staff(chat: &Node) -> impl Iterator<Item = (Role, Span)> {
-    let summary = chat.get("summary").entry("reflect").map(|entry| (Role::Summary, entry.key_span.clone()));
+    let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
+    let summary = reflects.map(|entry| (Role::Summary, entry.key_span.clone()));
     let pick = chat.get("pattern").get("group").get("pick");
     let picker = match pick.text() {
         Some("model") => Some(pick.span.clone()),

@@ -37,7 +37,7 @@ impl<'a> Crew<'a> {
     ) -> Result<ChatBuilder> {
         if let Some((builder, policy)) = self.tasks(name, chat, around)? {
             let policy = order::ended(chat, Box::new(policy))?;
-            return self.concluded(builder.description(description), name, chat, policy);
+            return self.concluded(builder.description(description), name, chat, policy, around);
         }
         let mut asked = BTreeSet::new();
         let mut builder = Chat::named(name.as_str()).description(description).cap(chat.max_turns_cap);
@@ -68,7 +68,7 @@ impl<'a> Crew<'a> {
             }
         }
         let policy = order::of(chat, name, self.team)?;
-        self.concluded(builder, name, chat, policy)
+        self.concluded(builder, name, chat, policy, around)
     }
 
     /// The chat with what comes of it.
@@ -78,13 +78,19 @@ impl<'a> Crew<'a> {
         name: &Name,
         chat: &chat::Chat,
         policy: Box<dyn Policy>,
+        around: &Around<'a>,
     ) -> Result<ChatBuilder> {
         Ok(match (&chat.summary, self.summarizer(name, chat)?) {
-            (Summary::Reflect(Reflect { prompt, .. }), Some(author)) => {
-                let prompt = prompt.clone();
-                let prompt = move |chat: &Transcript| Arc::from(prompt.fill(chat.task()));
-                let policy = reflected(policy, author.name().clone(), prompt);
+            (Summary::Reflect(reflect), Some(author)) => {
+                let policy = reflecting(policy, author.name(), reflect);
                 builder.aside(author).policy(policy)
+            }
+            (Summary::Reflect(reflect @ Reflect { by: Some(author), .. }), None) => {
+                let builder = match takes_part(author, chat) {
+                    true => builder,
+                    false => builder.aside(self.participant(author, around)?),
+                };
+                builder.policy(reflecting(policy, author, reflect))
             }
             (Summary::None, _) => builder.policy(summed_up(policy, |_| String::new())),
             (Summary::Without(texts), _) => {
@@ -116,6 +122,22 @@ impl<'a> Crew<'a> {
         around.chats.push(&inner.name);
         self.chat(&inner.name, &inner.chat, &inner.description, &around)
     }
+}
+
+/// Whether somebody is asked in a chat in any case.
+fn takes_part(who: &Name, chat: &chat::Chat) -> bool {
+    let tasks = chat.pattern.tasks();
+    let beside = chat.pattern.beside();
+    chat.participants.contains(who)
+        || chat.joins.iter().any(|join| join.who == *who)
+        || tasks.iter().any(|task| task.who == *who)
+        || beside.contains(&who)
+}
+
+/// The order, and then a summary by `author`.
+fn reflecting(order: Box<dyn Policy>, author: &Name, reflect: &Reflect) -> impl Policy + use<> {
+    let prompt = reflect.prompt.clone();
+    reflected(order, author.clone(), move |chat: &Transcript| Arc::from(prompt.fill(chat.task())))
 }
 
 /// The last message, with some texts taken out of it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Kind, Member, Outline, name, patterns, reach};
+use super::{Kind, Member, Outline, name, patterns, reach, tasks};
 use crate::chat::ITSELF;
 use crate::diagnostic::Report;
 use crate::source::Span;
@@ -21,6 +21,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
                 check_stop(join.get("when"), &room, report);
             }
             patterns::check(outline, chat, &room, report);
+            check_author(outline, chat.get("summary").get("reflect"), report);
         }
     }
     check_inner(outline, report);
@@ -70,6 +71,29 @@ fn check_stop(stop: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
     }
     for inner in stop.get("all").items().iter().chain(stop.get("any").items()) {
         check_stop(inner, room, report);
+    }
+}
+
+/// Whoever writes the summary is an agent that is asked for nothing else then.
+fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut Report<'_>) {
+    let by = reflect.get("by");
+    let Some(who) = name(by) else { return };
+    for key in ["model", "parameters"] {
+        if let Some(entry) = reflect.entry(key) {
+            let hint = "leave it out, or leave out `by`: then the author is called after the chat";
+            report.error_with_hint(&entry.key_span, format!("`{who}` writes by its own `{key}`"), hint);
+        }
+    }
+    match outline.member(who).map(|member| (member, tasks::cannot(member))) {
+        None if !report.full() => {
+            let hint = suggest::hint(who, outline.names());
+            report.error_with_hint(&by.span, format!("there is no agent `{who}`"), hint);
+        }
+        Some((_, Some(why))) => {
+            let hint = "name an agent that speaks by a model and by nothing else";
+            report.error_with_hint(&by.span, format!("`{who}` cannot write the summary: {why}"), hint);
+        }
+        _ => {}
     }
 }
 

@@ -104,8 +104,9 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
     let mut reached: HashSet<&str> = HashSet::new();
     let mut chats = vec![outline.root.get("chat")];
     while let Some(chat) = chats.pop() {
-        let mut met: Vec<&str> =
-            participants(chat).map(|(who, _)| who).chain(beside(chat.get("pattern"))).collect();
+        let author = name(chat.get("summary").get("reflect").get("by"));
+        let beside = beside(chat.get("pattern")).chain(author);
+        let mut met: Vec<&str> = participants(chat).map(|(who, _)| who).chain(beside).collect();
         while let Some(who) = met.pop() {
             let Some(member) = outline.member(who).filter(|_| reached.insert(who)) else { continue };
             met.extend(nested(member.node).map(|(chat, _)| chat));

@@ -97,7 +97,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Why somebody is not asked for what only models can.
-fn cannot(member: &Member<'_>) -> Option<String> {
+pub(super) fn cannot(member: &Member<'_>) -> Option<String> {
     let layers =
         ["human_input", "max_auto_replies", "ends_on", "runs", "nested", "auto_reply", "clear_command"];
     match member.kind {

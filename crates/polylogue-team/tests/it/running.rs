@@ -90,3 +90,33 @@ async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides(
     let (_, status, _) = run(&team, &[]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
 }
+
+/// One that takes part, and one that is asked for this alone.
+#[tokio::test]
+async fn an_agent_writes_the_summary_by_its_own_system_text() {
+    for by in ["B", "C"] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B, system: I am B.}}, {{name: C, system: I am C.}}],
+              chat: {{participants: [A, B], stop: {{max_turns: 2}}, summary: {{reflect: {{by: {by}, prompt: 'Sum up {{{{task}}}}.'}}}}}},
+              script: [{{A: one}}, {{B: two}}, {{{by}: {{say: in short, expect: {{last: Sum up Begin., system: I am {by}.}}}}}}]}}"
+        ));
+        assert_eq!(team.voices().len(), 3, "there is no other author");
+        let (_, status, _) = run(&team, &[]).await;
+        assert!(
+            matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"),
+            "{status:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn whoever_talked_about_a_task_may_sum_the_talk_up() {
+    let team = team(
+        "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
+          chat: {participants: [A, B], summary: {reflect: {by: B}},
+            pattern: {solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}], before: [{who: C, prompt: c}], max_iterations: 1}}},
+          script: [{C: zero}, {A: one}, {B: two}, {B: three}, {A: four}, {B: {say: in short, expect: {last: Summarise}}}]}",
+    );
+    let (_, status, _) = run(&team, &[]).await;
+    assert!(matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"), "{status:?}");
+}

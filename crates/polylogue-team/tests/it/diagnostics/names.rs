@@ -364,3 +364,45 @@ fn authors_of_summaries_need_room_in_the_name() {
     "#]],
     );
 }
+
+#[test]
+fn whoever_writes_a_summary_is_an_agent() {
+    check(
+        "name: t
+agents: [{name: A}, {name: Zoe, human: true}]
+chat: {participants: [A, x, y], stop: {max_turns: 2}, summary: {reflect: {by: Q, model: 'a:b'}}}
+chats:
+  - {name: x, participants: [A], stop: {max_turns: 2}, summary: {reflect: {by: Zoe}}}
+  - {name: y, participants: [Zoe], stop: {max_turns: 2}, summary: {reflect: {by: A, parameters: {seed: 1}}}}
+",
+        &expect![[r#"
+            error: there is no agent `Q`
+             --> t.yaml:3:79
+              |
+            3 | chat: {participants: [A, x, y], stop: {max_turns: 2}, summary: {reflect: {by: Q, model: 'a:b'}}}
+              |                                                                               ^
+            hint: there is `A`, `Zoe`, `x`, `y`
+
+            error: `Q` writes by its own `model`
+             --> t.yaml:3:82
+              |
+            3 | chat: {participants: [A, x, y], stop: {max_turns: 2}, summary: {reflect: {by: Q, model: 'a:b'}}}
+              |                                                                                  ^^^^^
+            hint: leave it out, or leave out `by`: then the author is called after the chat
+
+            error: `Zoe` cannot write the summary: it is a person
+             --> t.yaml:5:80
+              |
+            5 |   - {name: x, participants: [A], stop: {max_turns: 2}, summary: {reflect: {by: Zoe}}}
+              |                                                                                ^^^
+            hint: name an agent that speaks by a model and by nothing else
+
+            error: `A` writes by its own `parameters`
+             --> t.yaml:6:85
+              |
+            6 | : 2}, summary: {reflect: {by: A, parameters: {seed: 1}}}}
+              |                                  ^^^^^^^^^^
+            hint: leave it out, or leave out `by`: then the author is called after the chat
+        "#]],
+    );
+}
