@@ -134,10 +134,12 @@ impl Asked {
         let system = assistant.system_for(transcript.task());
         let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
         let ways = assistant.asks().into_iter().chain(checks);
-        let made = ways.map(|asks| {
+        // Whoever repairs its own answer does so apart, without its system text.
+        let ways = ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]);
+        let made = ways.map(|(asks, system)| {
             let view = View::of(&transcript, assistant.name(), asks.lens.clone());
             let digest = view.digest(&sample.model, system.as_deref(), &asks.tools, &asks.params);
-            Self { asks, view, system: system.clone(), is_exact: digest == sample.request }
+            Self { asks, view, system, is_exact: digest == sample.request }
         });
         // The first is the usual one.
         let mut usual = None;

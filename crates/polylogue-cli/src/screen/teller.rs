@@ -151,6 +151,7 @@ impl Teller {
     }
 
     fn opened(&mut self, at: &Path, opening: &Opening) {
+        self.prompts_around(at);
         let names: Vec<_> = opening.with.iter().map(Name::as_str).collect();
         // In this order, whoever speaks first.
         opening.with.iter().for_each(|name| {
@@ -450,8 +451,8 @@ impl Teller {
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
-        self.prompts(&(at.clone(), who.clone()));
         self.interrupted();
+        self.prompts(&(at.clone(), who.clone()));
         self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
         if let Some(hint) = &error.hint {
             self.note(at, &format!("  hint: {hint}"), Style::DIM);

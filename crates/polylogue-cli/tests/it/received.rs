@@ -219,3 +219,32 @@ fn agents_of_one_name_in_several_teams_are_told_apart() {
         assert_eq!((ran.err.as_str(), &ran.lines()[0]["system"]), ("", &json!(system)));
     }
 }
+
+/// Asked about tasks, told of tools in words, held to schemas, made to repair an answer: each in a way of its own, and each is
+/// known by its digest.
+#[test]
+fn it_is_known_how_agents_were_asked_that_solve_tasks() {
+    for (team, calls) in [("guess-high-low", 24), ("bill", 6), ("counting", 21)] {
+        let home = Home::new();
+        let file = format!("{}/../../teams/{team}.yaml", env!("CARGO_MANIFEST_DIR"));
+        home.run(&["run", &file]).ok();
+        let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+        for line in home.run(&["show", "last", "--json"]).ok().out.lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            if event["type"] == "sampled" {
+                let of = asked.entry(event["who"].as_str().unwrap().to_owned()).or_default();
+                *of += 1;
+                let shown = home.run(&[
+                    "show",
+                    "last",
+                    "--as",
+                    event["who"].as_str().unwrap(),
+                    "--call",
+                    &of.to_string(),
+                ]);
+                assert_eq!(shown.ok().err, "", "{team}: {event}");
+            }
+        }
+        assert_eq!(asked.values().sum::<usize>(), calls, "{team}");
+    }
+}

@@ -44,6 +44,14 @@ impl Teller {
         self.prompts(&key);
     }
 
+    /// Tells what those were told in whose turns the chat `at` begins.
+    pub(super) fn prompts_around(&mut self, at: &Path) {
+        let is_around = |key: &&Key| at.ancestors().any(|around| around == key.0);
+        let mut around: Vec<Key> = self.prompts.keys().filter(is_around).cloned().collect();
+        around.sort();
+        around.iter().for_each(|key| self.prompts(key));
+    }
+
     /// Tells what an agent was told alone.
     pub(super) fn prompts(&mut self, key: &Key) {
         for text in self.prompts.remove(key).unwrap_or_default() {

@@ -7,6 +7,7 @@ mod outputs;
 mod recovery;
 mod streaming;
 mod talk;
+mod tasks;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

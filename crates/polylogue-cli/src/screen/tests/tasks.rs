@@ -1,0 +1,167 @@
+//! What is told of agents that solve tasks.
+
+use expect_test::expect;
+use polylogue_core::{Audience, Body, Cue, Message, Part};
+use serde_json::{Value, json};
+
+use super::{PLAIN, Stage, name, opened, sampled};
+use crate::screen::document;
+
+fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
+    let to = Audience::Only(to.iter().map(|who| name(who)).collect());
+    stage.root(Body::Cued { cues: vec![Cue { who: name(who), prompt: Some("P".into()), to, choice: None }] });
+}
+
+fn says(stage: &mut Stage, who: &str, to: &[&str], parts: Vec<Part>) {
+    let to = Audience::Only(to.iter().map(|who| name(who)).collect());
+    stage.root(Body::Said(Message { from: name(who), to, parts }));
+}
+
+/// Whoever is asked about its task thinks about it, and decides.
+fn asked(stage: &mut Stage, to: &[&str], verdict: &Value) {
+    begins(stage, "A", to);
+    stage.text("A", "There is more.");
+    stage.root(sampled("A", vec![Part::text("There is more.")]));
+    stage.root(Body::Prompted { who: name("A"), text: "Yes or no?".into() });
+    let reply = verdict["reply"].as_str().unwrap();
+    stage.text("A", reply);
+    stage.root(sampled("A", vec![Part::text(reply)]));
+    says(stage, "A", to, vec![Part::text("There is more."), Part::Data(json!({ "verdict": verdict }))]);
+}
+
+fn talk(stage: &mut Stage) {
+    stage.root(opened(&["A", "B"], "user", "hi"));
+    asked(stage, &[], &json!({"complete": false, "reply": "yes"}));
+    asked(stage, &[], &json!({"complete": false, "reply": "hard\nto say", "unclear": true}));
+    asked(stage, &["A"], &json!({"complete": true, "reply": "No."}));
+    // A task with a tool, solved alone: what it is told of the tool is told before what comes of it.
+    begins(stage, "B", &["B"]);
+    stage.root(Body::Prompted { who: name("B"), text: "There is a tool.".into() });
+    stage.root(sampled("B", vec![Part::text("I see.")]));
+    stage.root(Body::Prompted { who: name("B"), text: "Write JSON.".into() });
+    let value = json!({"n": 1});
+    stage.root(sampled("B", vec![Part::text(value.to_string())]));
+    // What is JSON of a form is a text and a value, and is told once.
+    says(stage, "B", &["B"], vec![Part::text(value.to_string()), Part::Data(value)]);
+}
+
+#[test]
+fn what_somebody_thinks_of_its_task_is_told_in_a_few_words() {
+    let mut stage = Stage::live(70, 40);
+    talk(&mut stage);
+    expect![[r#"
+        with A, B
+
+        user → all
+        hi
+
+        A (aside): the task is not complete: yes
+
+        A (aside): the task counts as not complete, as the answer says
+        neither: hard (+1 line)
+
+        A → itself
+        There is more.
+        (the task is complete: No.)
+
+        B is told: There is a tool.
+        B is told: Write JSON.
+
+        B → itself
+        {"n":1}
+    "#]]
+    .assert_eq(&stage.sees());
+    let mut plain = Stage::new(PLAIN, 70, 40);
+    talk(&mut plain);
+    expect![[r#"
+        with A, B
+
+        user -> all:
+        hi
+
+        A (aside): the task is not complete: yes
+
+        A (aside): the task counts as not complete, as the answer says neither: hard (+1 line)
+
+        A -> itself:
+        There is more.
+        (the task is complete: No.)
+
+        B is told: There is a tool.
+        B is told: Write JSON.
+
+        B -> itself:
+        {"n":1}
+    "#]]
+    .assert_eq(&plain.written.text());
+}
+
+#[test]
+fn a_turn_that_fails_tells_what_was_told_in_it() {
+    let mut stage = Stage::live(70, 40);
+    stage.root(opened(&["A", "B"], "user", "hi"));
+    begins(&mut stage, "A", &[]);
+    stage.root(Body::Prompted { who: name("A"), text: "Yes or no?".into() });
+    let error = polylogue_core::Failure {
+        fault: polylogue_core::Fault::Provider,
+        message: "status 429".into(),
+        hint: None,
+    };
+    stage.root(Body::Failed { who: name("A"), error });
+    assert!(
+        stage.sees().contains("A is told: Yes or no?\n✗ A failed (provider): status 429"),
+        "{}",
+        stage.sees()
+    );
+}
+
+#[test]
+fn decisions_are_words_in_documents_too() {
+    let message = |parts| Body::Said(Message { from: name("A"), to: Audience::Only(vec![name("A")]), parts });
+    let verdict = json!({"verdict": {"complete": true, "reply": "no"}});
+    let decided = message(vec![Part::text("Nothing."), Part::Data(verdict)]);
+    let formed = message(vec![Part::text("{\"n\":1}"), Part::Data(json!({"n": 1}))]);
+    let mut stage = Stage::live(70, 40);
+    let events = [opened(&["A", "B"], "user", "hi"), decided, formed];
+    let root = polylogue_core::Path::root();
+    let events: Vec<_> = events.into_iter().map(|body| stage.event_at(&root, body)).collect();
+    expect![[r##"
+        # talk
+
+        *With A, B*
+
+        ### user
+
+        hi
+
+        ### A → itself
+
+        Nothing.
+
+        *the task is complete: no*
+
+        ### A → itself
+
+        {"n":1}
+    "##]]
+    .assert_eq(&document::markdown("talk", &events));
+    expect![[r#"
+        user (to talk):
+
+        hi
+
+        --------------------------------------------------------------------------------
+        A (to A):
+
+        Nothing.
+        (the task is complete: no)
+
+        --------------------------------------------------------------------------------
+        A (to A):
+
+        {"n":1}
+
+        --------------------------------------------------------------------------------
+    "#]]
+    .assert_eq(&document::familiar("talk", &events, false));
+}
