@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::run::Scope;
 use crate::{
-    Agent, AnyAgent, Body, Chat, Error, Event, Log, Message, Name, Opening, Path, Reason, Result, Status,
-    Transcript,
+    Agent, AnyAgent, Body, Chat, Error, Event, Log, Message, Name, Opening, Path, Reason, Result, Sees,
+    Status, Transcript,
 };
 
 /// One call of an agent.
@@ -86,8 +86,12 @@ impl Visit {
                     ..Opening::default()
                 };
                 let opened = (!transcript.is_open()).then_some(Body::Opened(open));
+                // Whoever left is back when it is called.
+                let who = self.room.name();
+                let back = transcript.left().iter().any(|(gone, _)| gone == who);
+                let back = back.then(|| Body::Joined { who: who.clone(), sees: Sees::New });
                 let told = Body::Reopened { message: Some(message.clone()) };
-                log.append(&self.at, opened.into_iter().chain([told])).await?;
+                log.append(&self.at, opened.into_iter().chain(back).chain([told])).await?;
                 Ok((log.transcript_of(&self.at).await?, None))
             }
         }

@@ -53,11 +53,13 @@
 //!
 //! What agents remember is read, written and forgotten by [`Session::state`], [`Session::load`] and [`Session::reset`].
 
+mod growing;
 mod memory;
 mod state;
 
 use polylogue_core::{Agent, AnyStore, Log, LogId, Message, Meta, Name, Path, Result};
 
+pub use self::growing::{Growing, Grown, Stage};
 pub use self::memory::remembered;
 pub use self::state::{Forget, State};
 
@@ -116,6 +118,11 @@ impl Session {
     /// with it, [`undo`](Self::undo) gives it up.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await
+    }
+
+    /// Watches what is written from now on, as it grows: cumulative texts, and the pieces they grow by.
+    pub async fn growing(&self) -> Growing {
+        Growing::of(self.log.watch().await)
     }
 
     /// Goes on with a call that is not over, and returns what came of it; nothing if all are over.

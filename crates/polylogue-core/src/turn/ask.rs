@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::Turn;
 use crate::call::{Visit, Visited, told};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Path, Reason, Result};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Name, Path, Reason, Result};
 
 /// An agent that is to be asked, and what.
 #[derive(Debug, Clone)]
@@ -36,9 +36,13 @@ impl Asking {
 }
 
 impl Turn<'_> {
-    /// The last message of somebody else that this agent sees: what it was called with. Blank when there is none.
+    /// What this agent is to reply to: what it was called with, or else the last message of somebody else that it sees; in a chat
+    /// that tells it something for itself, that. Blank when there is none.
     #[must_use]
     pub fn message(&self) -> Message {
+        if let Some(prompt) = &self.cue.prompt {
+            return Message::text(Name::user(), Arc::clone(prompt));
+        }
         self.heard().map_or_else(|| Message::from(""), |line| line.message.clone())
     }
 
@@ -52,6 +56,9 @@ impl Turn<'_> {
     /// When the agent fails: [`Error::Within`] names it. When it ends instead of replying: [`Error::Ended`]. When a person has to
     /// answer first: [`Error::Waiting`]. Pass these on, by `?`: the turn ends, or waits, as it ought to. When agents are nested
     /// too deep, a limit is met, the run is stopped, or the log cannot be written.
+    ///
+    /// An agent that goes on after an error does so in this run only: resumed in the middle of its turn, it asks again, and may be
+    /// answered.
     pub async fn ask(
         &mut self,
         agent: &(impl Agent + Clone),

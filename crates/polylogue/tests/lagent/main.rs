@@ -11,6 +11,7 @@
 mod calls;
 mod compose;
 mod cut;
+mod ends;
 mod layers;
 mod parts;
 mod reason;

@@ -1,0 +1,121 @@
+//! Replies as they grow.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::{Body, Name, Path, Piece, Signal, Watch};
+
+/// Follows what agents write while they write it: each time how far the text is, and the piece it grew by.
+///
+/// ```
+/// # async fn example(session: polylogue::Session, bot: polylogue::Assistant) -> polylogue::Result<()> {
+/// use polylogue::session::Stage;
+/// let mut growing = session.growing().await;
+/// let show = async {
+///     while let Some(grown) = growing.next().await {
+///         match grown.stage {
+///             Stage::Writing => show(&grown.piece),
+///             Stage::Done if grown.at.is_root() => break,
+///             _ => {}
+///         }
+///     }
+/// };
+/// # let _ = show;
+/// # fn show(_: &str) {}
+/// # let _ = session.call(&bot, "What is the meaning of life?");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Growing {
+    watch: Watch,
+    texts: BTreeMap<(Path, Name), String>,
+}
+
+/// How far somebody's reply is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grown {
+    /// The chat.
+    pub at: Path,
+    /// The agent.
+    pub who: Name,
+    /// What happens.
+    pub stage: Stage,
+    /// The text so far; whole when it is done.
+    pub text: String,
+    /// What it grew by; empty when it did not.
+    pub piece: String,
+}
+
+/// What happens to a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// It grows.
+    Writing,
+    /// It broke off, and begins anew.
+    Restart,
+    /// A tool is called.
+    Calling,
+    /// A tool returned.
+    Returned,
+    /// It is done: this is what is said.
+    Done,
+    /// The turn failed.
+    Failed,
+}
+
+impl Growing {
+    /// Follows what `watch` is told.
+    #[must_use]
+    pub const fn of(watch: Watch) -> Self {
+        Self { watch, texts: BTreeMap::new() }
+    }
+
+    /// The next step; nothing when the log is dropped. Whoever is too slow misses pieces: the text that is done is whole.
+    pub async fn next(&mut self) -> Option<Grown> {
+        loop {
+            let grown = match self.watch.next().await? {
+                Signal::Delta { at, who, piece } => self.grow(at, who, piece),
+                Signal::Event(event) => self.happened(&event.at, &event.body),
+                _ => None,
+            };
+            if grown.is_some() {
+                return grown;
+            }
+        }
+    }
+
+    fn grow(&mut self, at: Path, who: Name, piece: Piece) -> Option<Grown> {
+        let text = self.texts.entry((at.clone(), who.clone())).or_default();
+        let (stage, piece) = match piece {
+            Piece::Text(piece) => (Stage::Writing, piece),
+            Piece::Restart => (Stage::Restart, String::new()),
+            _ => return None,
+        };
+        match stage {
+            Stage::Restart => text.clear(),
+            _ => text.push_str(&piece),
+        }
+        Some(Grown { at, who, stage, text: text.clone(), piece })
+    }
+
+    fn happened(&mut self, at: &Path, body: &Body) -> Option<Grown> {
+        let (who, stage, text) = match body {
+            // Whoever asks its model again in the same turn begins another text.
+            Body::Sampled(sample) => {
+                self.texts.remove(&(at.clone(), sample.who.clone()));
+                return None;
+            }
+            Body::Called { who, .. } => (who, Stage::Calling, String::new()),
+            Body::Returned { who, .. } => (who, Stage::Returned, String::new()),
+            Body::Said(message) => (&message.from, Stage::Done, message.plain().into_owned()),
+            Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => {
+                (who, Stage::Done, String::new())
+            }
+            Body::Failed { who, .. } => (who, Stage::Failed, String::new()),
+            _ => return None,
+        };
+        self.texts.remove(&(at.clone(), who.clone()));
+        Some(Grown { at: at.clone(), who: who.clone(), stage, text, piece: String::new() })
+    }
+}

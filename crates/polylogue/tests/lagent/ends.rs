@@ -1,0 +1,168 @@
+//! Calls that do not come to their end: stopped, given up, cut in the middle of being undone; and texts as they grow.
+
+use std::sync::Arc;
+
+use polylogue::session::{Growing, Stage};
+use polylogue::{
+    Act, AnyAgent, AnyStore, Body, Chat, Error, Event, Function, Log, LogId, Meta, Session, Store, Timestamp,
+    once_each,
+};
+use polylogue_store::Memory;
+
+use crate::parts::{Blogger, agent, session};
+use crate::stage::{run, script};
+
+async fn session_of(events: &[Arc<Event>]) -> Session {
+    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("cut").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !events.is_empty() {
+        store.append(&claim, events).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    Session::of(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)))
+}
+
+/// L12, at every cut: a call that is given up leaves the session as it was before it, or as it was after.
+#[tokio::test]
+async fn whatever_the_cut_a_call_that_is_given_up_leaves_nothing() {
+    let model = script(
+        r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"writer": "w3"}, {"critic": {"error": {"message": "gone"}}},
+            {"writer": "w4"}, {"critic": "c2"}, {"writer": "w5"}]"#,
+    );
+    let blogger = Blogger::new("blogger", &model, 1);
+    let session = session().await;
+    let mut states = vec![session.state(&blogger).await.unwrap()];
+    for text in ["a", "b", "c"] {
+        let _ = session.call(&blogger, text).await;
+        states.push(session.state(&blogger).await.unwrap());
+    }
+    assert_eq!(states[1], states[2]);
+    let events = session.log().events().await;
+    for cut in 0..events.len() {
+        let session = session_of(&events[..cut]).await;
+        let was_open = session.undo().await.unwrap();
+        let state = session.state(&blogger).await.unwrap();
+        assert!(states.contains(&state), "cut before {cut}, {:?}: {state:?}", events[cut]);
+        assert!(!session.undo().await.unwrap());
+        assert_eq!(session.resume(&blogger).await.unwrap(), None);
+        let begun = events[..cut].iter().rfind(|event| event.at.is_root());
+        let over = |event: &&Arc<Event>| {
+            matches!(event.body, Body::Closed { .. } | Body::Undone { .. } | Body::Opened(_))
+        };
+        assert_eq!(was_open, begun.is_some_and(|event| !over(&event)), "cut before {cut}");
+    }
+}
+
+/// C15.
+#[tokio::test]
+async fn a_call_that_is_stopped_goes_on_later() {
+    let bot = agent("bot", &script(r#"[{"bot": {"say": "one", "delay_ms": 60000}}, {"bot": "two"}]"#));
+    let session = Arc::new(session().await);
+    session.call(&AnyAgent::new(Function::new("first", |_| Ok(Act::say("hi"))).unwrap()), "x").await.unwrap();
+    let halt = session.log().halt();
+    let calling = tokio::spawn({
+        let (session, bot) = (Arc::clone(&session), bot.clone());
+        async move { session.call(&bot, "go").await }
+    });
+    while session.log().events().await.len() < 8 {
+        tokio::task::yield_now().await;
+    }
+    halt.now();
+    assert!(matches!(calling.await.unwrap(), Err(Error::Halted)));
+    let error = session.call(&bot, "other").await.unwrap_err();
+    assert!(error.to_string().contains("a call in `test` is not over"), "{error}");
+    let other = agent("other", &script("[]"));
+    assert!(session.resume(&other).await.unwrap_err().to_string().contains("is none of `other`"));
+    let fresh = session_of(&session.log().events().await).await;
+    let quick = agent("bot", &script(r#"[{"bot": "one"}]"#));
+    assert_eq!(fresh.resume(&quick).await.unwrap().unwrap().plain(), "one");
+}
+
+/// Whoever left a room is back when it is called again; its work in a chat is told by the cue.
+#[tokio::test]
+async fn an_agent_that_left_is_back_when_it_is_called_again() {
+    #[derive(Clone)]
+    struct Twice(polylogue::Name, AnyAgent);
+    impl polylogue::Agent for Twice {
+        fn name(&self) -> &polylogue::Name {
+            &self.0
+        }
+        async fn act(&self, turn: &mut polylogue::Turn<'_>) -> polylogue::Result<Act> {
+            let first = turn.ask(&self.1, "leave").await;
+            assert!(matches!(first, Err(Error::Ended { .. })), "{first:?}");
+            Ok(Act::Say(turn.ask(&self.1, turn.message()).await?.parts))
+        }
+    }
+    let act = |turn: &polylogue::Turn<'_>| match &*turn.message().plain() {
+        "leave" => Ok(Act::Leave("tired".into())),
+        text => Ok(Act::say(format!("heard {text}"))),
+    };
+    let twice = Twice("twice".try_into().unwrap(), AnyAgent::new(Function::new("bot", act).unwrap()));
+    assert_eq!(session().await.call(&twice, "stay").await.unwrap().plain(), "heard stay");
+    let chat = Chat::named("room").with(twice).policy(once_each()).build().unwrap();
+    let (_, events) = run(&chat, "stay").await;
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.body, Body::Closed { summary, .. } if &**summary == "heard stay"))
+    );
+}
+
+async fn follow(mut growing: Growing) -> Vec<(Stage, String, String)> {
+    let mut seen = Vec::new();
+    while let Some(grown) = growing.next().await {
+        let done = grown.stage == Stage::Done && grown.at.is_root();
+        seen.push((grown.stage, grown.text, grown.piece));
+        if done {
+            break;
+        }
+    }
+    seen
+}
+
+/// L44: cumulative texts and pieces, then the whole once; only the whole is remembered.
+#[tokio::test]
+async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
+    let bot = agent(
+        "bot",
+        &script(
+            r#"[{"bot": {"say": "Let me see.", "calls": [{"tool": "get_history"}]}}, {"bot": "one two three"}]"#,
+        ),
+    );
+    let bot = bot.tool(polylogue::GetHistory::default());
+    let session = session().await;
+    let following = tokio::spawn(follow(session.growing().await));
+    session.call(&bot, "go").await.unwrap();
+    let seen = following.await.unwrap();
+    let at = |stage: Stage| seen.iter().position(|(other, ..)| *other == stage).unwrap();
+    assert!(at(Stage::Writing) < at(Stage::Calling) && at(Stage::Calling) < at(Stage::Returned));
+    assert_eq!(seen.last().unwrap(), &(Stage::Done, "one two three".to_owned(), String::new()));
+    assert_eq!(seen.iter().filter(|(stage, ..)| *stage == Stage::Done).count(), 1);
+    let mut text = String::new();
+    for (_, cumulative, piece) in
+        seen[at(Stage::Returned) + 1..].iter().filter(|(stage, ..)| *stage == Stage::Writing)
+    {
+        text.push_str(piece);
+        assert_eq!(*cumulative, text);
+    }
+    assert_eq!(text, "one two three");
+    let state = session.state(&bot).await.unwrap();
+    assert_eq!(state.get("memory").unwrap().last().unwrap().plain(), "one two three");
+}
+
+/// L50: results are in the order in which they are asked for.
+#[tokio::test]
+async fn many_sessions_give_their_replies_in_order() {
+    let bot = Function::new("bot", |turn| Ok(Act::say(turn.message().plain().to_uppercase()))).unwrap();
+    let bot = AnyAgent::new(bot);
+    let mut replies = Vec::new();
+    for text in ["a", "b", "c"] {
+        let bot = bot.clone();
+        replies.push(tokio::spawn(async move {
+            session().await.call(&bot, text).await.unwrap().plain().into_owned()
+        }));
+    }
+    for (reply, expected) in replies.into_iter().zip(["A", "B", "C"]) {
+        assert_eq!(reply.await.unwrap(), expected);
+    }
+}
