@@ -1,7 +1,7 @@
-//! Telling the reasoning of local models from their answer: `<think>...</think>` at the start of the content.
+//! Telling the reasoning of local models from their answer: `<think>...</think>`, or `<thinking>`, at the start of the content.
 
-const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
+/// How thoughts begin and end.
+const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
 /// So much white space is no prelude to a thought any more, in bytes.
 const MAX_HELD: usize = 1024;
@@ -18,6 +18,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
     state: State,
+    /// What ends the thought.
+    close: &'static str,
     held: String,
 }
 
@@ -49,9 +51,9 @@ impl Splitter {
         };
         loop {
             let (state, left) = match self.state {
-                State::Start => start(rest),
+                State::Start => self.start(rest),
                 State::Opened => begun(rest, State::Opened, State::Inside),
-                State::Inside => inside(rest, hear),
+                State::Inside => inside(rest, self.close, hear),
                 State::After => begun(rest, State::After, State::Text),
                 State::Text => {
                     say(Kind::Text, rest, hear);
@@ -64,6 +66,18 @@ impl Splitter {
             }
         }
         self.held = rest.to_owned();
+    }
+
+    fn start<'a>(&mut self, rest: &'a str) -> (State, &'a str) {
+        let begun = rest.trim_start();
+        for (open, close) in TAGS {
+            if let Some(after) = begun.strip_prefix(open) {
+                self.close = close;
+                return (State::Opened, after);
+            }
+        }
+        let may_begin = TAGS.iter().any(|(open, _)| open.starts_with(begun));
+        (if may_begin && rest.len() < MAX_HELD { State::Start } else { State::Text }, rest)
     }
 
     /// The content is over: what was held back is what it looks like.
@@ -79,24 +93,18 @@ impl Splitter {
 /// The thought and the answer in the whole text of a model whose prompt ends in the opening tag, so that it writes only
 /// the closing one. That is known no sooner than the tag comes.
 pub(crate) fn unopened(text: &str) -> Option<(&str, &str)> {
-    // Looked for in every reply, so quickly.
-    let (thought, rest) = text.split_at_checked(memchr::memmem::find(text.as_bytes(), CLOSE.as_bytes())?)?;
-    let answer = rest.strip_prefix(CLOSE)?;
-    (!thought.contains(OPEN)).then(|| (thought.trim(), answer.trim_start()))
+    TAGS.iter().find_map(|(open, close)| {
+        // Looked for in every reply, so quickly.
+        let (thought, rest) =
+            text.split_at_checked(memchr::memmem::find(text.as_bytes(), close.as_bytes())?)?;
+        let answer = rest.strip_prefix(close)?;
+        (!thought.contains(open)).then(|| (thought.trim(), answer.trim_start()))
+    })
 }
 
 fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
     if !piece.is_empty() {
         hear(kind, piece);
-    }
-}
-
-fn start(rest: &str) -> (State, &str) {
-    let begun = rest.trim_start();
-    match begun.strip_prefix(OPEN) {
-        Some(after) => (State::Opened, after),
-        None if OPEN.starts_with(begun) && rest.len() < MAX_HELD => (State::Start, rest),
-        None => (State::Text, rest),
     }
 }
 
@@ -106,13 +114,13 @@ fn begun(rest: &str, state: State, next: State) -> (State, &str) {
     (if begun.is_empty() { state } else { next }, begun)
 }
 
-fn inside<'a>(rest: &'a str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
-    if let Some((thought, after)) = rest.split_once(CLOSE) {
+fn inside<'a>(rest: &'a str, close: &str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
+    if let Some((thought, after)) = rest.split_once(close) {
         say(Kind::Thought, thought.trim_end(), hear);
         return (State::After, after);
     }
-    let begins_tag = |&length: &usize| CLOSE.get(..length).is_some_and(|beginning| rest.ends_with(beginning));
-    let tag = (1..CLOSE.len()).rev().find(begins_tag).unwrap_or(0);
+    let begins_tag = |&length: &usize| close.get(..length).is_some_and(|beginning| rest.ends_with(beginning));
+    let tag = (1..close.len()).rev().find(begins_tag).unwrap_or(0);
     let (before, _) = rest.split_at(rest.len() - tag);
     let thought = Some(before.trim_end()).filter(|thought| rest.len() - thought.len() < MAX_HELD);
     let (thought, held) = rest.split_at(thought.unwrap_or(before).len());
@@ -143,7 +151,8 @@ mod tests {
             ("<think>hm</think>\n\nyes", "hm", "yes"),
             ("\n<think>a < b </thin </think>x</think>", "a < b </thin", "x</think>"),
             ("no <think>x</think>", "", "no <think>x</think>"),
-            ("<thinking>", "", "<thinking>"),
+            ("<thinking>hm </think> ha</thinking>\nyes", "hm </think> ha", "yes"),
+            ("<thinker>", "", "<thinker>"),
             ("<thi", "", "<thi"),
             ("  plain", "", "  plain"),
             ("<think>never ends</thi", "never ends</thi", ""),
@@ -162,6 +171,7 @@ mod tests {
     #[test]
     fn a_thought_whose_opening_tag_is_in_the_prompt_is_told_by_its_end() {
         assert_eq!(unopened("hm\n</think>\n\nyes </think>"), Some(("hm", "yes </think>")));
+        assert_eq!(unopened("hm</thinking>yes"), Some(("hm", "yes")));
         assert_eq!(unopened("say <think>x</think> to think"), None);
         assert_eq!(unopened("yes"), None);
     }
@@ -169,7 +179,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_split_gives_the_same(pieces in proptest::collection::vec(
-            prop_oneof![Just("<think>"), Just("</think>"), Just("<"), Just("</th"), Just(" "), Just("ä")], 0..12)) {
+            prop_oneof![Just("<think>"), Just("</think>"), Just("<thinking>"), Just("</thinking>"), Just("<"), Just("</th"), Just(" "), Just("ä")], 0..12)) {
             let whole = pieces.concat();
             let chars: Vec<String> = whole.chars().map(String::from).collect();
             let chars: Vec<&str> = chars.iter().map(String::as_str).collect();
