@@ -29,8 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Part, Reply,
-    Request, Result, Skills, Turn, Usage, Wire,
+    Act, Agent, AnyModel, Delta, Deltas, Entry, Layer, Model, ModelError, ModelErrorKind, Money, Name, Part,
+    Reply, Request, Result, Skills, Turn, Usage, Wire,
 };
 
 pub use self::around::{Around, Handle, NoSuchHook};
@@ -196,6 +196,10 @@ where
 
     fn description(&self) -> &str {
         self.agent.description()
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.agent.layers()
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
