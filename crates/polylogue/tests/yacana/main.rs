@@ -11,6 +11,7 @@
 mod completion;
 mod cut;
 mod ends;
+mod every;
 mod histories;
 mod items;
 mod larger;
