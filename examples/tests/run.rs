@@ -6,7 +6,7 @@ mod tests {
     use std::process::{Command, Output};
 
     use expect_test::{Expect, expect};
-    use polylogue_test::server::{Playbook, Server};
+    use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
 
     /// The program in a folder where nothing is, with none of the user's settings.
     fn program(path: &str) -> (Command, tempfile::TempDir) {
@@ -369,5 +369,37 @@ mod tests {
         "#]]
         .assert_eq(&String::from_utf8(stdout).unwrap());
         assert_eq!((server.violations(), server.unused()), (vec![], 0));
+    }
+
+    const TRIP: Expect = expect![[r#"
+        user: How long is the train from Oslo to Bergen?
+        Guide: {"hours":7}
+        -- everybody had their turn: {"hours":7}
+    "#]];
+
+    #[test]
+    fn small_model() {
+        check(env!("CARGO_BIN_EXE_small_model"), &TRIP);
+    }
+
+    #[tokio::test]
+    async fn a_small_model_at_an_endpoint_that_refuses_all_but_text() {
+        let replies = [
+            ("What is wrong with it", r#"{"hours": 7}"#),
+            ("satisfies this JSON Schema", "<think>{\"hours\": 9}</think>It takes {'hours': '7 hours'}."),
+            ("as one JSON object and nothing else", "```json\n{'route': 'Oslo-Bergen'}\n```"),
+            ("Do not solve the task yet", "I understand."),
+        ];
+        let book = Playbook::new(move |asked, _| {
+            let reply = replies.iter().find(|(asks, _)| asked.last_text().contains(asks));
+            reply.map_or_else(|| Answer::unexpected(asked.last_text()), |(_, text)| Answer::text(*text))
+        });
+        let server = Server::start(Behaviour::from(book).text_only()).await;
+        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_small_model"));
+        program.arg("compatible:small").env("OPENAI_BASE_URL", server.base_url());
+        let Output { status, stdout, stderr } = program.output().unwrap();
+        assert!(status.success(), "{status}: {}", String::from_utf8_lossy(&stderr));
+        TRIP.assert_eq(&String::from_utf8(stdout).unwrap());
+        assert!(server.violations().is_empty(), "{:?}", server.violations());
     }
 }

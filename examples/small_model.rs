@@ -1,0 +1,46 @@
+//! A model that can do nothing but write text uses a tool and answers in a form: it is told of both in words, and what it writes
+//! is read with lenience. The program is the same for every model; this one takes the name of one.
+//!
+//! ```sh
+//! cargo run -p polylogue-examples --bin small_model
+//! cargo run -p polylogue-examples --bin small_model ollama:gemma3:1b
+//! ```
+
+use polylogue::executor::Declared;
+use polylogue::{AnyModel, Assistant, Chat, Skills, Taught, once_each};
+use polylogue_examples::{Result, play};
+use polylogue_models::{Env, Models, Script};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize, JsonSchema)]
+struct Trip {
+    /// From where to where, such as `Oslo-Bergen`
+    route: String,
+}
+
+/// Plays a small model: a thought, JSON in a fence, single quotes.
+const SCRIPT: &str = r#"[{"Guide": "I understand."}, {"Guide": "<think>{'route': 'Oslo-Rome'}?</think>```\n{'route': 'Oslo-Bergen'}\n```"},
+    {"Guide": "Here it is: {'hours': '7 hours'}"}, {"Guide": "{\"hours\": 7}"}]"#;
+
+fn model() -> Result<AnyModel> {
+    if let Some(name) = std::env::args().nth(1) {
+        return Ok(AnyModel::new(Models::new(Env::process()).model(&name)?));
+    }
+    let script: Script = serde_json::from_str(SCRIPT)?;
+    Ok(AnyModel::new(script.model("small").with_skills(Skills::TEXT)))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let trains = Declared::new("trains", "Looks trains up.", async |Trip { route }: Trip| {
+        Ok(if route == "Oslo-Bergen" { "It takes 7 hours." } else { "There is no such train." })
+    });
+    let trains =
+        Taught::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
+    let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
+    let guide = Assistant::new("Guide", model()?)?.teach(trains).answers(form);
+    let chat = Chat::named("trip").with(guide).policy(once_each()).build()?;
+    play(&chat, "How long is the train from Oslo to Bergen?", &[]).await
+}
