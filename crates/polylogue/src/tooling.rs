@@ -47,6 +47,35 @@
 //! Ok(Assistant::new("Geographer", model)?.answers(schema))
 //! # }
 //! ```
+//!
+//! # A model of which it is known what it can do
+//! Skills belong to the model: `polylogue_models::Config::skills` sets them for an endpoint, `KnownSkills` remembers what turned
+//! out, and a model of one's own says them by [`Model::skills`](polylogue_core::Model::skills). What is unknown is tried, best way
+//! first; a refusal is in the log as [`Body::Unable`](polylogue_core::Body::Unable), and the turn goes on in the next way.
+//! ```
+//! # use polylogue::{AnyModel, Assistant, Tool};
+//! use polylogue::tooling::ToolUse;
+//! # fn example(model: AnyModel, clock: impl Tool) -> Result<Assistant, polylogue::NameError> {
+//! // It takes tools, but calls the wrong ones: objects that are held to a schema do better.
+//! Ok(Assistant::new("Clerk", model)?.tool(clock).tools_by(ToolUse::Schema))
+//! # }
+//! ```
+//!
+//! # Several tools, and a history as Yacana's first generation has it
+//! ```
+//! # use polylogue::{AnyModel, Assistant, Tool};
+//! use polylogue::tooling::{Taught, ToolUse, Trace};
+//! # fn example(model: AnyModel, add: impl Tool, note: impl Tool) -> Result<Assistant, polylogue::NameError> {
+//! // One that must be used in every turn, and one that is asked about; twice it may be refused, once called with nonsense.
+//! let add = Taught::new(add).mandatory().max_errors(2).max_call_errors(1);
+//! Ok(Assistant::new("Clerk", model)?.teach(add).tool(note).tools_by(ToolUse::Text).trace(Trace::FiveMessages))
+//! # }
+//! ```
+//!
+//! # Thoughts
+//! What a reasoning model thinks, whether its server tells it by a field or it stands between `<think>` tags, is a
+//! [`Part::Thought`](polylogue_core::Part::Thought) of the reply in the log. It is read for no decision, no arguments and no answer,
+//! and no other agent is sent it.
 
 mod answer;
 mod asks;
