@@ -108,12 +108,16 @@ impl Solve {
     }
 }
 
-/// `A, B and C`.
+/// `A, B and C`; of very many, the first.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 12;
     let names: Vec<&str> = names.collect();
-    match names.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
+    match (names.get(..SHOWN), names.split_last()) {
+        (Some(shown), _) if names.len() > SHOWN + 1 => {
+            format!("{} and {} others", shown.join(", "), names.len() - SHOWN)
+        }
+        (_, Some((last, []))) => (*last).to_owned(),
+        (_, Some((last, others))) => format!("{} and {last}", others.join(", ")),
+        (_, None) => String::new(),
     }
 }

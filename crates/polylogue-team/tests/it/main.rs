@@ -17,3 +17,5 @@ mod running;
 mod schema;
 #[cfg(test)]
 mod solving;
+#[cfg(test)]
+mod words;

@@ -1,0 +1,88 @@
+//! What `check` says of who speaks when.
+
+use expect_test::expect;
+use polylogue_team::{Overrides, parse};
+
+/// A chat of A, B and C of this pattern, in words.
+fn words(pattern: &str) -> String {
+    let text = format!(
+        "name: t\nagents: [{{name: A, handoffs: [B]}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true}}]\nchat: {{participants: [A, B, C], pattern: {pattern}}}\n"
+    );
+    let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    team.chats_in_words().remove(0).1
+}
+
+#[test]
+fn every_pattern_is_said_in_words() {
+    let tasks = "{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b}, {who: C, prompt: c}";
+    let talk = |end: &str| format!("{{solve: {{tasks: [{tasks}], end: {end}}}}}");
+    let patterns = [
+        "in_turn".to_owned(),
+        "once_each".to_owned(),
+        "all_at_once".to_owned(),
+        "{group: {pick: round_robin}}".to_owned(),
+        "{group: {pick: random, transitions: {disallowed: {A: [A]}}}}".to_owned(),
+        "{group: {pick: model}}".to_owned(),
+        "{group: {pick: {person: Zoe}}}".to_owned(),
+        "{states: {start: B, after: {A: B}}}".to_owned(),
+        "{after: {C: [A, B]}}".to_owned(),
+        "{handoffs: {then: stay}}".to_owned(),
+        "{handoffs: {start: B, then: end}}".to_owned(),
+        "{handoffs: {then: C}}".to_owned(),
+        "{debate: {options: [x, y]}}".to_owned(),
+        "{debate: {options: [x, y, z], rounds: 2}}".to_owned(),
+        "{plan: {planner: Zoe}}".to_owned(),
+        "{flow: {edges: {A: [B, C]}}}".to_owned(),
+        "{flow: {start: A, edges: {A: [B, C]}}}".to_owned(),
+        talk("max_iterations"),
+        talk("first_completion"),
+        talk("one_last_chat"),
+        talk("one_last_group_chat"),
+        talk("all_complete"),
+        format!("{{tasks: [{tasks}]}}").replace(", stops_by_itself: true", ""),
+    ];
+    let said: Vec<String> = patterns.iter().map(|pattern| words(pattern)).collect();
+    expect![[r#"
+        A, B and C, in turn
+        A, B and C, each once, in their order
+        A, B and C, each once, at the same time
+        A, B and C, in turn
+        A, B and C, picked by chance, within what the transitions allow
+        A, B and C, picked by a model
+        A, B and C, picked by Zoe
+        A, B and C, by states, beginning with B
+        A, B and C, each when those before it are finished
+        A, B and C, handing over to one another from A on; without a handoff who speaks stays
+        A, B and C, handing over to one another from B on; without a handoff it ends
+        A, B and C, handing over to one another from A on; without a handoff C is next
+        A, B and C, 1 round of arguments, then a vote on x and y
+        A, B and C, 2 rounds of arguments, then a vote on x, y and z
+        A, B and C, as Zoe plans
+        A, B and C, along a graph
+        A, B and C, along a graph from A on
+        A, B and C, each with a task, talking for 5 iterations
+        A, B and C, each with a task, talking for 5 iterations, or until the first is complete
+        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and one more has spoken
+        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and everybody has spoken once more
+        A, B and C, each with a task, talking for 5 iterations, or until all are complete
+        A, B and C, 3 tasks alone, one after the other"#]].assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn those_who_join_are_named_and_a_crowd_is_counted() {
+    let text = "{name: t, agents: [{name: A}, {name: B}],
+        chat: {participants: [A], joins: [{who: B, when: turns > 1}], stop: {max_turns: 2}}}";
+    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    assert_eq!(team.chats_in_words()[0].1, "A, in turn; B may join later");
+
+    let names: Vec<String> = (1..=30).map(|n| format!("A{n}")).collect();
+    let agents: Vec<String> = names.iter().map(|name| format!("{{name: {name}}}")).collect();
+    let text = format!(
+        "{{name: t, agents: [{}], chat: {{participants: [{}], pattern: once_each}}}}",
+        agents.join(", "),
+        names.join(", ")
+    );
+    let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let words = &team.chats_in_words()[0].1;
+    assert!(words.ends_with("A11, A12 and 18 others, each once, in their order"), "{words}");
+}
