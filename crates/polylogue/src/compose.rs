@@ -37,11 +37,13 @@
 
 mod branch;
 mod graph;
+mod many;
 mod parallel;
 mod pipeline;
 
 pub use self::branch::{Repeat, Switch};
 pub use self::graph::{Graph, GraphBuilder};
+pub use self::many::Many;
 pub use self::parallel::{Parallel, Warp};
 pub use self::pipeline::Pipeline;
 

@@ -1,6 +1,6 @@
 //! Sequences, branches, loops and graphs of agents.
 
-use polylogue::compose::{Graph, Parallel, Pipeline, Repeat, Switch, Warp};
+use polylogue::compose::{Graph, Many, Parallel, Pipeline, Repeat, Switch, Warp};
 use polylogue::{Act, Agent, AnyAgent, Error, Function, Message, Part};
 
 use crate::parts::{agent, session};
@@ -82,6 +82,48 @@ async fn a_graph_calls_each_node_once_when_all_before_it_spoke() {
         let error = graph.build().unwrap_err().to_string();
         assert!(error.contains(flaw), "{error}");
     }
+}
+
+#[derive(Clone)]
+struct Panel(polylogue::Name, Many, Many);
+
+impl Agent for Panel {
+    fn name(&self) -> &polylogue::Name {
+        &self.0
+    }
+    fn layers(&self) -> Vec<polylogue::Layer> {
+        self.1.layers().into_iter().chain(self.2.layers()).collect()
+    }
+    async fn act(&self, turn: &mut polylogue::Turn<'_>) -> polylogue::Result<Act> {
+        let first = self.1.ask(turn, 1, turn.message()).await?;
+        let all = self.2.ask_all(turn, first).await?;
+        Ok(Act::Say(all.into_iter().flat_map(|reply| reply.parts).collect()))
+    }
+}
+
+/// L14.
+#[tokio::test]
+async fn lists_and_maps_remember_by_number_and_key() {
+    let items = Many::list("items", [echo("a"), echo("a")]).unwrap();
+    let desks = Many::map("d", [("k", echo("k")), ("j", echo("a"))]).unwrap();
+    let panel = Panel("panel".try_into().unwrap(), items.clone(), desks);
+    let session = session().await;
+    assert_eq!(session.call(&panel, "x").await.unwrap().plain(), "k(a(x))\n\na(a(x))");
+    let state = session.state(&panel).await.unwrap();
+    let sizes: Vec<_> = state.keys().map(|key| (key, state.get(key).unwrap().len())).collect();
+    let expected =
+        [("memory", 2), ("items.0.memory", 0), ("items.1.memory", 2), ("d.k.memory", 2), ("d.j.memory", 2)];
+    assert_eq!(sizes, expected);
+    for (many, flaw) in [
+        (Many::map("d", [("a.b", echo("a"))]), "`d.a.b` is no label"),
+        (Many::map("d", [("a", echo("a")), ("a", echo("b"))]), "`d.a` is there twice"),
+    ] {
+        let error = many.unwrap_err().to_string();
+        assert!(error.contains(flaw), "{error}");
+    }
+    let missing = Panel("panel".try_into().unwrap(), Many::list("items", [echo("a")]).unwrap(), items);
+    let error = session.call(&missing, "x").await.unwrap_err().to_string();
+    assert!(error.contains("`panel` has no `items.1`"), "{error}");
 }
 
 /// Z18: a failing branch is reported with its name; the others are done.

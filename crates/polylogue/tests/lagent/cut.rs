@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyAgent, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store, Timestamp,
-    in_turn, until,
+    Agent, AnyAgent, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store,
+    Timestamp, in_turn, until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
@@ -180,6 +180,79 @@ async fn composites_in_a_chat_resume_at_every_cut() {
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     assert!(events.iter().any(|event| event.at.as_str() == "/blogger/critic"));
+}
+
+/// Agents made of agents at random: pipelines, branches, loops, graphs, hooks; with models, tools and people at the leaves.
+struct Tree<'a> {
+    seed: u64,
+    leaves: usize,
+    calls: &'a Calls,
+}
+
+impl Tree<'_> {
+    fn chance(&mut self, of: u64) -> u64 {
+        // Numerical Recipes' generator; the low bits are the bad ones.
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) % of
+    }
+
+    fn agent(&mut self, depth: u64) -> AnyAgent {
+        use polylogue::compose::{Graph, Parallel, Pipeline, Repeat, Switch, Warp};
+        use polylogue::hook::Around;
+        self.leaves += 1;
+        let name = format!("n{}", self.leaves);
+        if depth == 0 || self.leaves > 12 {
+            return self.leaf(&name);
+        }
+        let (one, two) = (self.agent(depth - 1), self.agent(depth - 1));
+        match self.chance(7) {
+            0 => AnyAgent::new(Pipeline::new(&name).unwrap().then(one).then(two).exit_at(2)),
+            1 => AnyAgent::new(Parallel::new(&name).unwrap().with(one).with(two)),
+            2 => {
+                let long = |message: &polylogue::Message| if message.plain().len() > 9 { "a" } else { "b" };
+                AnyAgent::new(Switch::new(&name, long).unwrap().case("a", one).otherwise(two))
+            }
+            3 => AnyAgent::new(Repeat::new(&name, one, 2).unwrap()),
+            4 => {
+                let first = one.name().to_string();
+                let graph = Graph::named(&name).node(one).node(two).node(self.leaf(&format!("{name}x")));
+                AnyAgent::new(graph.edge(&first, &format!("{name}x")).build().unwrap())
+            }
+            5 => AnyAgent::new(Warp::new(&name, one).unwrap().at_once(1)),
+            _ => {
+                let mut around = Around::new(one);
+                around.before(|message| {
+                    polylogue::Message::text(message.from.clone(), format!("{}!", message.plain()))
+                });
+                AnyAgent::new(around)
+            }
+        }
+    }
+
+    fn leaf(&mut self, name: &str) -> AnyAgent {
+        let steps = (0..9).map(|nth| match nth % 3 {
+            0 => format!(r#"{{"{name}": {{"calls": [{{"tool": "get_history"}}]}}}}"#),
+            _ => format!(r#"{{"{name}": "{name} says {nth}"}}"#),
+        });
+        let script = script(&format!("[{}]", steps.collect::<Vec<_>>().join(",")));
+        match self.chance(4) {
+            0 => AnyAgent::new(Human::new(name).unwrap()),
+            _ => AnyAgent::new(
+                agent(name, &self.calls.through(script.model("test"))).tool(polylogue::GetHistory::default()),
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn agents_at_random_resume_at_every_cut() {
+    let mut longest = 0;
+    for seed in 0..24 {
+        let agents = |calls: &Calls| vec![Tree { seed, leaves: 0, calls }.agent(2)];
+        let events = cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "go")]).await;
+        longest = longest.max(events.len());
+    }
+    assert!(longest > 60, "{longest}");
 }
 
 /// Plans, evidence, rounds, criticism: all in one pipeline.

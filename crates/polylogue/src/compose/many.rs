@@ -1,0 +1,109 @@
+//! Lists and maps of agents, as pieces of an agent of one's own.
+
+use polylogue_core::{AnyAgent, Asking, Error, Layer, Message, Result, Turn};
+
+use super::ask;
+
+#[cfg(doc)]
+use polylogue_core::Agent;
+
+/// A list or a map of agents that an agent of your own is made of. It is no agent, and remembers nothing: what its agents
+/// remember stands under `items.0.memory`, or `desks.news.memory`.
+///
+/// # An agent that asks all of a list
+/// ```
+/// use polylogue::compose::Many;
+/// use polylogue::{Act, Agent, Layer, Name, Part, Result, Turn};
+///
+/// struct Panel { name: Name, items: Many }
+///
+/// impl Agent for Panel {
+///     fn name(&self) -> &Name {
+///         &self.name
+///     }
+///     fn layers(&self) -> Vec<Layer> {
+///         self.items.layers()
+///     }
+///     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+///         let first = self.items.ask(turn, 0, turn.message()).await?;
+///         let all = self.items.ask_all(turn, first).await?;
+///         Ok(Act::Say(all.iter().map(|reply| Part::text(reply.plain())).collect()))
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Many {
+    layers: Vec<Layer>,
+    label: String,
+}
+
+impl Many {
+    /// A list under a label: its agents are `label.0`, `label.1` and so on.
+    ///
+    /// # Errors
+    /// When the label is illegal.
+    pub fn list(label: &str, agents: impl IntoIterator<Item = AnyAgent>) -> Result<Self> {
+        Self::map(label, agents.into_iter().enumerate().map(|(nth, agent)| (nth.to_string(), agent)))
+    }
+
+    /// A map under a label: its agents are `label.key`, in the order in which they are given.
+    ///
+    /// # Errors
+    /// When the label or a key is illegal - both are letters, digits, `_` and `-` - or a key is used twice.
+    pub fn map<K: AsRef<str>>(label: &str, agents: impl IntoIterator<Item = (K, AnyAgent)>) -> Result<Self> {
+        let legal = |text: &str| {
+            !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        };
+        let mut many = Self { layers: Vec::new(), label: label.to_owned() };
+        for (key, agent) in agents {
+            let key = key.as_ref();
+            if !legal(label) || !legal(key) {
+                return Err(Error::Config(format!(
+                    "`{label}.{key}` is no label: use letters, digits, `_` and `-`"
+                )));
+            }
+            let layer = Layer::labelled(format!("{label}.{key}"), &agent);
+            if many.layers.iter().any(|other| other.label == layer.label) {
+                return Err(Error::Config(format!("`{}` is there twice", layer.label)));
+            }
+            many.layers.push(layer);
+        }
+        Ok(many)
+    }
+
+    /// The agents, for [`Agent::layers`].
+    #[must_use]
+    pub fn layers(&self) -> Vec<Layer> {
+        self.layers.clone()
+    }
+
+    /// Asks one of them, by its key, or by its number in a list.
+    ///
+    /// # Errors
+    /// When there is no such agent, and as [`Turn::ask`].
+    pub async fn ask(
+        &self,
+        turn: &mut Turn<'_>,
+        key: impl ToString,
+        message: impl Into<Message>,
+    ) -> Result<Message> {
+        let label = format!("{}.{}", self.label, key.to_string());
+        let layer = self.layers.iter().find(|layer| *layer.label == *label);
+        let missing = || Error::Config(format!("`{}` has no `{label}`", turn.me()));
+        ask(turn, layer.ok_or_else(missing)?, message.into()).await
+    }
+
+    /// Asks all of them the same, at the same time. The replies are in their order.
+    ///
+    /// # Errors
+    /// The first of those that failed, and as [`Turn::ask_all`].
+    pub async fn ask_all(&self, turn: &mut Turn<'_>, message: impl Into<Message>) -> Result<Vec<Message>> {
+        let message = message.into();
+        let asks = self
+            .layers
+            .iter()
+            .map(|layer| Asking::labelled(std::sync::Arc::clone(&layer.label), &layer.agent, &message));
+        let asks: Vec<_> = asks.collect();
+        turn.ask_all(asks).await.into_iter().collect()
+    }
+}
