@@ -49,10 +49,11 @@ use polylogue_core::{Act, AnyTool, Call, Outcome, Part, Result, Tool, Turn};
 use serde_json::{Map, Value, json};
 
 pub use self::approval::Approval;
-use self::approval::Verdict;
+use self::approval::Asked;
 pub use self::block::{Block, blocks};
 use self::result::Results;
 use crate::reply::Reply;
+use crate::verdict::{self, Verdict};
 
 /// Runs the code in what its agent heard: the layer `code`. See the [module](self).
 ///
@@ -190,16 +191,16 @@ impl Reply for Coder {
         let mut results = Results::default();
         for (nth, mut block) in due.into_iter().enumerate() {
             // Nobody is asked about what is not going to be run.
-            let runs = self.runner(&block).is_some();
-            match self.approval.of(turn, &block).filter(|_| runs) {
-                None | Some(Verdict::Run) => {}
-                Some(Verdict::Unasked(question)) => return Ok(Some(Act::Ask(question.into()))),
-                Some(Verdict::End(reason)) => return Ok(Some(Act::Stop(reason))),
-                Some(Verdict::Rejected(why)) => {
-                    results.add(Outcome::failed(why));
+            let asked = self.runner(&block).and_then(|_| self.approval.of(turn, &block));
+            match asked {
+                None | Some(Asked::Answered(Verdict::Run)) => {}
+                Some(Asked::Open(question)) => return Ok(Some(Act::Ask(question.into()))),
+                Some(Asked::Answered(Verdict::End(reason))) => return Ok(Some(Act::Stop(reason))),
+                Some(Asked::Answered(Verdict::Rejected(why))) => {
+                    results.add(Outcome::failed(verdict::rejected("The code was not run", &why)));
                     break;
                 }
-                Some(Verdict::Edited(code)) => {
+                Some(Asked::Answered(Verdict::Edited(code))) => {
                     results.note(format!(
                         "Before it was run, the code was changed to:\n{}",
                         block.fenced(&code)

@@ -2,7 +2,8 @@
 //!
 //! [`Assistant::advertise`](crate::Assistant::advertise) offers a tool to a model without running it: a call ends the turn,
 //! and stands in the message. [`Executor`] is the layer that runs what others ask for in this way, and says what came of
-//! it. Between the two a person may look at the calls, or say something instead: then the calls are answered as interrupted.
+//! it. Between the two a person may look at the calls, or say something instead: then the calls are answered as interrupted. Before
+//! single calls a person may be [asked](Executor::asks), to approve, change or reject them.
 //! Whatever happens, every call is answered.
 //!
 //! # A caller and an executor
@@ -22,10 +23,12 @@
 //! # }
 //! ```
 
+mod approval;
 mod declared;
 
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
+use self::approval::Approval;
 pub use self::declared::Declared;
 use crate::reply::Reply;
 
@@ -38,6 +41,7 @@ use crate::reply::Reply;
 pub struct Executor {
     tools: Vec<AnyTool>,
     answers_all: bool,
+    approval: Approval,
 }
 
 impl Executor {
@@ -60,6 +64,14 @@ impl Executor {
     #[must_use]
     pub fn answers_all(self) -> Self {
         Self { answers_all: true, ..self }
+    }
+
+    /// Asks a person before a call for which `rule` holds, a pure function of who calls and of the call. The person may let it be
+    /// made, reject it, or give other arguments; whoever called is told. The run waits with
+    /// [`Status::Waiting`](polylogue_core::Status) meanwhile, and no call of the message is made before all are decided.
+    #[must_use]
+    pub fn asks(self, rule: impl Fn(&Name, &Call) -> bool + Send + Sync + 'static) -> Self {
+        Self { approval: Approval::when(rule), ..self }
     }
 
     /// What it runs, to be [advertised](crate::Assistant::advertise).
@@ -87,7 +99,13 @@ impl Reply for Executor {
         if due.is_empty() || turn.cue().to.is_aside() {
             return Ok(None);
         }
-        let outcomes = turn.call(&self.tools, &told_apart(&due)).await?;
+        let is_known = |call: &Call| self.specs().any(|spec| spec.name == call.tool);
+        let approved = match self.approval.of(turn, &due, told_apart(&due), is_known) {
+            Ok(approved) => approved,
+            Err(act) => return Ok(Some(act)),
+        };
+        let made = turn.call(&self.tools, &approved.made()).await?;
+        let outcomes = approved.outcomes(made);
         let answer =
             |((to, Call { id, tool, .. }), outcome)| Part::Outcome(CallOutcome { to, id, tool, outcome });
         Ok(Some(Act::Say(due.into_iter().zip(outcomes).map(answer).collect())))

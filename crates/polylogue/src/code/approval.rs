@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Reason, Turn};
+use polylogue_core::Turn;
 
-use super::{Block, blocks};
+use super::Block;
+use crate::verdict::{self, Verdict};
 
 /// When a person is asked before code is run.
 ///
@@ -17,16 +18,11 @@ pub struct Approval(Option<Arc<Rule>>);
 
 type Rule = dyn Fn(&Block) -> bool + Send + Sync;
 
-/// What a person makes of a block.
-pub(super) enum Verdict {
+/// How it stands with the approval of a block.
+pub(super) enum Asked {
     /// There is no answer yet to this question.
-    Unasked(String),
-    Run,
-    Edited(String),
-    /// It is not to be run, and what is told of it.
-    Rejected(String),
-    /// The chat is to end.
-    End(Reason),
+    Open(String),
+    Answered(Verdict),
 }
 
 impl Approval {
@@ -49,54 +45,32 @@ impl Approval {
     }
 
     /// What the person says to `block`; none when nobody is to be asked.
-    pub(super) fn of(&self, turn: &mut Turn<'_>, block: &Block) -> Option<Verdict> {
+    pub(super) fn of(&self, turn: &mut Turn<'_>, block: &Block) -> Option<Asked> {
         let rule = self.0.as_ref()?;
         if !rule(block) {
             return None;
         }
         let mut unclear = false;
         while let Some(answer) = turn.answer() {
-            match read(&answer, turn) {
-                Some(verdict) => return Some(verdict),
+            match verdict::read(&answer, turn.me()) {
+                Some(verdict) => return Some(Asked::Answered(verdict)),
                 None => unclear = true,
             }
         }
-        Some(Verdict::Unasked(question(turn, block, unclear)))
+        Some(Asked::Open(question(turn, block, unclear)))
     }
 }
 
 fn question(turn: &Turn<'_>, block: &Block, unclear: bool) -> String {
-    let again = if unclear { "That was none of the answers below. " } else { "" };
+    let again = if unclear { verdict::UNCLEAR } else { "" };
     let language = block.language.as_deref().unwrap_or("this");
     let inferred = if block.inferred { ", by the look of it" } else { "" };
     let me = turn.me();
+    let choices = verdict::choices("code");
     format!(
-        "{again}`{me}` is about to run {language} code{inferred}:\n{}\nEnter runs it; `no`, with a reason if you like, rejects \
-         it; code in a fenced block is run in its place; `exit` ends the conversation.",
+        "{again}`{me}` is about to run {language} code{inferred}:\n{}\n{choices}",
         block.fenced(&block.code)
     )
-}
-
-fn read(answer: &str, turn: &Turn<'_>) -> Option<Verdict> {
-    let answer = answer.trim();
-    if let Some(edited) = blocks(answer).into_iter().next() {
-        return Some(Verdict::Edited(edited.code));
-    }
-    let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
-    let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
-    match word.to_lowercase().as_str() {
-        "" | "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Verdict::Run),
-        "exit" if rest.is_empty() => {
-            Some(Verdict::End(Reason::Left { who: turn.me().clone(), why: "said `exit`".into() }))
-        }
-        "n" | "no" | "reject" if rest.is_empty() => {
-            Some(Verdict::Rejected("The code was not run: it was rejected.".into()))
-        }
-        "n" | "no" | "reject" => {
-            Some(Verdict::Rejected(format!("The code was not run: it was rejected. {rest}")))
-        }
-        _ => None,
-    }
 }
 
 impl fmt::Debug for Approval {

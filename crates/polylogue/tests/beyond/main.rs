@@ -2,6 +2,7 @@
 //! conversation here is also cut after each of its events, and has to come to the same end in fresh agents.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod approval;
 mod consult;
 mod debate;
 mod flow;

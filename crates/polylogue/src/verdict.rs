@@ -1,0 +1,50 @@
+//! What a person says who is asked before something is run.
+
+use polylogue_core::{Name, Reason};
+
+use crate::code::blocks;
+
+/// What a person makes of it.
+pub(crate) enum Verdict {
+    Run,
+    /// This in its place.
+    Edited(String),
+    /// It is not to be run, and why, if that was said.
+    Rejected(String),
+    /// The chat is to end.
+    End(Reason),
+}
+
+/// What can be answered, told at the end of a question; `place` is what may stand in a fenced block.
+pub(crate) fn choices(place: &str) -> String {
+    format!(
+        "Enter runs it; `no`, with a reason if you like, rejects it; {place} in a fenced block is run in its place; `exit` ends \
+         the conversation."
+    )
+}
+
+/// Told before a question that was asked before.
+pub(crate) const UNCLEAR: &str = "That was none of the answers below. ";
+
+/// What `answer` comes to, for the agent `me`; nothing if it is unclear.
+pub(crate) fn read(answer: &str, me: &Name) -> Option<Verdict> {
+    let answer = answer.trim();
+    if let Some(edited) = blocks(answer).into_iter().next() {
+        return Some(Verdict::Edited(edited.code));
+    }
+    let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
+    let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
+    match word.to_lowercase().as_str() {
+        "" | "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Verdict::Run),
+        "exit" if rest.is_empty() => {
+            Some(Verdict::End(Reason::Left { who: me.clone(), why: "said `exit`".into() }))
+        }
+        "n" | "no" | "reject" => Some(Verdict::Rejected(rest.to_owned())),
+        _ => None,
+    }
+}
+
+/// What is told of `what` that was rejected: `The code was not run: it was rejected.`, and why.
+pub(crate) fn rejected(what: &str, why: &str) -> String {
+    format!("{what}: it was rejected. {why}").trim_end().to_owned()
+}

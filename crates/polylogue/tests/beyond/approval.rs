@@ -1,0 +1,77 @@
+//! A person who is asked before a tool is called.
+
+use polylogue::executor::Declared;
+use polylogue::stop::max_turns;
+use polylogue::{Chat, Executor, Stack, Tool, in_turn, until};
+use serde_json::Value;
+
+use crate::stage::{Cast, events_with, print};
+
+fn echo(name: &str) -> impl Tool + use<> {
+    Declared::new(name, "Says it again.", async |args: Value| Ok(args["text"].clone())).repeatable()
+}
+
+/// Ann calls, and Bob makes the calls; of those with `!` in them a person is asked.
+fn pair(cast: &Cast<'_>) -> Chat {
+    let executor = Executor::new().tool(echo("echo")).asks(|_, call| call.args.to_string().contains('!'));
+    let ann = cast.assistant("Ann").advertise(echo("echo").spec().clone());
+    let ann = ann.advertise(echo("gone").spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
+    Chat::named("pair").with(ann).with(bob).policy(until(max_turns(2), in_turn())).build().unwrap()
+}
+
+const CALLS: &str = r#"[{"Ann": {"calls": [
+    {"tool": "echo", "args": {"text": "a!"}, "id": "c1"}, {"tool": "echo", "args": {"text": "b"}, "id": "c2"},
+    {"tool": "gone", "args": {"text": "!"}, "id": "c3"}, {"tool": "echo", "args": {"text": "d!"}, "id": "c4"}]}}]"#;
+
+/// What Bob says when the person answers so, whole and cut after every event; and the log.
+async fn said(answers: &'static [&'static str]) -> (String, String) {
+    let text = print(&events_with(CALLS, &|nth| answers[nth], pair).await);
+    assert_eq!(text.matches(" is answered: ").count(), answers.len(), "{text}");
+    let said = text.lines().find(|line| line.starts_with("Bob says: ")).unwrap_or_default();
+    (said.to_owned(), text)
+}
+
+const GONE: &str = "gone #c3 of Ann: There is no tool `gone`. There is `echo`.";
+
+#[tokio::test]
+async fn who_lets_calls_be_made_has_them_made() {
+    let (bob, text) = said(&["", "ok"]).await;
+    assert_eq!(
+        bob,
+        format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
+    );
+    let asked = "Bob asks: `Ann` calls `echo` with {\"text\":\"a!\"}.\\nEnter runs it; `no`, with a reason if you like, \
+                 rejects it; a JSON object of other arguments in a fenced block is run in its place;";
+    assert!(text.contains(asked), "{text}");
+    // Nothing is run before all is decided.
+    assert!(text.find("calls echo").unwrap() > text.rfind("is answered").unwrap(), "{text}");
+}
+
+#[tokio::test]
+async fn calls_are_rejected_and_their_arguments_changed() {
+    let (bob, text) = said(&["No: too loud.", "Rather:\n```json\n{\"text\": \"softly\"}\n```"]).await;
+    let changed = "(Before it was made, its arguments were changed to: {\"text\":\"softly\"})";
+    assert_eq!(
+        bob,
+        format!(
+            "Bob says: echo #c1 of Ann: This call was not made: it was rejected. too loud. | echo #c2 of Ann: b | {GONE} | \
+             echo #c4 of Ann: softly | {changed}"
+        )
+    );
+    assert!(!text.contains("calls echo {\"text\":\"a!\"}"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
+    let (bob, text) = said(&["hm", "```\n[1]\n```", "yes", "no"]).await;
+    assert!(
+        bob.contains("#c1 of Ann: a!")
+            && bob.ends_with("#c4 of Ann: This call was not made: it was rejected."),
+        "{bob}"
+    );
+    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 2, "{text}");
+    let (bob, text) = said(&["yes", " EXIT "]).await;
+    assert!(bob.is_empty() && text.contains("closed (Bob left: said `exit`)"), "{text}");
+    assert!(!text.contains("Bob calls"), "{text}");
+}
