@@ -203,9 +203,10 @@ impl File {
         let to = match &message.to {
             Audience::All => String::new(),
             Audience::Only(names) if names.is_empty() => " (aside)".into(),
-            Audience::Only(names) if *names == [message.from.clone()] => " → itself".into(),
             Audience::Only(names) => {
-                format!(" → {}", names.iter().map(Name::as_str).collect::<Vec<_>>().join(", "))
+                let others = names.iter().filter(|name| **name != message.from);
+                let others: Vec<_> = others.map(Name::as_str).collect();
+                format!(" → {}", if others.is_empty() { "itself".into() } else { others.join(", ") })
             }
         };
         self.block(&format!("### {}{to}{}", message.from, place(at)));

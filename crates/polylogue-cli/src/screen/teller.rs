@@ -71,6 +71,8 @@ pub(crate) struct Teller {
     waiting: Option<(Path, String, String)>,
     /// What agents were told in open turns that nobody else hears.
     prompts: HashMap<Key, Vec<String>>,
+    /// What agents are going to remember of their open turns to have said.
+    memories: HashMap<Key, String>,
     out: Vec<Line>,
 }
 
@@ -94,6 +96,7 @@ impl Teller {
             last_said: String::new(),
             waiting: None,
             prompts: HashMap::new(),
+            memories: HashMap::new(),
             out: Vec::new(),
         }
     }
@@ -122,6 +125,8 @@ impl Teller {
                 self.note(at, "the conversation goes on", Style::DIM);
                 message.iter().for_each(|message| self.speech(at, message));
             }
+            Body::Remembered { who, words } => self.remembered(at, who, words),
+            Body::Passed { who } if self.learnt(at, who) => {}
             other => self.moved(at, other),
         }
         std::mem::take(&mut self.out)
@@ -208,8 +213,11 @@ impl Teller {
             Audience::All if others.len() == 1 => self.names(line, &others),
             Audience::All => line.push("all", Style::DIM),
             Audience::Only(_) if to.is_aside() => line.push("nobody (aside)", Style::DIM),
-            Audience::Only(names) if *names == [who.clone()] => line.push("itself", Style::DIM),
-            Audience::Only(names) => self.names(line, names),
+            Audience::Only(names) => {
+                // That a speaker hears itself needs no telling.
+                let others: Vec<Name> = names.iter().filter(|name| *name != who).cloned().collect();
+                if others.is_empty() { line.push("itself", Style::DIM) } else { self.names(line, &others) }
+            }
         }
     }
 
@@ -387,6 +395,7 @@ impl Teller {
 
     fn end_turn(&mut self, key: &Key) {
         self.prompts(key);
+        self.memories.remove(key);
         self.draft(key);
         self.audiences.remove(key);
         self.narrated.remove(key);

@@ -1,6 +1,6 @@
 //! What is told of what only some hear: prompts, answers aside.
 
-use polylogue_core::{Audience, Body, Message, Name, Part, Path};
+use polylogue_core::{Audience, Body, Message, Name, Part, Path, Words};
 
 use super::{Key, Teller};
 use crate::screen::style::Style;
@@ -42,6 +42,24 @@ impl Teller {
             self.prompts.remove(&key);
         }
         self.prompts(&key);
+    }
+
+    pub(super) fn remembered(&mut self, at: &Path, who: &Name, words: &[Words]) {
+        if let Some(Words::Spoken(text)) = words.last() {
+            self.memories.insert((at.clone(), who.clone()), text.as_ref().to_owned());
+        }
+    }
+
+    /// Whether who passes remembers to have said something all the same: who learns of a task, or of another's. That is told
+    /// only where everything is.
+    pub(super) fn learnt(&mut self, at: &Path, who: &Name) -> bool {
+        let key = (at.clone(), who.clone());
+        let Some(words) = self.memories.remove(&key) else { return false };
+        self.end_turn(&key);
+        if self.format.whole {
+            self.private(at, &format!("{who} remembers to have said: "), &words);
+        }
+        true
     }
 
     /// Tells what those were told in whose turns the chat `at` begins.

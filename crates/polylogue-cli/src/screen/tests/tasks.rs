@@ -116,6 +116,56 @@ fn a_turn_that_fails_tells_what_was_told_in_it() {
 }
 
 #[test]
+fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_who_hear_them() {
+    let mut stage = Stage::live(70, 40);
+    let learns = |stage: &mut Stage| {
+        stage.root(opened(&["A", "B", "C"], "user", "hi"));
+        begins(stage, "A", &["A"]);
+        let words = vec![polylogue_core::Words::Spoken("I am A.".into())];
+        stage.root(Body::Remembered { who: name("A"), words });
+        stage.root(Body::Passed { who: name("A") });
+        says(stage, "A", &["A", "B"], vec![Part::text("Hello")]);
+        // Whoever just passes is seen to.
+        stage.root(Body::Passed { who: name("A") });
+    };
+    learns(&mut stage);
+    expect![[r#"
+        with A, B, C
+
+        user → all
+        hi
+
+        A → B
+        Hello
+
+        A passes
+    "#]]
+    .assert_eq(&stage.sees());
+    let root = polylogue_core::Path::root();
+    let words = vec![polylogue_core::Words::Spoken("I am A.".into())];
+    let cue =
+        Cue { who: name("A"), prompt: Some("P".into()), to: Audience::Only(vec![name("A")]), choice: None };
+    let bodies = [
+        opened(&["A", "B", "C"], "user", "hi"),
+        Body::Cued { cues: vec![cue] },
+        Body::Remembered { who: name("A"), words },
+        Body::Passed { who: name("A") },
+    ];
+    let events: Vec<_> = bodies.into_iter().map(|body| stage.event_at(&root, body)).collect();
+    expect![[r#"
+        with A, B, C
+
+        user -> all:
+        hi
+
+        A is told alone: P
+
+        A remembers to have said: I am A.
+    "#]]
+    .assert_eq(&document::shown(&events, None));
+}
+
+#[test]
 fn decisions_are_words_in_documents_too() {
     let message = |parts| Body::Said(Message { from: name("A"), to: Audience::Only(vec![name("A")]), parts });
     let verdict = json!({"verdict": {"complete": true, "reply": "no"}});
