@@ -10,6 +10,7 @@
 //! | [`HighLow`] | tells which of two numbers is higher |
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
 //! | [`command`] | runs a command that is declared as data |
+//! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
@@ -28,7 +29,11 @@ mod background;
 mod calculator;
 mod chess;
 mod high_low;
+#[cfg(unix)]
+pub mod python_session;
 
 pub use calculator::Calculator;
 pub use chess::Chess;
 pub use high_low::HighLow;
+#[cfg(unix)]
+pub use python_session::PythonSession;

@@ -13,6 +13,7 @@ mod code;
 mod command;
 mod files;
 mod kills;
+mod python_session;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,0 +1,122 @@
+//! A Python that remembers: what one call sets, the next one finds.
+//!
+//! The tool [`PythonSession`] starts one interpreter in its [`Sandbox`] when it is first called, and hands it the code of each
+//! call. A call returns what was written, the value of the last expression, pictures (what is plotted with matplotlib, and
+//! values that know themselves as PNG), or the traceback. A call that takes longer than the sandbox's limit on time is
+//! interrupted; if that does not help the interpreter is killed, and the next call starts a new one and says so.
+//!
+//! The interpreter belongs to the value: give each conversation its own, with a work directory of its own, and they share
+//! nothing. It is killed when the value is dropped. Nothing of it is in the log: when a conversation is resumed elsewhere its
+//! variables are gone, and the model is told.
+//!
+//! ```
+//! use polylogue_tools::code::{Limits, Sandbox};
+//! use polylogue_tools::PythonSession;
+//! use std::time::Duration;
+//!
+//! let limits = Limits { time: Duration::from_secs(20), ..Limits::default() };
+//! let session = PythonSession::new(Sandbox::enclosed("work/session-1").limited(limits));
+//! ```
+
+mod kernel;
+mod reply;
+
+use polylogue_core::{Body, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_sandbox::Sandbox;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use self::kernel::Kernel;
+
+/// The tool's name.
+const NAME: &str = "python_session";
+
+/// A tool that runs code in one interpreter, which keeps its variables. See the [module](self).
+#[derive(Debug)]
+pub struct PythonSession {
+    spec: ToolSpec,
+    sandbox: Sandbox,
+    interpreter: String,
+    kernel: Mutex<Option<Kernel>>,
+}
+
+impl PythonSession {
+    /// A session in `sandbox`, whose limits on time and output are those of each call, and all others those of the session.
+    #[must_use]
+    pub fn new(sandbox: Sandbox) -> Self {
+        let about = "Runs Python in a session that keeps variables, imports and functions from call to call. Returns what is \
+            printed, the value of the last expression, and what is plotted.";
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The code to run next"},
+                "restart": {"type": "boolean", "description": "Begin anew before, without any variables"},
+            },
+            "additionalProperties": false,
+        });
+        let spec = ToolSpec::new(NAME, about, parameters);
+        Self { spec, sandbox, interpreter: "python3".into(), kernel: Mutex::new(None) }
+    }
+
+    /// Sets the interpreter: a path, or a name that is looked for in the system's directories. What is not in `/usr` has to be
+    /// [readable](Sandbox::readable).
+    #[must_use]
+    pub fn interpreter(self, program: impl Into<String>) -> Self {
+        Self { interpreter: program.into(), ..self }
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub const fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Ends the interpreter, and waits for a call that is under way. The next call starts a new one.
+    pub async fn restart(&self) {
+        *self.kernel.lock().await = None;
+    }
+}
+
+impl Tool for PythonSession {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let restart = args.get("restart").and_then(Value::as_bool).unwrap_or_default();
+        let code = match args.get("code") {
+            None | Some(Value::Null) if restart => "",
+            Some(Value::String(code)) => code,
+            _ => return Err("`code` must be a text: what to run next".into()),
+        };
+        let mut held = self.kernel.lock().await;
+        if restart {
+            *held = None;
+        }
+        // One that died meanwhile is of no use to anybody.
+        let kernel = held.take().filter(Kernel::lives);
+        let is_surprising = kernel.is_none() && !restart && was_called_before(cx);
+        let kernel = match kernel {
+            Some(kernel) => kernel,
+            None => Kernel::start(&self.sandbox, &self.interpreter)
+                .await
+                .map_err(|error| ToolError(error.to_string()))?,
+        };
+        // Put where the next call finds it before anything is awaited: this call may be given up.
+        let kernel = held.insert(kernel);
+        let reply = kernel.run(code, self.sandbox.limits()).await;
+        if !reply.lives {
+            *held = None;
+        }
+        Ok(reply.told(is_surprising))
+    }
+}
+
+/// Whether the conversation tells of an earlier call, whose variables the model may count on.
+fn was_called_before(cx: &ToolCx<'_>) -> bool {
+    let events = cx.transcript.events().iter().chain(cx.turn);
+    events.into_iter().any(|event| match &event.body {
+        Body::Called { call, .. } => call.tool == NAME && call.id != cx.id,
+        _ => false,
+    })
+}
