@@ -337,6 +337,12 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// What the turn did next in the run that it was begun in; none where it goes on from here.
+    #[must_use]
+    pub fn ahead(&self) -> Option<&Body> {
+        self.past.front().map(|event| &event.body)
+    }
+
     /// The answer to the question this turn asked, if it asked one before and there is an answer.
     pub fn answer(&mut self) -> Option<Arc<str>> {
         let [asked, answered] = [self.past.front()?, self.past.get(1)?];

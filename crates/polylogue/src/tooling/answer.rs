@@ -59,7 +59,7 @@ impl Work<'_, '_> {
         if is_told {
             self.tell(words::form(schema)).await?;
         }
-        if self.can.holds() == Hold::Schema
+        if self.asks_next().unwrap_or(self.can.holds() == Hold::Schema)
             && let Some(reply) = self.held(schema.clone()).await?
         {
             return Ok(reply);

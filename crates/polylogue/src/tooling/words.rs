@@ -12,6 +12,22 @@ pub(super) const NO_MORE_TOOLS: &str =
 /// Told when a yes or no was asked for and neither came.
 pub(super) const YES_OR_NO: &str = "Answer with the one word `yes` or the one word `no`.";
 
+/// What [`object`] begins with.
+const OBJECTS: &str = "You can use these tools:\n";
+
+/// What [`define`] and [`define_all`] end with.
+const NOT_YET: &str = "Do not solve the task yet.";
+
+/// Whether a prompt is the first of calls by objects.
+pub(super) fn begins_objects(text: &str) -> bool {
+    text.starts_with(OBJECTS)
+}
+
+/// Whether a prompt is the first of a talk.
+pub(super) fn begins_talk(text: &str) -> bool {
+    text.ends_with(NOT_YET)
+}
+
 /// Asked before a tool that need not be used.
 pub(super) const USE_IT: &str = "To summarize in one word: will you use it? Answer only `yes` or `no`.";
 
@@ -46,7 +62,7 @@ pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
     let may = if must { "must" } else { "may" };
     format!(
         "There is a tool named `{}` that you {may} use to solve the task. What it does: {}\n\nIf you understand, say so in \
-         one sentence. Do not solve the task yet.",
+         one sentence. {NOT_YET}",
         spec.name, spec.description
     )
 }
@@ -55,7 +71,7 @@ pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
 pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> String {
     let list: Vec<String> = specs.map(|spec| format!("- `{}`: {}", spec.name, spec.description)).collect();
     format!(
-        "These tools are at hand:\n{}\n\nIf you understand, say so in one sentence. Do not solve the task yet.",
+        "These tools are at hand:\n{}\n\nIf you understand, say so in one sentence. {NOT_YET}",
         list.join("\n")
     )
 }
@@ -163,7 +179,7 @@ pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s 
     };
     let tools: Vec<String> = offers.map(tool).collect();
     format!(
-        "You can use these tools:\n{}\n\nReply with one JSON object and nothing else. To use a tool:\n{}\nYou are then told \
+        "{OBJECTS}{}\n\nReply with one JSON object and nothing else. To use a tool:\n{}\nYou are then told \
          what it returned. To answer:\n{}",
         tools.join("\n"),
         r#"{"say": null, "call": {"tool": "its name", "args": {}}}"#,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, AnyTool, Ask, Attempt, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply,
-    Result, ToolSpec, Turn, Words, plain,
+    Act, AnyTool, Ask, Attempt, Body, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply,
+    Result, Skill, ToolSpec, Turn, Words, plain,
 };
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub(crate) struct Work<'w, 't> {
     preface: Option<&'static str>,
     /// Whether it is about a task, and no question by the way, though nobody hears the answer.
     is_task: bool,
+    /// How it calls tools.
+    goes: Option<Way>,
 }
 
 /// A tool at hand: the agent's own, or one that others run.
@@ -66,6 +68,7 @@ impl<'w, 't> Work<'w, 't> {
             trace: Vec::new(),
             preface: None,
             is_task: false,
+            goes: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl<'w, 't> Work<'w, 't> {
     pub(crate) async fn act(mut self) -> Result<Act> {
         loop {
             let way = self.way();
+            self.goes = way;
             let done = match way {
                 None => return self.answer().await,
                 Some(Way::Native) => self.native().await?,
@@ -100,9 +104,25 @@ impl<'w, 't> Work<'w, 't> {
     /// How tools are called, if there are any to call. Asked aside, an agent whose model knows no tools answers at once: a
     /// question of the policy is no task.
     fn way(&self) -> Option<Way> {
-        let way = self.can.calls();
+        let way = self.begun().unwrap_or_else(|| self.can.calls());
         let quick = way != Way::Native && self.is_by_the_way();
         (!self.offers().is_empty() && !quick).then_some(way)
+    }
+
+    /// The way in which the turn went on in an earlier run: it may be that another model speaks now, or that more is known of it.
+    fn begun(&self) -> Option<Way> {
+        match self.turn.ahead()? {
+            Body::Prompted { text, .. } if words::begins_objects(text) => Some(Way::Object),
+            Body::Prompted { text, .. } if words::begins_talk(text) => Some(Way::Talk),
+            Body::Sampled(sample) if !self.is_by_the_way() || has_calls(&sample.parts) => Some(Way::Native),
+            Body::Unable { lacks: Skill::Tools, .. } => Some(Way::Native),
+            _ => None,
+        }
+    }
+
+    /// Whether the model is asked next, and not told anything, if the turn went on in an earlier run.
+    pub(super) fn asks_next(&self) -> Option<bool> {
+        self.turn.ahead().map(|next| matches!(next, Body::Sampled(_) | Body::Unable { .. }))
     }
 
     /// Whether it is asked by the way.
@@ -205,6 +225,10 @@ impl<'w, 't> Work<'w, 't> {
 
     async fn sample(&mut self, params: &Params) -> Result<Reply> {
         let (turn, ask) = self.asking(&[], params);
+        // That it could not do something else is no matter here.
+        while matches!(turn.ahead(), Some(Body::Unable { .. })) {
+            turn.attempt(ask).await?;
+        }
         turn.sample(ask).await
     }
 
@@ -225,7 +249,8 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     fn asking<'a>(&'a mut self, tools: &'a [ToolSpec], params: &'a Params) -> (&'a mut Turn<'t>, Ask<'a>) {
-        let has_words = !self.agent.specs.is_empty() && self.can.calls() != Way::Native;
+        let way = self.goes.unwrap_or_else(|| self.can.calls());
+        let has_words = !self.agent.specs.is_empty() && way != Way::Native;
         let lens = if has_words { &self.worded } else { &self.agent.lens };
         let ask = Ask { model: &self.agent.model, system: self.system.as_deref(), tools, params, lens };
         (&mut *self.turn, ask)
@@ -303,6 +328,10 @@ impl<'w, 't> Work<'w, 't> {
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
         Ok(Act::Stop(Reason::Errors { who, of, limit }))
     }
+}
+
+fn has_calls(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Call(_)))
 }
 
 fn text_of(words: &Words) -> &str {

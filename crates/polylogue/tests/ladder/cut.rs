@@ -187,3 +187,86 @@ async fn a_call_in_flight_is_not_made_again() {
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert!(printed(&cut.events().await).contains("gets #text-1-1 unknown"));
 }
+
+/// Runs M whole as `skills` say, and then on from every cut as `others` say; every run has to end.
+async fn goes_on_otherwise(skills: Skills, replies: &[&str], made: impl Fn(Assistant) -> Assistant + Copy) {
+    let play = script(replies);
+    let whole_chat = chat(&Calls::default(), &play, skills, 2, made);
+    let mut whole = log().await;
+    whole_chat.run(&mut whole, "Compare 7 and 3.").await.unwrap();
+    let events = whole.events().await;
+    for others in [Skills::default(), Skills::TEXT, Skills::TEXT.with(polylogue::Skill::Schema), Skills::ALL]
+    {
+        for cut in 1..events.len() {
+            let mut log = log_of(&events[..cut]).await;
+            let model = Anything(others);
+            let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
+            let chat =
+                Chat::named("alone").with(agent).policy(until(max_turns(2), in_turn())).build().unwrap();
+            let status = chat.resume(&mut log).await;
+            let again = log.events().await;
+            assert!(
+                matches!(status, Ok(polylogue::Status::Closed { .. })),
+                "{others:?}, cut before event {cut}: {status:?}\n{}",
+                printed(&again)
+            );
+            assert_eq!(printed(&again[..cut]), printed(&events[..cut]));
+        }
+    }
+}
+
+/// A model that says whatever is wanted, in whatever way, and calls no tool by itself.
+struct Anything(Skills);
+
+impl polylogue::Model for Anything {
+    fn name(&self) -> &'static str {
+        "other:model"
+    }
+    async fn complete(
+        &self,
+        request: &polylogue::Request<'_>,
+        _: &mut dyn polylogue::Deltas,
+    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        let last = polylogue::plain(request.entries.last().unwrap().parts());
+        let reply = |text: &str| Ok(polylogue::Reply::text(text));
+        match &request.params.schema {
+            Some(schema) if schema["properties"].get("say").is_some() => {
+                reply(r#"{"say": "end", "call": null}"#)
+            }
+            Some(_) => reply(r#"{"more": 7}"#),
+            None if last.contains("satisfies this JSON Schema") => reply(r#"{"more": 7}"#),
+            None if last.contains("the whole JSON object") || last.contains("as one JSON object") => {
+                reply(JSON)
+            }
+            None if last.contains("`yes` or `no`") => reply("no"),
+            None => reply("end"),
+        }
+    }
+    fn skills(&self) -> Skills {
+        self.0
+    }
+}
+
+// More may be known of a model after a break, and another model may speak: the turn goes on as it was begun, and the next one in
+// the best way there is now.
+#[tokio::test]
+async fn a_turn_goes_on_as_it_was_begun_whatever_is_known_by_then() {
+    let with_tool = |agent: Assistant| agent.tool(high_low());
+    let talk = ["ack", "It helps.", "yes", MISFIT, JSON, "end"];
+    goes_on_otherwise(Skills::TEXT, &[talk, talk].concat(), with_tool).await;
+    let refusals = ["!tools are not supported", "!json_schema is not supported"];
+    let json = ["ack", "It helps.", "yes", "!response_format is not supported", JSON, "end"];
+    goes_on_otherwise(Skills::default(), &[&refusals[..], &json, &talk].concat(), with_tool).await;
+    let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
+    let object = ["what?", &call, r#"{"say": "end", "call": null}"#];
+    goes_on_otherwise(Skills::TEXT.with(polylogue::Skill::Schema), &[object, object].concat(), with_tool)
+        .await;
+    goes_on_otherwise(Skills::ALL, &["#high_low", "end", "end"], with_tool).await;
+    let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
+    let form = &form;
+    let shaped = |agent: Assistant| agent.answers(form.clone());
+    goes_on_otherwise(Skills::TEXT, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+    let refused = ["!json_schema is not supported", "?", r#"{"more": 7}"#, r#"{"more": 7}"#];
+    goes_on_otherwise(Skills::default(), &refused, shaped).await;
+    goes_on_otherwise(Skills::ALL, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+}
