@@ -111,6 +111,12 @@ impl Assistant {
         self.teach(Taught::new(tool))
     }
 
+    /// Adds several tools, such as those of a [toolkit](macro@crate::toolkit).
+    #[must_use]
+    pub fn tools(self, tools: impl IntoIterator<Item = AnyTool>) -> Self {
+        tools.into_iter().fold(self, Self::tool)
+    }
+
     /// Adds a tool, and how it is taught: whether it has to be used, by which examples, with how many errors. One of the same
     /// name is replaced.
     #[must_use]

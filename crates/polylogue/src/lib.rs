@@ -47,7 +47,8 @@
 //! | agents one after the other, at the same time, by case, again and again, as one agent | [`compose`] |
 //! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
 //! | a person who may step in | [`Oversight`], always, at the end, or never |
-//! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a function: [`executor::Declared`] |
+//! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
+//! | tools from functions and methods | [`#[tool]`](macro@tool), [`#[toolkit]`](macro@toolkit) |
 //! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
 //! | agents and chats as tools | [`Consult`] |
 //! | agents that reason: in rounds, by a plan, by evidence, by criticism | [`reason`] |
@@ -103,6 +104,7 @@ pub mod solve;
 pub mod state;
 pub mod stop;
 pub mod task;
+pub mod tool;
 pub mod tooling;
 
 mod assistant;
@@ -132,6 +134,91 @@ pub use nested::{Nested, Outer};
 pub use order::{all_at_once, in_turn, once_each, reflected, sequence, summed_up, until, without};
 pub use oversight::Oversight;
 pub use polylogue_core::*;
+/// Makes a tool of a function: a value with the function's name, for [`Assistant::tool`] and wherever else a [`Tool`] is taken.
+///
+/// Models are told what programmers are told: the name of the function, its doc comment, and the names, types and doc comments
+/// of its parameters. Without a doc comment it does not compile, since models choose tools by what they are told of them.
+///
+/// - A parameter is anything that `serde` reads and `schemars` describes; structs and enums of your own derive both. One that is
+///   an `Option`, or has `#[default(...)]`, may be left out.
+/// - A parameter `&ToolCx<'_>` is no argument: it is what the tool is told of the call.
+/// - What is returned is the outcome: a text as it is, nothing as no text, anything else as JSON. The error of a `Result` is told
+///   to the model, and the conversation goes on.
+/// - `async` or not. What takes long without waiting belongs on a thread of its own.
+/// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` says what the function does not; see
+///   [`ToolSpec::repeatable`] and [`ToolSpec::ends_turn`].
+///
+/// The function itself stays callable as `run`.
+///
+/// # A tool with a default
+/// ```
+/// use polylogue::{Tool, tool};
+///
+/// /// Converts euros into another currency.
+/// #[tool(repeatable)]
+/// async fn exchange(
+///     /// The amount in euros
+///     amount: f64,
+///     /// The other currency
+///     #[default("USD")]
+///     to: String,
+/// ) -> Result<f64, String> {
+///     if to == "USD" { Ok(amount * 1.1) } else { Err(format!("There is no rate for {to}.")) }
+/// }
+///
+/// assert_eq!(exchange.spec().description, "Converts euros into another currency.");
+/// assert_eq!(exchange.spec().parameters["required"], serde_json::json!(["amount"]));
+/// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::NameError> {
+/// let agent = polylogue::Assistant::new("Clerk", model)?.tool(exchange);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What does not compile
+/// A tool that says nothing of itself:
+/// ```compile_fail
+/// #[polylogue::tool]
+/// fn clock() -> String {
+///     "noon".into()
+/// }
+/// ```
+/// An argument that cannot be described:
+/// ```compile_fail
+/// struct Mine;
+/// /// Takes it.
+/// #[polylogue::tool]
+/// fn take(mine: Mine) {}
+/// ```
+pub use polylogue_macros::tool;
+/// Makes tools of those methods of a type that have the attribute `#[tool]`; they share a value of it.
+///
+/// The type gets a method `tools`, which gives them all, for [`Assistant::tools`]. What is said of [`tool`](macro@tool) holds of
+/// the methods; they take `&self`. `#[toolkit(prefix = "shop_")]` puts a text before all names.
+///
+/// What a toolkit holds is configuration, such as a connection. Conversations run at the same time, and begin anew in
+/// another process: what belongs to one of them belongs in its log.
+///
+/// ```
+/// use polylogue::toolkit;
+///
+/// struct Shop {
+///     currency: String,
+/// }
+///
+/// #[toolkit(prefix = "shop_")]
+/// impl Shop {
+///     /// Tells the price of an article.
+///     #[tool(repeatable)]
+///     async fn price(&self, article: String) -> String {
+///         format!("{article}: 5 {}", self.currency)
+///     }
+/// }
+///
+/// let names: Vec<String> = Shop { currency: "EUR".into() }.tools().iter().map(|tool| tool.spec().name.clone()).collect();
+/// assert_eq!(names, ["shop_price"]);
+/// # use polylogue::Tool;
+/// ```
+pub use polylogue_macros::toolkit;
 pub use prerequisites::Prerequisites;
 pub use reply::Stack;
 pub use report::Report;

@@ -8,15 +8,8 @@ const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
 const LAYERS: [&[&str]; 6] = [
-    &[CORE, "polylogue-sandbox"],
-    &[
-        "polylogue",
-        "polylogue-models",
-        "polylogue-tools",
-        "polylogue-store",
-        "polylogue-test",
-        "polylogue-macros",
-    ],
+    &[CORE, "polylogue-macros", "polylogue-sandbox"],
+    &["polylogue", "polylogue-models", "polylogue-tools", "polylogue-store", "polylogue-test"],
     &["polylogue-team"],
     &["polylogue-server"],
     &["polylogue-cli"],

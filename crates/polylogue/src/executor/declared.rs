@@ -4,12 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 
-use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::tool::private::{outcome, read, schema};
 
 /// A tool that is a function of one struct: the fields are the arguments.
 ///
@@ -62,32 +63,6 @@ impl<F, A: JsonSchema> Declared<F, A> {
     }
 }
 
-/// The schema of `A` without what no model needs. Arguments are an object, whatever `A` is.
-fn schema<A: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<A>();
-    schema.remove("title");
-    let mut object = match schema.to_value() {
-        Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => schema,
-        _ => serde_json::Map::from_iter([("type".to_owned(), "object".into())]),
-    };
-    // Some providers refuse a schema without it.
-    object.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    Value::Object(object)
-}
-
-/// `args` as an `A`; a function of nothing is given no arguments.
-fn read<A: DeserializeOwned>(args: Value) -> Result<A, serde_json::Error> {
-    let none = args.as_object().is_some_and(serde_json::Map::is_empty);
-    serde_json::from_value(args).or_else(|error| match none {
-        true => serde_json::from_value(Value::Null).map_err(|_| error),
-        false => Err(error),
-    })
-}
-
 impl<F, A, R, Fut> Tool for Declared<F, A>
 where
     F: Fn(A) -> Fut + Send + Sync + 'static,
@@ -100,16 +75,7 @@ where
     }
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let wrong = |error| ToolError(format!("The arguments of `{}` are wrong: {error}", self.spec.name));
-        let args = read(args).map_err(wrong)?;
-        let returned = (self.function)(args).await?;
-        let unwritten = |error| ToolError(format!("What `{}` returned is no JSON: {error}", self.spec.name));
-        let parts = match serde_json::to_value(returned).map_err(unwritten)? {
-            Value::Null => Vec::new(),
-            Value::String(text) => vec![Part::text(text)],
-            value => vec![Part::Data(value)],
-        };
-        Ok(Outcome { status: OutcomeStatus::Done, parts })
+        outcome(&self.spec, (self.function)(read(&self.spec, args)?).await?)
     }
 }
 

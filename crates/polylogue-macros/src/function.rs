@@ -1,0 +1,128 @@
+//! `#[tool]`: a function becomes a value of a type of its name, which is a tool.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Error, FnArg, Ident, ItemFn, Result, ReturnType, Signature, Type};
+
+use crate::arguments::Arguments;
+use crate::describe::description;
+use crate::options::Options;
+
+pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let options = Options::parse(attribute)?;
+    let mut function: ItemFn = syn::parse2(item)?;
+    if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
+        let message = "a tool is a function; for methods, put `#[toolkit]` before the `impl`";
+        return Err(Error::new_spanned(receiver, message));
+    }
+    let parts = Parts::take(&options, &function.attrs, &mut function.sig)?;
+    let (visibility, name) = (&function.vis, &function.sig.ident);
+    let documentation = function.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
+    let others: Vec<&Attribute> =
+        function.attrs.iter().filter(|attribute| !attribute.path().is_ident("doc")).collect();
+    let mut run = function.sig.clone();
+    run.ident = Ident::new("run", name.span());
+    let (block, implementation) =
+        (&function.block, parts.implementation(&quote! { #name }, &quote! { #name::run }));
+    Ok(quote! {
+        #(#documentation)*
+        #[allow(non_camel_case_types)]
+        #[derive(Debug, Clone, Copy)]
+        #visibility struct #name;
+
+        #[allow(clippy::unused_async)]
+        impl #name {
+            /// The function itself.
+            #(#others)*
+            #visibility #run #block
+        }
+
+        #implementation
+    })
+}
+
+/// What a tool is made of.
+pub(crate) struct Parts {
+    spec: TokenStream,
+    arguments: Arguments,
+    is_async: bool,
+    returns_result: bool,
+}
+
+impl Parts {
+    /// Reads a signature, and takes from it what only a tool understands.
+    pub(crate) fn take(
+        options: &Options,
+        attributes: &[Attribute],
+        signature: &mut Signature,
+    ) -> Result<Self> {
+        if !signature.generics.params.is_empty() {
+            return Err(Error::new_spanned(&signature.generics, "a tool has no generic parameters"));
+        }
+        let spec = spec(options, attributes, signature)?;
+        let arguments = Arguments::take(&mut signature.inputs)?;
+        let (is_async, returns_result) = (signature.asyncness.is_some(), returns_result(&signature.output));
+        Ok(Self { spec, arguments, is_async, returns_result })
+    }
+
+    /// The tool that `kind` is, which does what `function` does.
+    pub(crate) fn implementation(&self, kind: &TokenStream, function: &TokenStream) -> TokenStream {
+        let Self { spec, arguments, is_async, returns_result } = self;
+        let (definition, names, passed) = (arguments.definition(), arguments.names(), &arguments.passed);
+        let wait = is_async.then(|| quote! { .await });
+        let returned = match returns_result {
+            true => quote! {
+                returned.map_err(|error| ::polylogue::ToolError(::std::string::ToString::to_string(&error)))?
+            },
+            false => quote! { returned },
+        };
+        quote! {
+            const _: () = {
+                #definition
+
+                impl ::polylogue::Tool for #kind {
+                    fn spec(&self) -> &::polylogue::ToolSpec {
+                        static SPEC: ::std::sync::OnceLock<::polylogue::ToolSpec> = ::std::sync::OnceLock::new();
+                        SPEC.get_or_init(|| #spec)
+                    }
+
+                    #[allow(unused_variables, clippy::let_unit_value)]
+                    async fn call(
+                        &self,
+                        args: ::polylogue::tool::private::Value,
+                        cx: &::polylogue::ToolCx<'_>,
+                    ) -> ::core::result::Result<::polylogue::Outcome, ::polylogue::ToolError> {
+                        let Args { #(#names),* } = ::polylogue::tool::private::read(self.spec(), args)?;
+                        let returned = #function(#(#passed),*)#wait;
+                        ::polylogue::tool::private::outcome(self.spec(), #returned)
+                    }
+                }
+            };
+        }
+    }
+}
+
+fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> Result<TokenStream> {
+    let own = signature.ident.to_string();
+    let name =
+        options.name.as_ref().map_or_else(|| own.trim_start_matches("r#").to_owned(), syn::LitStr::value);
+    let told = options.description.as_ref().map(syn::LitStr::value).filter(|text| !text.trim().is_empty());
+    let Some(told) = told.or_else(|| description(attributes)) else {
+        let message = "a tool needs a description: models choose by it. Say in a doc comment what it does and when to use it";
+        return Err(Error::new_spanned(&signature.ident, message));
+    };
+    let repeatable = options.repeatable.then(|| quote! { .repeatable() });
+    let ends_turn = options.ends_turn.then(|| quote! { .ends_turn() });
+    Ok(quote! {
+        ::polylogue::ToolSpec::new(#name, #told, ::polylogue::tool::private::schema::<Args>())#repeatable #ends_turn
+    })
+}
+
+/// Whether it is a `Result`, whatever alias of it.
+fn returns_result(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, kind) = output else { return false };
+    match &**kind {
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "Result"),
+        _ => false,
+    }
+}

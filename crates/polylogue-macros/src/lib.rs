@@ -1,0 +1,31 @@
+//! The attributes of Polylogue. They are documented, with examples, where they are used: `polylogue::tool` and
+//! `polylogue::toolkit`.
+
+mod arguments;
+mod describe;
+mod function;
+mod options;
+mod toolkit;
+
+use proc_macro::TokenStream;
+use quote::quote;
+
+/// A tool made of a function. See `polylogue::tool`.
+#[proc_macro_attribute]
+pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expanded(function::expand(attribute.into(), item.into()))
+}
+
+/// Tools made of the methods of a type. See `polylogue::toolkit`.
+#[proc_macro_attribute]
+pub fn toolkit(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expanded(toolkit::expand(attribute.into(), item.into()))
+}
+
+fn expanded(tokens: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    let tokens = tokens.unwrap_or_else(|error| {
+        let errors = error.into_compile_error();
+        quote! { #errors }
+    });
+    tokens.into()
+}

@@ -1,0 +1,59 @@
+//! What stands in the brackets of `#[tool(...)]`.
+
+use proc_macro2::TokenStream;
+use syn::parse::Parser;
+use syn::{Attribute, LitStr, Result};
+
+/// What `#[tool(...)]` says.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// What models call the tool, if not as the function.
+    pub(crate) name: Option<LitStr>,
+    /// What models are told, if not what the doc comment says.
+    pub(crate) description: Option<LitStr>,
+    pub(crate) repeatable: bool,
+    pub(crate) ends_turn: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self::default();
+        let parser = syn::meta::parser(|meta| {
+            if meta.path.is_ident("name") {
+                options.name = Some(legal(meta.value()?.parse()?)?);
+            } else if meta.path.is_ident("description") {
+                options.description = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("repeatable") {
+                options.repeatable = true;
+            } else if meta.path.is_ident("ends_turn") {
+                options.ends_turn = true;
+            } else {
+                return Err(meta.error("a tool has `name`, `description`, `repeatable` and `ends_turn`"));
+            }
+            Ok(())
+        });
+        parser.parse2(tokens)?;
+        Ok(options)
+    }
+
+    /// Those of the attribute `#[tool]` or `#[tool(...)]` of a method.
+    pub(crate) fn of(attribute: &Attribute) -> Result<Self> {
+        match &attribute.meta {
+            syn::Meta::Path(_) => Ok(Self::default()),
+            syn::Meta::List(list) => Self::parse(list.tokens.clone()),
+            syn::Meta::NameValue(meta) => {
+                Err(syn::Error::new_spanned(meta, "write `#[tool]` or `#[tool(...)]`"))
+            }
+        }
+    }
+}
+
+/// Checks what providers check.
+fn legal(name: LitStr) -> Result<LitStr> {
+    let text = name.value();
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=64).contains(&text.len()) && text.chars().all(is_legal) {
+        return Ok(name);
+    }
+    Err(syn::Error::new(name.span(), "the name of a tool is 1 to 64 ASCII letters, digits, `_` and `-`"))
+}

@@ -1,0 +1,54 @@
+//! What the macros write needs this. It is no interface for anybody else.
+
+use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError, ToolSpec};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+pub use serde_json::Value;
+pub use {schemars, serde};
+
+/// The schema of `A` without what no model needs. Arguments are an object, whatever `A` is.
+#[must_use]
+pub fn schema<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    let mut object = match schema.to_value() {
+        Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => schema,
+        _ => serde_json::Map::from_iter([("type".to_owned(), "object".into())]),
+    };
+    // Some providers refuse a schema without it.
+    object.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    Value::Object(object)
+}
+
+/// `args` as an `A`; a function of nothing is given no arguments.
+///
+/// # Errors
+/// When they are none, in words that the model is told.
+pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, ToolError> {
+    let none = args.as_object().is_some_and(serde_json::Map::is_empty);
+    let read = serde_json::from_value(args).or_else(|error| match none {
+        true => serde_json::from_value(Value::Null).map_err(|_| error),
+        false => Err(error),
+    });
+    read.map_err(|error| ToolError(format!("The arguments of `{}` are wrong: {error}", spec.name)))
+}
+
+/// What a function returned: a text as it is, nothing as no text, and anything else as JSON.
+///
+/// # Errors
+/// When it is no JSON.
+pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<Outcome, ToolError> {
+    let unwritten = |error| ToolError(format!("What `{}` returned is no JSON: {error}", spec.name));
+    let parts = match serde_json::to_value(returned).map_err(unwritten)? {
+        Value::Null => Vec::new(),
+        Value::String(text) => vec![Part::text(text)],
+        value => vec![Part::Data(value)],
+    };
+    Ok(Outcome { status: OutcomeStatus::Done, parts })
+}
