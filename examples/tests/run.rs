@@ -282,6 +282,29 @@ mod tests {
         );
     }
 
+    /// What one machine prints and another does not - paths and lines of a traceback - is left out.
+    #[test]
+    fn runs_code() {
+        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_runs_code"));
+        let printed = String::from_utf8(program.output().unwrap().stdout).unwrap();
+        let refuses = |line: &&str| {
+            line.contains("cannot be enclosed here") || line.contains("there is no program `python3`")
+        };
+        if let Some(refused) = printed.lines().find(refuses) {
+            // Where the kernel forbids it, or there is no Python, that is the result, and nothing was run.
+            assert!(printed.contains("exitcode: 1 (execution failed)"), "{refused}");
+            return;
+        }
+        for expected in [
+            "Proxy: exitcode: 1 (execution failed)\nCode output: Traceback",
+            "TypeError: unsupported operand type(s) for /: 'str' and 'str'",
+            "Proxy: exitcode: 0 (execution succeeded)\nCode output: 25%\n",
+            "-- Assistant said `TERMINATE`: The gain since the beginning of the year is 25%. TERMINATE",
+        ] {
+            assert!(printed.contains(expected), "{expected}\n{printed}");
+        }
+    }
+
     #[test]
     fn coder() {
         check(

@@ -123,8 +123,9 @@ impl Code {
             Language::Saved => return Program::new("true").file(file, code),
         };
         let program = Program::new(self.interpreter.as_deref().unwrap_or(default));
-        // Python would take the directory of the program for that of its modules anyway; a leading `-` is no option.
-        program.arg(format!("./{file}")).file(file, code)
+        // Interpreters name the file as they are told it, in tracebacks; only an option must not come of it.
+        let arg = if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
+        program.arg(arg).file(file, code)
     }
 }
 

@@ -169,6 +169,16 @@ async fn files_are_written_where_they_are_told_to_and_listed() {
         assert_eq!(out, expected);
     }
     assert!(!dir.0.join("a.py").exists());
+    // A name is no option, and is told as it is.
+    let code = "raise ValueError('x')";
+    for name in ["-c.py", "sub/a b.py"] {
+        let out = failed(&tool, json!({"code": code, "filename": name})).await;
+        assert!(
+            out.contains(&format!("/work/{name}\"")) || out.contains(&format!("/work/./{name}\"")),
+            "{out}"
+        );
+        assert!(out.ends_with("ValueError: x"), "{out}");
+    }
 }
 
 // A program may leave a link behind; what is written next does not follow it out.

@@ -1,0 +1,33 @@
+//! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a table of
+//! prices is read, and one mistake is made and put right. A person is asked before anything is run that deletes.
+
+use polylogue::code::Approval;
+use polylogue::stop::says;
+use polylogue::{Assistant, Chat, Coder, Oversight, Stack, in_turn, until};
+use polylogue_examples::{Result, play, scripted};
+use polylogue_tools::code::{Sandbox, python};
+
+const PRICES: &str = "day,price\n2026-01-02,100.0\n2026-06-30,112.5\n2026-11-20,125.0\n";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let work = tempfile::tempdir()?;
+    std::fs::write(work.path().join("prices.csv"), PRICES)?;
+    let model = scripted(
+        r#"[{"Assistant": "```python\nimport csv\nprices = list(csv.reader(open('prices.csv')))\ngain = prices[-1][1] / prices[1][1] - 1\nprint(f'{gain:.0%}')\n```"},
+            {"Assistant": "The prices are texts.\n```python\n# filename: gain.py\nimport csv\nprices = [float(row['price']) for row in csv.DictReader(open('prices.csv'))]\nprint(f'{prices[-1] / prices[0] - 1:.0%}')\n```"},
+            {"Assistant": "The gain since the beginning of the year is 25%. TERMINATE"}]"#,
+    )?;
+    let coder = Coder::new()
+        .tool(python(Sandbox::enclosed(work.path())))
+        .asks(Approval::when(|block| block.code.contains("remove")));
+    let chat = Chat::named("year-to-date")
+        .with(
+            Assistant::new("Assistant", model)?
+                .system("Solve the task with Python. Say TERMINATE when it is solved."),
+        )
+        .with(Stack::new("Proxy")?.then(Oversight::never()).then(coder).otherwise("Go on."))
+        .policy(until(says("TERMINATE"), in_turn()))
+        .build()?;
+    play(&chat, "What is the gain since the beginning of the year, by prices.csv?", &[]).await
+}
