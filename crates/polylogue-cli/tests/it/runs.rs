@@ -277,6 +277,7 @@ fn the_whole_of_the_help() {
 
         Commands:
           run     Run a team on a task
+          batch   Run a team on many tasks, each in a conversation of its own
           resume  Go on with a conversation: with one that is over, about something more
           runs    List conversations
           show    Show a conversation, or what an agent's model was sent
