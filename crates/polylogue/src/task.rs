@@ -41,6 +41,7 @@ use crate::tooling::{Taught, Work};
 pub struct Task {
     worker: Worker,
     prompt: PromptFn,
+    has_prompt: bool,
     media: Vec<Media>,
     stops_by_itself: bool,
     keeps_reflections: bool,
@@ -80,6 +81,7 @@ impl Task {
     fn of(worker: Worker, prompt: Arc<str>) -> Self {
         Self {
             worker,
+            has_prompt: !prompt.trim().is_empty(),
             prompt: Arc::new(move |_| Arc::clone(&prompt)),
             media: Vec::new(),
             stops_by_itself: false,
@@ -92,7 +94,7 @@ impl Task {
     /// Sets a prompt that is made of what the chat is about: the task that it is run with. It has to be the same for the same.
     #[must_use]
     pub fn prompt_from(self, prompt: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        Self { prompt: Arc::new(move |about| prompt(about).into()), ..self }
+        Self { prompt: Arc::new(move |about| prompt(about).into()), has_prompt: true, ..self }
     }
 
     /// Adds a tool that the agent may call whenever it speaks about this task.
@@ -207,6 +209,9 @@ impl Task {
 
     /// Whether it can be done by whoever is to do it.
     pub(crate) fn check(&self) -> Result<()> {
+        if !self.has_prompt && self.media.is_empty() {
+            return Err(Error::Config(format!("the task of `{}` has no prompt", self.who())));
+        }
         self.flaw.map_or(Ok(()), |what| {
             let who = self.who();
             Err(Error::Config(format!(

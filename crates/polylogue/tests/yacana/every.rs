@@ -41,8 +41,9 @@ impl Set {
             let bit = |at: usize| bits >> at & 1 == 1;
             let flagged = [bit(0), bit(1)];
             for mode in MODES {
-                if mode != EndMode::MaxIterations && flagged == [false; 2] || bit(2) && flagged == [false; 2]
-                {
+                // Somebody has to be asked.
+                let asks = mode != EndMode::MaxIterations || bit(2);
+                if asks && flagged == [false; 2] {
                     continue;
                 }
                 for completes in [[0, 0], [0, 1], [1, 0], [1, 9], [9, 9]] {

@@ -107,6 +107,7 @@ fn what_a_task_cannot_do_is_refused() {
         group(person().keeps_reflections()),
         "the task of `one` keeps reflections, but is never reflected on",
     );
+    refused(group(Task::new(agent("one", spy.model()), " \n")), "the task of `one` has no prompt");
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).chat("room").is_ok());
     let same = group(one(&spy).stops_by_itself()).check(Check::default().words("no", "No"));
