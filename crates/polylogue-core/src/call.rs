@@ -58,7 +58,7 @@ impl Visit {
         let status = scope.run(&self.room, Opening::default()).await;
         let (failed, sampled) = (status.is_err(), std::mem::take(&mut scope.sampled));
         let result = match status {
-            Ok(Status::Closed { .. }) => self.came_of(log).await,
+            Ok(Status::Closed { .. }) => self.came_of(scope.transcript()),
             Ok(Status::Waiting(_)) => Err(Error::Waiting),
             Ok(Status::Halted) => Err(Error::Halted),
             Err(error) => Err(error.within(&self.at)),
@@ -91,8 +91,12 @@ impl Visit {
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: Sees::New });
                 let told = Body::Reopened { message: Some(message.clone()) };
-                log.append(&self.at, opened.into_iter().chain(back).chain([told])).await?;
-                Ok((log.transcript_of(&self.at).await?, None))
+                let events = log.append(&self.at, opened.into_iter().chain(back).chain([told])).await?;
+                let mut transcript = transcript;
+                for event in events {
+                    transcript.apply(event).map_err(|flaw| log.invalid(&flaw))?;
+                }
+                Ok((transcript, None))
             }
         }
     }
@@ -114,9 +118,8 @@ impl Visit {
         Some((message, events.get(at + 1..end)?))
     }
 
-    async fn came_of(&self, log: &Log) -> Result<Message> {
-        let transcript = log.transcript_of(&self.at).await?;
-        let reply = self.heard(&transcript).and_then(|(_, events)| reply_of(events, self.room.name()));
+    fn came_of(&self, transcript: &Transcript) -> Result<Message> {
+        let reply = self.heard(transcript).and_then(|(_, events)| reply_of(events, self.room.name()));
         reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.room.name()))))
     }
 }
@@ -159,7 +162,7 @@ impl Log {
         self.begin().await?;
         self.check_idle().await?;
         let room = Chat::room(AnyAgent::new(agent.clone()))?;
-        let first = self.events().await.len() as u64;
+        let first = self.look(|events| events.len() as u64).await;
         let at = self.room_of(agent.name()).await?;
         let task = message.plain().into();
         let visit = Visit { room, at, task, message: Some(message), after: first.checked_sub(1), nth: 0 };
@@ -255,11 +258,14 @@ impl Log {
     /// Undoes what happened since an event, the outermost room last: a call is over when all of it is undone.
     async fn undo(&self, since: u64) -> Result<()> {
         let mut rooms: Vec<(Path, u64)> = Vec::new();
-        for event in self.events().await.iter().filter(|event| event.seq >= since) {
-            if !rooms.iter().any(|(at, _)| *at == event.at) {
-                rooms.push((event.at.clone(), event.seq));
+        self.look(|events| {
+            for event in events.iter().filter(|event| event.seq >= since) {
+                if !rooms.iter().any(|(at, _)| *at == event.at) {
+                    rooms.push((event.at.clone(), event.seq));
+                }
             }
-        }
+        })
+        .await;
         rooms.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
         self.append_each(rooms.into_iter().map(|(at, since)| (at, Body::Undone { since }))).await
     }
@@ -269,11 +275,11 @@ impl Log {
     /// # Errors
     /// When the log is no valid conversation.
     pub async fn room_of(&self, who: &Name) -> Result<Path> {
-        let first = self.events().await.into_iter().find_map(|event| match &event.body {
+        let opened = |event: &Arc<Event>| match &event.body {
             Body::Opened(opening) if event.at.is_root() => Some(opening.with.clone()),
             _ => None,
-        });
-        match first {
+        };
+        match self.look(|events| events.iter().find_map(opened)).await {
             Some(with) if with != [who.clone()] => Path::root().room(who.as_str()),
             _ => Ok(Path::root()),
         }
@@ -281,13 +287,16 @@ impl Log {
 
     /// The room of the call that is not over, and its first event.
     async fn open_call(&self) -> Result<Option<(Path, u64)>> {
-        let events = self.events().await;
         let outermost = |event: &&Arc<Event>| {
             event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.')
         };
-        let Some(at) = events.iter().rev().find(outermost).map(|event| event.at.clone()) else {
+        let last = self.look(|events| events.iter().rev().find(outermost).cloned()).await;
+        let Some(last) =
+            last.filter(|event| !matches!(event.body, Body::Closed { .. } | Body::Undone { .. }))
+        else {
             return Ok(None);
         };
+        let at = last.at.clone();
         let transcript = self.transcript_of(&at).await?;
         if transcript.closed().is_some() {
             return Ok(None);

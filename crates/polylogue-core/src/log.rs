@@ -115,6 +115,11 @@ impl Log {
         self.kept.lock().await.events.clone()
     }
 
+    /// Looks at the events so far without taking them along.
+    pub(crate) async fn look<T>(&self, at: impl FnOnce(&[Arc<Event>]) -> T) -> T {
+        at(&self.kept.lock().await.events)
+    }
+
     /// What was spent so far.
     pub async fn spent(&self) -> Spent {
         self.kept.lock().await.tally.spent

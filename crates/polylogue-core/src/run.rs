@@ -28,6 +28,11 @@ impl<'l> Scope<'l> {
         Self { log, transcript, views: Vec::new(), resumed: true, sampled: Vec::new() }
     }
 
+    /// How far it went.
+    pub(crate) const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
     /// The loop.
     pub(crate) async fn run(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         if !self.transcript.is_open() {

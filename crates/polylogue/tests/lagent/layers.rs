@@ -231,7 +231,7 @@ async fn run(block: Value) -> String {
     session.call(&runner(), message).await.unwrap().plain().into_owned()
 }
 
-/// L31, L32, L33, L36, L37.
+/// L32, L33, L34, L36, L37.
 #[tokio::test]
 async fn only_what_was_read_is_run() {
     let block = |action: Value, status: i8| json!({"tool_type": "interpreter", "thought": "", "action": action, "status": status});

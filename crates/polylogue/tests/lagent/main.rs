@@ -12,6 +12,7 @@ mod calls;
 mod compose;
 mod cut;
 mod ends;
+mod items;
 mod layers;
 mod parts;
 mod reason;
@@ -19,3 +20,4 @@ mod reason;
 #[path = "../autogen/stage.rs"]
 mod stage;
 mod state;
+mod visualizer;
