@@ -173,7 +173,7 @@ pub(crate) struct Models {
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models can do besides writing text: some of `tools,schema,json`, or `none`; if left out, it turns out
+    /// What the models can do besides writing text: some of `tools,schema,json`, or `text` for nothing else; if left out, it turns out
     #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = skills)]
     pub(crate) skills: Option<Skills>,
 
@@ -346,8 +346,8 @@ fn skills(text: &str) -> Result<Skills, String> {
             "tools" => skills.with(Skill::Tools),
             "schema" => skills.with(Skill::Schema),
             "json" => skills.with(Skill::Json),
-            "none" if text.trim() == word => skills,
-            _ => return Err("expected `none`, or some of `tools,schema,json`".to_owned()),
+            "text" if text.trim() == word => skills,
+            _ => return Err("expected `text`, or some of `tools,schema,json`".to_owned()),
         };
     }
     Ok(skills)

@@ -177,7 +177,7 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let home = Home::at(&server);
     // Stopped in the middle of Bob's turn.
     let run =
-        ["run", home.file("team.yaml", &file), "--skills", "none", "--max-calls", "3", "--record", "c.jsonl"];
+        ["run", home.file("team.yaml", &file), "--skills", "text", "--max-calls", "3", "--record", "c.jsonl"];
     home.run(&run).exits(3);
     let ran = home.run(&["resume", "last", "--max-calls", "100", "--record", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
@@ -189,5 +189,5 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!(server.count(), count);
     let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
-    assert!(ran.err.contains("expected `none`, or some of `tools,schema,json`"), "{}", ran.err);
+    assert!(ran.err.contains("expected `text`, or some of `tools,schema,json`"), "{}", ran.err);
 }
