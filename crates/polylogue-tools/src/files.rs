@@ -14,7 +14,7 @@
 //! | [`read`]: `read_file` | a text file, or some lines of it |
 //! | [`list`]: `list_files` | what is in a directory |
 //! | [`search`]: `search_files` | lines that match a regular expression |
-//! | [`write`]: `write_file` | makes a file, or replaces it |
+//! | [`write()`]: `write_file` | makes a file, or replaces it |
 //! | [`edit`]: `edit_file` | replaces a text in a file |
 //!
 //! ```
