@@ -85,3 +85,27 @@ async fn a_server_that_is_known_is_not_asked_in_vain() {
     assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
     assert_eq!(server.violations(), [""; 0]);
 }
+
+// Ollama refuses tools of models that know none, and holds every model to a schema.
+#[tokio::test]
+async fn a_tool_works_on_a_model_of_ollama_without_tools() {
+    let play = |request: &polylogue_test::server::Received, _: usize| {
+        let last = request.last_text();
+        let call = r#"{"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}"#;
+        match (last.contains("You can use these tools"), last.contains("returned:")) {
+            (true, _) => Answer::text(call).think("Seven is more, but I am to call it."),
+            (_, true) => Answer::text(r#"{"say": "Seven is more than three.", "call": null}"#),
+            _ => Answer::unexpected(format!("asked: {last}")),
+        }
+    };
+    let server = Server::start(Behaviour::from(Playbook::new(play)).text_only()).await;
+    let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
+    let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
+    let chat = Chat::named("alone").with(agent).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let (status, events) = run(&chat, "Is seven more than three?").await;
+    let text = printed(&events);
+    assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");
+    assert_eq!(text.matches("The secret number is higher. // (tool)\n").count(), 2 * 2, "{text}");
+    assert_eq!(server.violations(), [""; 0]);
+    assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "format")), (1, 4));
+}
