@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
 
 mod bare;
+mod batch;
 mod chats;
 mod child;
 mod enclosure;

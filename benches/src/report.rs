@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::child::{command, measure};
 use crate::job::{By, Cost, What};
 use crate::server::{Server, Way};
-use crate::{Result, enclosure, start, table};
+use crate::{Result, batch, enclosure, start, table};
 
 /// Every measurement is repeated so often, all of a table in turn, and the least is told: what disturbs a measurement
 /// only ever adds to it.
@@ -26,6 +26,7 @@ pub(crate) fn all() -> Result<()> {
     groups(&server)?;
     start::report(&server)?;
     enclosure::report()?;
+    batch::report()?;
     linear()?;
     start::size()
 }

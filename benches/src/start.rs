@@ -90,7 +90,7 @@ pub(crate) fn size() -> Result<()> {
 }
 
 /// The `polylogue` program, built as this one is.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     // Set by `cargo run`. Started otherwise, this takes what is there.
     if let Ok(cargo) = std::env::var("CARGO") {
         let built =
