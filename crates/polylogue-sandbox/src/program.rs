@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A program, its arguments, and files that are written for it.
 #[derive(Debug, Clone)]
 pub struct Program {
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run on other systems"))]
     pub(crate) command: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) files: Vec<(PathBuf, Vec<u8>)>,

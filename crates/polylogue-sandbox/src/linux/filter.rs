@@ -97,9 +97,12 @@ const ABSENT: [i64; 5] = [
 /// Modes that let a file be run with the rights of its owner or group.
 const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
 
+/// The same number everywhere; not all processors have it in `libc`.
+const SYS_FCHMODAT2: i64 = 452;
+
 /// Calls with a mode, and which argument it is.
 const WITH_MODE: [(i64, u8); 4] =
-    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_openat, 3)];
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (SYS_FCHMODAT2, 2), (libc::SYS_openat, 3)];
 #[cfg(target_arch = "x86_64")]
 const WITH_MODE_OLD: [(i64, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_open, 2), (libc::SYS_creat, 1)];
 #[cfg(not(target_arch = "x86_64"))]

@@ -17,8 +17,17 @@ const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 /// What of its configuration is.
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
-/// What is besides, with web servers: whom to trust.
-const ETC_WEB: [&str; 4] = ["ssl", "ca-certificates", "pki", "services"];
+/// What is besides, with web servers: whom to trust. Not what lies beside it, such as the keys of this machine.
+const ETC_WEB: [&str; 8] = [
+    "ca-certificates",
+    "pki/ca-trust/extracted",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "services",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+];
 /// What is besides, with all of the network.
 const ETC_NETWORK: [&str; 3] = ["resolv.conf", "hosts", "nsswitch.conf"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
@@ -225,6 +234,7 @@ impl Tree {
             let path = Path::new("/etc").join(name);
             // What a link leads to may not be shown; what it means is.
             if let Ok(real) = path.canonicalize() {
+                self.parents(&path)?;
                 self.place(&real, &path)?;
             }
         }

@@ -114,6 +114,16 @@ print('done')"
 }
 
 #[test]
+fn whom_to_trust_is_shown_and_no_key_of_this_machine() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let code = "import os, ssl\nprint([p for p in ['/etc/ssl/private', '/etc/pki/tls/private', '/etc/resolv.conf', '/etc/hosts', '/etc/shadow'] if os.path.exists(p)])\nprint(os.path.isdir('/etc/ssl/certs'))";
+    let there = std::path::Path::new("/etc/ssl/certs").is_dir();
+    let expected = format!("[]\n{}\n", if there { "True" } else { "False" });
+    assert_eq!(text(&run(&reaching(sandbox, &["example.org".into()]), &python(code))), expected);
+}
+
+#[test]
 fn nonsense_is_answered() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
