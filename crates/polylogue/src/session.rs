@@ -31,6 +31,7 @@
 //! ```
 //! use polylogue::{Act, Agent, Assistant, Layer, Name, Result, Turn};
 //!
+//! #[derive(Clone)]
 //! struct Blogger { name: Name, writer: Assistant, critic: Assistant, rounds: usize }
 //!
 //! impl Agent for Blogger {

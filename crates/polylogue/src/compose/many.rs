@@ -15,6 +15,7 @@ use polylogue_core::Agent;
 /// use polylogue::compose::Many;
 /// use polylogue::{Act, Agent, Layer, Name, Part, Result, Turn};
 ///
+/// #[derive(Clone)]
 /// struct Panel { name: Name, items: Many }
 ///
 /// impl Agent for Panel {

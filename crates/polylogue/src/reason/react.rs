@@ -1,14 +1,16 @@
 //! Thinking and acting in rounds.
 
 use polylogue_core::{
-    Act, Agent, Ask, Call, Finish, Name, Outcome, OutcomeStatus, Params, Part, Reason, Reply, Result,
-    ToolSpec, Turn,
+    Act, Agent, Ask, Attempt, Call, Error, Model, Name, Outcome, OutcomeStatus, Params, Part, Reason, Reply,
+    Result, Skill, ToolSpec, Turn,
 };
 use serde_json::Value;
 
 use crate::Assistant;
 
 /// An agent that calls tools in rounds until it has an answer.
+///
+/// A model that cannot call tools writes its calls as text; so does any other that [is told to](Self::in_text).
 ///
 /// It asks the model of an [`Assistant`], with its tools, parameters and sight of the room. After so many rounds of calls, it ends
 /// the chat with [`Reason::Rounds`], or, if it [sums up](Self::sums_up), asks the model once more, without tools. The outcome of
@@ -53,34 +55,50 @@ impl React {
         Self { in_text: true, ..self }
     }
 
-    fn system(&self, task: &str) -> Option<String> {
+    fn way(&self, task: &str, in_text: bool) -> Way {
         let own = self.agent.system_for(task).map(|text| text.to_string());
-        if !self.in_text {
-            return own;
-        }
-        let form = instruction(self.agent.specs());
-        Some(own.map_or_else(|| form.clone(), |own| format!("{own}\n\n{form}")))
-    }
-
-    fn params(&self) -> Params {
         let mut params = self.agent.sampling().clone();
-        if self.in_text && !params.stop.iter().any(|stop| stop == OBSERVED) {
+        if !in_text {
+            return Way { in_text, system: own, params };
+        }
+        if !params.stop.iter().any(|stop| stop == OBSERVED) {
             params.stop.push(OBSERVED.into());
         }
-        params
+        let form = instruction(self.agent.specs());
+        let system = own.map_or_else(|| form.clone(), |own| format!("{own}\n\n{form}"));
+        Way { in_text, system: Some(system), params }
     }
 
-    fn calls(&self, reply: &Reply, id: &str) -> Vec<Call> {
-        match self.in_text {
-            true => written(&reply.plain(), id).into_iter().collect(),
-            false => reply.calls(),
+    /// Asks the model; in another way if it turns out to be unable to call tools.
+    async fn ask(&self, turn: &mut Turn<'_>, way: &mut Way, with_tools: bool) -> Result<Reply> {
+        loop {
+            let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
+            let (system, params, lens) = (way.system.as_deref(), &way.params, self.agent.sees());
+            let ask = Ask { model: &self.agent.model, system, tools, params, lens };
+            match turn.attempt(ask).await? {
+                Attempt::Reply(reply) => return Ok(reply),
+                Attempt::Unable(Skill::Tools) if !way.in_text => {
+                    *way = self.way(turn.transcript().task(), true)
+                }
+                Attempt::Unable(lacks) => {
+                    let (who, model) = (self.name(), self.agent.model.name());
+                    return Err(Error::Agent(format!("the model `{model}` of `{who}` is unable of {lacks}")));
+                }
+            }
         }
+    }
+
+    /// Whether the model is known to be unable to call tools.
+    fn lacks_tools(&self, turn: &Turn<'_>) -> bool {
+        let known = self.agent.model.skills().has(Skill::Tools) == Some(false);
+        let mut found = turn.transcript().lacks(turn.me(), self.agent.model.name());
+        !self.agent.specs().is_empty() && (known || found.any(|lacks| lacks == Skill::Tools))
     }
 
     /// Makes the calls. Returns what the turn ends with, if a tool ends it.
-    async fn act_on(&self, turn: &mut Turn<'_>, calls: &[Call]) -> Result<Option<Vec<Part>>> {
+    async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Vec<Part>>> {
         let outcomes = turn.call(&self.agent.callable, calls).await?;
-        if self.in_text {
+        if way.in_text {
             let told = outcomes.iter().map(observed).collect::<Vec<_>>().join("\n");
             turn.prompt(format!("{OBSERVED} {told}")).await?;
         }
@@ -101,24 +119,18 @@ impl Agent for React {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let (system, params) = (self.system(turn.transcript().task()), self.params());
-        let offered = if self.in_text { &[][..] } else { self.agent.specs() };
-        let ask = Ask {
-            system: system.as_deref(),
-            tools: offered,
-            params: &params,
-            lens: self.agent.sees(),
-            ..Ask::of(&self.agent.model)
-        };
+        let in_text = self.in_text || self.lacks_tools(turn);
+        let mut way = self.way(turn.transcript().task(), in_text);
         for round in 0..=self.rounds {
-            let reply = turn.sample(ask).await?;
+            let reply = self.ask(turn, &mut way, true).await?;
             let id = format!("act-{}-{round}", turn.transcript().begun(turn.me()));
-            let calls = self.calls(&reply, &id);
+            let calls =
+                if way.in_text { written(&reply.plain(), &id).into_iter().collect() } else { reply.calls() };
             if calls.is_empty() {
-                return Ok(said(reply, self.in_text));
+                return Ok(said(reply, way.in_text));
             }
             if round < self.rounds
-                && let Some(parts) = self.act_on(turn, &calls).await?
+                && let Some(parts) = self.act_on(turn, &way, &calls).await?
             {
                 return Ok(Act::Say(parts));
             }
@@ -127,9 +139,16 @@ impl Agent for React {
             return Ok(Act::Stop(Reason::Rounds { limit: u64::from(self.rounds) }));
         }
         turn.prompt(SUM_UP).await?;
-        let reply = turn.sample(Ask { tools: &[], ..ask }).await?;
-        Ok(said(Reply { finish: Finish::Stop, ..reply }, self.in_text))
+        let reply = self.ask(turn, &mut way, false).await?;
+        Ok(said(reply, way.in_text))
     }
+}
+
+/// How the model is asked in this turn.
+struct Way {
+    in_text: bool,
+    system: Option<String>,
+    params: Params,
 }
 
 /// What is said of a reply: no calls, and of a text only the answer.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    Agent, AnyAgent, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store,
-    Timestamp, in_turn, until,
+    Agent, AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session,
+    Store, Timestamp, in_turn, until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};
 
-use crate::parts::{Blogger, House, agent};
+use crate::parts::{Blogger, House, NoTools, agent};
 
 fn script(json: &str) -> Script {
     serde_json::from_str(json).unwrap()
@@ -259,6 +259,7 @@ async fn agents_at_random_resume_at_every_cut() {
 #[tokio::test]
 async fn agents_that_reason_resume_at_every_cut() {
     use polylogue::compose::Pipeline;
+    use polylogue::parse::{Actions, Parsed, ToolBlock};
     use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
     let script = script(
         r##"[{"planner": "1. a\n2. b"}, {"solver": "s1"}, {"solver": "s2"},
@@ -266,6 +267,8 @@ async fn agents_that_reason_resume_at_every_cut() {
             {"bot": {"calls": [{"tool": "get_history"}, {"tool": "gone"}]}}, {"bot": "b"},
             {"texter": "Action: get_history\nAction Input: {}"}, {"texter": "Final Answer: t"},
             {"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"},
+            {"unable": "not asked"}, {"unable": "Action: get_history\nAction Input: {}"}, {"unable": "u"},
+            {"coder": "```x\n{\"name\": \"get_history\", \"parameters\": {}}"},
             {"option": "o1"}, {"option": "o2"}, {"chooser": "hm"}, {"chooser": "2"}]"##,
     );
     let agents = |calls: &Calls| {
@@ -279,6 +282,9 @@ async fn agents_that_reason_resume_at_every_cut() {
             .then(React::new(of("bot").tool(tool())))
             .then(React::new(of("texter").tool(tool())).in_text())
             .then(Refine::new("refine", of("writer"), of("critic")).unwrap().rounds(1))
+            .then(React::new(agent("unable", &AnyModel::new(NoTools(model.clone()))).tool(tool())))
+            .then(Parsed::new(of("coder"), ToolBlock::new("x").between("```x\n", "\n```").json()))
+            .then(Actions::new("runner").unwrap().tool(tool()))
             .then(Best::of(2, of("option"), of("chooser")));
         vec![AnyAgent::new(all)]
     };

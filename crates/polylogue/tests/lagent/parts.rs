@@ -1,8 +1,8 @@
 //! Agents made of agents, as a user of the library writes them.
 
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Ask, Asking, Assistant, Layer, Log, LogId, Meta, Name, Result, Session,
-    Timestamp, Turn,
+    Act, Agent, AnyModel, AnyStore, Ask, Asking, Assistant, Deltas, Layer, Log, LogId, Meta, Model,
+    ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Skill, Timestamp, Turn,
 };
 use polylogue_store::Memory;
 
@@ -20,6 +20,21 @@ pub(crate) async fn session() -> Session {
 pub(crate) async fn session_in(store: AnyStore) -> Session {
     let log = Log::create(store, LogId::new("test").unwrap(), &Meta::default()).await.unwrap();
     Session::of(log.clock(|| Timestamp(0)))
+}
+
+/// A model that turns out to be unable to call tools.
+pub(crate) struct NoTools(pub(crate) AnyModel);
+
+impl Model for NoTools {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        if request.tools.is_empty() {
+            return self.0.complete(request, deltas).await;
+        }
+        Err(ModelError::new(ModelErrorKind::Unsupported(Skill::Tools), self.name(), "no tools here"))
+    }
 }
 
 /// A writer and a critic, in turn, for some rounds.

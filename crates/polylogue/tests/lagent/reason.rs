@@ -2,12 +2,12 @@
 
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::{
-    AnyAgent, AnyTool, Assistant, Body, Entry, Error, Outcome, Part, Reason, Result, Session, Tool, ToolCx,
-    ToolError, ToolSpec, plain,
+    AnyAgent, AnyModel, AnyTool, Assistant, Body, Entry, Error, Outcome, Part, Reason, Result, Session, Tool,
+    ToolCx, ToolError, ToolSpec, plain,
 };
 use serde_json::{Value, json};
 
-use crate::parts::{agent, session};
+use crate::parts::{NoTools, agent, session};
 use crate::stage::{Asked, Spy, script};
 
 /// Says what it was asked; what is asked for as `list` it returns as a value.
@@ -155,6 +155,21 @@ async fn calls_may_be_written_as_text() {
         "{}",
         last(&asked[2])
     );
+}
+
+/// A model that cannot call tools writes its calls, and is not offered tools again.
+#[tokio::test]
+async fn a_model_without_tools_writes_its_calls() {
+    // The refused request counts as one of its calls.
+    let steps = r#"[{"bot": "not asked"}, {"bot": "Action: search\nAction Input: {\"q\": 1}"}, {"bot": "Final Answer: 42"}, {"bot": "43"}]"#;
+    let spy = Spy::on(AnyModel::new(NoTools(script(steps))));
+    let bot = React::new(agent("bot", &spy.model()).tool(search()));
+    let session = session().await;
+    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "42");
+    assert_eq!(session.call(&bot, "on").await.unwrap().plain(), "43");
+    let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
+    assert_eq!(offered, [1, 0, 0, 0]);
+    assert_eq!(last(&spy.asked()[2]), "Observation: found 1");
 }
 
 fn planned(plan: &str) -> (Spy, PlanAndSolve) {
