@@ -32,7 +32,8 @@ chats:
     summary: {reflect: {prompt: "What of {{task}}?"}}
 "#;
 
-const AGENTS: [&str; 6] = ["Planner", "Ann", "Bea", "Cleo", "room_summary", "house_summary"];
+const AGENTS: [&str; 8] =
+    ["Planner", "Ann", "Bea", "Cleo", "Player", "Master", "room_summary", "house_summary"];
 
 /// Which agent's model is asked. Those who sum up have no system text, and know the task of their chat.
 fn who(received: &Received) -> &'static str {
@@ -246,5 +247,65 @@ fn it_is_known_how_agents_were_asked_that_solve_tasks() {
             }
         }
         assert_eq!(asked.values().sum::<usize>(), calls, "{team}");
+    }
+}
+
+/// A player who is asked about its task, and a master who is told in words how to use a tool.
+const GAME: &str = r#"
+name: game
+task: Play.
+agents:
+  - {name: Player, system: You are Player.}
+  - {name: Master, system: You are Master., tools: [{tool: high_low, mandatory: true}], tools_by: text, trace: five_messages}
+chat:
+  participants: [Player, Master]
+  pattern:
+    solve:
+      end: one_last_chat
+      tasks:
+        - {who: Player, prompt: Guess., stops_by_itself: true, keeps_reflections: KEEPS}
+        - {who: Master, prompt: Compare each guess with 14.}
+"#;
+
+/// The player finds nothing left to do when it is asked for the second time.
+fn players() -> Playbook {
+    Playbook::new(|received, _| {
+        let (told, name) = (received.last_text(), who(received));
+        let earlier = received.messages().iter().filter(|message| message["role"] == "assistant").count();
+        Answer::text(match name {
+            "Player" if told.contains("NOT completed") => format!("Much after {earlier}."),
+            "Player" if told.contains("in one word") => if earlier < 4 { "yes" } else { "no" }.into(),
+            "Player" => format!("I guess {earlier}"),
+            _ if told.contains("Output the arguments") => {
+                format!("{{\"secret_number\": 14, \"guessed_number\": {earlier}}}")
+            }
+            _ => "I see.".into(),
+        })
+    })
+}
+
+/// What a history has is what the server got and replied: its requests are its beginnings.
+#[test]
+fn a_group_that_solves_tasks_is_shown_as_the_server_got_it() {
+    for keeps in ["true", "false"] {
+        let server = serve(players());
+        let home = Home::at(&server);
+        home.file("game.yaml", &GAME.replace("KEEPS", keeps));
+        let ran = home.run(&["run", "game.yaml", "--model", "openai:test"]);
+        assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+        assert_eq!(server.violations(), [""; 0]);
+        let requests = server.requests();
+        let asked = compare(&home, &requests);
+        assert_eq!(asked["Player"], 7, "a task, two turns, twice two questions");
+        let history = home.run(&["show", "last", "--as", "Player"]).ok().out;
+        let last = requests.iter().rfind(|request| {
+            who(request) == "Player"
+                && !["NOT completed", "in one word"].iter().any(|asked| request.last_text().contains(asked))
+        });
+        let block = |message: &Value| {
+            format!("[{}]:\n{}\n\n", message["role"].as_str().unwrap(), message["content"].as_str().unwrap())
+        };
+        let sent: String = last.unwrap().messages().iter().map(block).collect();
+        assert!(history.starts_with(&sent), "{history}\n{sent}");
     }
 }
