@@ -1,7 +1,7 @@
 //! Tasks: what an agent is told to do, alone or together with others.
 //!
 //! A [`Task`] is a prompt and the agent that is to answer it. Tasks are solved one after the other ([`tasks`]), or by several
-//! agents that talk about theirs until one of them, or all, are complete ([`Solve`](crate::Solve)). What an agent was told
+//! agents that talk about theirs until one of them, or all, are complete ([`Solve`]). What an agent was told
 //! and answered stands in its history of the conversation: its next task goes on from there.
 //!
 //! # A task after another

@@ -1,6 +1,8 @@
 //! `polylogue resume`: go on with a conversation.
 
-use polylogue::{Agent as _, Chat, Ending, Log, Message, Name};
+use std::time::{Duration, Instant};
+
+use polylogue::{Agent as _, AnyStore, Chat, Ending, Error, Log, LogId, Message, Name, StoreError};
 
 use super::Kept;
 use super::run::{has_budget, limits, manner, settings, text_or_input};
@@ -20,7 +22,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true)).await?;
     let chat = team.build(&|name| crew.model(name))?;
-    let mut log = Log::open(store.clone(), id).await?.limits(limits(&team, &args.limits));
+    let mut log = open(store.clone(), id).await?.limits(limits(&team, &args.limits));
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }
@@ -34,6 +36,21 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     }
     let task = team.task.clone().unwrap_or_default();
     Play { chat: &chat, log, store, settings, task, more, answer: args.answer.clone() }.run().await
+}
+
+/// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about
+/// to start has not let go of what it inherited.
+async fn open(store: AnyStore, id: LogId) -> Result<Log, Trouble> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let begun = Instant::now();
+    loop {
+        match Log::open(store.clone(), id.clone()).await {
+            Err(Error::Store(StoreError::Busy { .. })) if begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            log => return Ok(log?),
+        }
+    }
 }
 
 /// What is said to a conversation that is over.
