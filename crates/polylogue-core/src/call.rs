@@ -34,29 +34,31 @@ pub(crate) struct Visited {
     pub(crate) result: Result<Message>,
     /// Model calls of this run.
     pub(crate) sampled: Vec<Arc<Event>>,
-    /// Whether it failed, and that is told in the room.
-    pub(crate) failed: bool,
+    /// The room and the event with which a call began that failed, if that is told there.
+    pub(crate) failed: Option<(Path, u64)>,
 }
 
 impl From<Error> for Visited {
     fn from(error: Error) -> Self {
-        Self { result: Err(error), sampled: Vec::new(), failed: false }
+        Self { result: Err(error), sampled: Vec::new(), failed: None }
     }
 }
 
 impl Visit {
     /// Makes the call, goes on with it, or returns what came of it before.
-    pub(crate) async fn make(self, log: &Log) -> Visited {
+    pub(crate) async fn make(mut self, log: &Log) -> Visited {
         let transcript = match self.begun(log).await {
             Ok((_, Some(reply))) => {
-                return Visited { result: reply, sampled: Vec::new(), failed: false };
+                return Visited { result: reply, sampled: Vec::new(), failed: None };
             }
             Ok((transcript, None)) => transcript,
             Err(error) => return error.into(),
         };
         let mut scope = Scope::new(log, transcript);
         let status = scope.run(&self.room, Opening::default()).await;
-        let (failed, sampled) = (status.is_err(), std::mem::take(&mut scope.sampled));
+        let sampled = std::mem::take(&mut scope.sampled);
+        let began = scope.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
+        let failed = status.as_ref().err().and(began).map(|seq| (self.at.clone(), seq));
         let result = match status {
             Ok(Status::Closed { .. }) => self.came_of(scope.transcript()),
             Ok(Status::Waiting(_)) => Err(Error::Waiting),
@@ -67,8 +69,15 @@ impl Visit {
     }
 
     /// The room with the call begun, and what came of the call if it is over.
-    async fn begun(&self, log: &Log) -> Result<(Transcript, Option<Result<Message>>)> {
+    async fn begun(&mut self, log: &Log) -> Result<(Transcript, Option<Result<Message>>)> {
         let transcript = log.transcript_of(&self.at).await?;
+        let past = log.look(|events| self.past(events)).await;
+        if let Some(Some(failure)) = past.get(self.nth) {
+            let error = Error::Agent(format!("it failed before: {failure}")).within(&self.at);
+            return Ok((transcript, Some(Err(error))));
+        }
+        // Calls that are undone are none of the transcript.
+        self.nth = past.iter().take(self.nth).filter(|failure| failure.is_none()).count();
         match (self.heard(&transcript), &self.message) {
             (Some((heard, _)), Some(message)) if heard != message => Err(Error::Config(format!(
                 "`{}` is told something else than before; has whoever calls it changed since?",
@@ -101,16 +110,33 @@ impl Visit {
         }
     }
 
+    /// The calls made so far, those included that are undone: why those failed.
+    fn past(&self, events: &[Arc<Event>]) -> Vec<Option<String>> {
+        let later = |event: &&Arc<Event>| self.after.is_none_or(|after| event.seq > after);
+        let mut calls: Vec<(u64, Option<String>)> = Vec::new();
+        let mut failure = String::new();
+        for event in events.iter().filter(later) {
+            match &event.body {
+                Body::Failed { error, .. } if event.at == self.at || event.at.is_within(&self.at) => {
+                    failure.clone_from(&error.message);
+                }
+                Body::Undone { since } if event.at == self.at => {
+                    let undone = calls.iter_mut().filter(|(seq, _)| seq >= since);
+                    undone.for_each(|(_, why)| *why = Some(failure.clone()));
+                }
+                _ if event.at == self.at && is_call(event) => calls.push((event.seq, None)),
+                _ => {}
+            }
+        }
+        calls.into_iter().map(|(_, why)| why).collect()
+    }
+
     /// What was said in this call, and what came after it in the room; nothing if it has not begun.
     fn heard<'t>(&self, transcript: &'t Transcript) -> Option<(&'t Message, &'t [Arc<Event>])> {
         let events = transcript.events();
-        let is_call = |event: &Arc<Event>| match &event.body {
-            Body::Reopened { message: Some(message) } => Some(message.clone()),
-            _ => None,
-        };
         let later = |event: &Arc<Event>| self.after.is_none_or(|after| event.seq > after);
         let mut calls = (0..events.len())
-            .filter(|&at| events.get(at).is_some_and(|event| later(event) && is_call(event).is_some()));
+            .filter(|&at| events.get(at).is_some_and(|event| later(event) && is_call(event)));
         let at = calls.nth(self.nth)?;
         let end = calls.next().unwrap_or(events.len());
         let event = events.get(at)?;
@@ -122,6 +148,11 @@ impl Visit {
         let reply = self.heard(transcript).and_then(|(_, events)| reply_of(events, self.room.name()));
         reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.room.name()))))
     }
+}
+
+/// Whether an agent is called.
+fn is_call(event: &Event) -> bool {
+    matches!(event.body, Body::Reopened { message: Some(_) })
 }
 
 /// What came of the call that these events followed; nothing if it is not over.
@@ -198,7 +229,7 @@ impl Log {
         self.begin().await?;
         let open = self.open_call().await?;
         if let Some((_, first)) = &open {
-            self.undo(*first).await?;
+            self.undo(&Path::root(), *first).await?;
         }
         Ok(open.is_some())
     }
@@ -250,16 +281,18 @@ impl Log {
         if let Err(error) = &result
             && !matches!(error, Error::Waiting | Error::Halted | Error::Store(_))
         {
-            self.undo(first).await?;
+            self.undo(&Path::root(), first).await?;
         }
         result
     }
 
-    /// Undoes what happened since an event, the outermost room last: a call is over when all of it is undone.
-    async fn undo(&self, since: u64) -> Result<()> {
+    /// Undoes what happened since an event in a room and those within it, the outermost last: a call is over when all of it is
+    /// undone.
+    pub(crate) async fn undo(&self, room: &Path, since: u64) -> Result<()> {
         let mut rooms: Vec<(Path, u64)> = Vec::new();
         self.look(|events| {
-            for event in events.iter().filter(|event| event.seq >= since) {
+            let is_there = |at: &Path| room.is_root() || at == room || at.is_within(room);
+            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
                 if !rooms.iter().any(|(at, _)| *at == event.at) {
                     rooms.push((event.at.clone(), event.seq));
                 }

@@ -45,6 +45,8 @@ pub struct Turn<'a> {
     runs: u64,
     /// How often it called an agent in each room.
     asked: BTreeMap<Path, usize>,
+    /// Calls that failed: the rooms, and the events with which they began.
+    failed: Vec<(Path, u64)>,
 }
 
 /// What a turn leaves behind.
@@ -121,6 +123,7 @@ impl<'a> Turn<'a> {
             failed_within: false,
             runs: 0,
             asked: BTreeMap::new(),
+            failed: Vec::new(),
         }
     }
 
@@ -412,6 +415,7 @@ impl<'a> Turn<'a> {
     }
 
     async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
+        self.survive().await?;
         for event in self.log.append(self.transcript.at(), bodies).await? {
             self.enter(event);
         }

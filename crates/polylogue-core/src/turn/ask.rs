@@ -57,8 +57,8 @@ impl Turn<'_> {
     /// answer first: [`Error::Waiting`]. Pass these on, by `?`: the turn ends, or waits, as it ought to. When agents are nested
     /// too deep, a limit is met, the run is stopped, or the log cannot be written.
     ///
-    /// An agent that goes on after an error does so in this run only: resumed in the middle of its turn, it asks again, and may be
-    /// answered.
+    /// An agent that goes on after an error - with another call, of this agent or of others - has lost the call for good:
+    /// it is undone, and a turn that is resumed finds that it failed.
     pub async fn ask(
         &mut self,
         agent: &(impl Agent + Clone),
@@ -87,6 +87,9 @@ impl Turn<'_> {
     /// # Errors
     /// Of each as of [`ask`](Self::ask); also when two are to be asked in the same room.
     pub async fn ask_all(&mut self, asks: impl IntoIterator<Item = Asking>) -> Vec<Result<Message>> {
+        if let Err(error) = self.survive().await {
+            return asks.into_iter().map(|_| Err(error.clone())).collect();
+        }
         let mut rooms: Vec<Path> = Vec::new();
         let mut visit = |asking: Asking| {
             let label = Arc::clone(&asking.label);
@@ -108,6 +111,7 @@ impl Turn<'_> {
     }
 
     async fn make(&mut self, asking: Asking) -> Result<Message> {
+        self.survive().await?;
         let visit = self.visit(asking)?;
         let visited = visit.make(self.log).await;
         self.take_in(visited)
@@ -150,7 +154,17 @@ impl Turn<'_> {
 
     fn take_in(&mut self, mut visited: Visited) -> Result<Message> {
         self.within.append(&mut visited.sampled);
-        self.failed_within = visited.failed;
+        self.failed_within = visited.failed.is_some();
+        self.failed.extend(visited.failed);
         visited.result
+    }
+
+    /// Undoes calls that failed, once the agent goes on after them: then they have failed for good, and a resumed turn finds
+    /// them so. Those with which its turn fails are tried again when the turn is.
+    pub(super) async fn survive(&mut self) -> Result<()> {
+        for (at, since) in std::mem::take(&mut self.failed) {
+            self.log.undo(&at, since).await?;
+        }
+        Ok(())
     }
 }

@@ -166,3 +166,56 @@ async fn many_sessions_give_their_replies_in_order() {
         assert_eq!(reply.await.unwrap(), expected);
     }
 }
+
+/// Asks again when a call fails, and somebody else when that fails, too.
+#[derive(Clone)]
+struct Stubborn(polylogue::Name, polylogue::Assistant, polylogue::Assistant);
+
+impl polylogue::Agent for Stubborn {
+    fn name(&self) -> &polylogue::Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut polylogue::Turn<'_>) -> polylogue::Result<Act> {
+        for _ in 0..2 {
+            if let Ok(reply) = turn.ask(&self.1, turn.message()).await {
+                return Ok(Act::Say(reply.parts));
+            }
+        }
+        let reply = turn.ask(&self.2, turn.message()).await?;
+        let first = turn.ask(&self.1, reply).await?;
+        Ok(Act::Say(first.parts))
+    }
+}
+
+/// An agent that goes on after an error goes on in the same way when it is resumed, and what failed is in no view.
+#[tokio::test]
+async fn an_agent_that_survives_a_failure_survives_it_again() {
+    let steps = r#"[{"bad": {"error": {"message": "gone"}}}, {"bad": {"error": {"message": "gone again"}}}, {"good": "g"},
+        {"bad": {"say": "back", "expect": {"last": "g"}}}]"#;
+    let model = script(steps);
+    let stubborn = Stubborn("stubborn".try_into().unwrap(), agent("bad", &model), agent("good", &model));
+    let session = session().await;
+    assert_eq!(session.call(&stubborn, "go").await.unwrap().plain(), "back");
+    let state = session.state(&stubborn).await.unwrap();
+    let heard: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.plain()).collect();
+    assert_eq!(heard, ["g", "back"]);
+    let events = session.log().events().await;
+    let undone = events.iter().filter(|event| matches!(event.body, Body::Undone { .. })).count();
+    assert_eq!(undone, 2);
+    let mut cuts = 0;
+    for cut in 3..events.len() {
+        // Between a failure and what the agent did next, nobody knows yet that it goes on: then the call is tried again.
+        let last = events[..cut]
+            .iter()
+            .rfind(|event| matches!(event.body, Body::Failed { .. } | Body::Undone { .. }));
+        if last.is_some_and(|event| matches!(event.body, Body::Failed { .. })) {
+            continue;
+        }
+        cuts += 1;
+        let fresh = session_of(&events[..cut]).await;
+        let reply = fresh.resume(&stubborn).await.unwrap();
+        assert!(reply.is_none_or(|reply| reply.plain() == "back"));
+        assert_eq!(fresh.log().events().await, events, "cut before {cut}, {:?}", events[cut]);
+    }
+    assert!(cuts > 15, "{cuts}");
+}
