@@ -104,6 +104,49 @@ mod tests {
     }
 
     #[test]
+    fn after() {
+        check(
+            env!("CARGO_BIN_EXE_after"),
+            &expect![[r#"
+            prices: A ton costs 90.
+            news: The harbour is closed.
+            report: Buy: it will be 100.
+            -- everybody had their turn: Buy: it will be 100.
+        "#]],
+        );
+    }
+
+    #[test]
+    fn states() {
+        check(
+            env!("CARGO_BIN_EXE_states"),
+            &expect![[r#"
+            user: A sentence about a cat
+            Writer: A cat sleeps.
+            Critic: Too short
+            Writer: A cat sleeps on the warm stones.
+            Critic: GOOD
+            Editor: Printed: A cat sleeps on the warm stones.
+            -- nobody may speak after Editor: Printed: A cat sleeps on the warm stones.
+        "#]],
+        );
+    }
+
+    /// The programs that are one pattern each come first in the table of the README.
+    #[test]
+    fn a_pattern_takes_fewer_than_thirty_lines() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+        let names = readme.lines().filter_map(|line| Some(line.strip_prefix("| [`")?.split_once('`')?.0));
+        let patterns: Vec<&str> = names.take_while(|name| *name != "small_model.rs").collect();
+        assert!(patterns.len() > 13, "{patterns:?}");
+        for name in patterns {
+            let lines = std::fs::read_to_string(root.join(name)).unwrap().lines().count();
+            assert!(lines < 30, "{name} has {lines} lines");
+        }
+    }
+
+    #[test]
     fn group() {
         check(
             env!("CARGO_BIN_EXE_group"),

@@ -1,0 +1,28 @@
+//! States: a rule of one's own says from the last message who speaks next, within transitions that hold whatever it says.
+
+use polylogue::group::{Method, Transitions};
+use polylogue::{Assistant, Chat, Group, Name, Transcript};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Writer": "A cat sleeps."}, {"Critic": "Too short"}, {"Writer": "A cat sleeps on the warm stones."},
+            {"Critic": "GOOD"}, {"Editor": "Printed: A cat sleeps on the warm stones."}]"#,
+    )?;
+    let [writer, critic, editor] = [Name::new("Writer")?, Name::new("Critic")?, Name::new("Editor")?];
+    // After the editor nobody may speak: that is the end.
+    let after = [(writer.clone(), vec![critic.clone()]), (critic, vec![writer.clone(), editor.clone()])];
+    let rule = move |chat: &Transcript, _: &[Name]| match chat.last() {
+        Some(last) if last.message.plain().contains("GOOD") => editor.clone().into(),
+        Some(last) if last.message.from == writer => Method::RoundRobin.into(),
+        _ => writer.clone().into(),
+    };
+    let chat = Chat::named("desk")
+        .with(Assistant::new("Writer", model.clone())?)
+        .with(Assistant::new("Critic", model.clone())?)
+        .with(Assistant::new("Editor", model)?)
+        .policy(Group::by(rule).transitions(Transitions::allowed(after)))
+        .build()?;
+    play(&chat, "A sentence about a cat", &[]).await
+}
