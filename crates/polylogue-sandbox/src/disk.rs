@@ -20,28 +20,32 @@ const MAX_DEPTH: usize = 200;
 pub(crate) struct WatchDisk<'a> {
     sandbox: &'a Sandbox,
     since: Instant,
+    pause: Duration,
 }
 
 impl<'a> WatchDisk<'a> {
     pub(crate) fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox, since: Instant::now() }
+        Self { sandbox, since: Instant::now(), pause: WATCH }
     }
 
     /// Whether it takes too much, together with the files that have no name any more but that one of the processes `who`
     /// still has open.
     pub(crate) fn look(&mut self, who: impl FnOnce() -> Vec<i32>) -> Option<How> {
-        if self.since.elapsed() < WATCH {
+        if self.since.elapsed() < self.pause {
             return None;
         }
-        let bytes = named(self.sandbox.work()).saturating_add(nameless(&who()));
+        let begun = Instant::now();
+        let bytes = named(self.sandbox.work(), MAX_ENTRIES).saturating_add(nameless(&who()));
         self.since = Instant::now();
+        // Where there is much to look at, looking does not take all the time.
+        self.pause = WATCH.max(begun.elapsed() * 5);
         (bytes > self.sandbox.limits().disk_bytes).then_some(How::TooMuchDisk)
     }
 }
 
 /// Bytes on disk of all files in `dir`; as much as can be when there are too many to count.
-fn named(dir: &Path) -> u64 {
-    let mut count = Count { bytes: 0, entries: 0 };
+fn named(dir: &Path, max_entries: usize) -> u64 {
+    let mut count = Count { bytes: 0, entries_left: max_entries };
     match open(dir, 0) {
         Ok(dir) if count.directory(&dir, 0).is_none() => u64::MAX,
         _ => count.bytes,
@@ -50,7 +54,7 @@ fn named(dir: &Path) -> u64 {
 
 struct Count {
     bytes: u64,
-    entries: usize,
+    entries_left: usize,
 }
 
 impl Count {
@@ -62,10 +66,7 @@ impl Count {
         }
         let hidden = Hidden::show(dir);
         for entry in std::fs::read_dir(held(dir)).into_iter().flatten().flatten() {
-            self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                return None;
-            }
+            self.entries_left = self.entries_left.checked_sub(1)?;
             // Of the entry itself: a link is not followed.
             let Ok(about) = entry.metadata() else { continue };
             self.bytes = self.bytes.saturating_add(about.blocks() * 512);
@@ -127,4 +128,24 @@ fn nameless(processes: &[i32]) -> u64 {
         }
     }
     bytes
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "these are tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_too_many_are_too_much() {
+        let dir = std::env::temp_dir().join(format!("polylogue-disk-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("inner")).unwrap();
+        for nth in 0..99 {
+            std::fs::write(dir.join(format!("inner/{nth}")), "").unwrap();
+        }
+        // The directory counts, too.
+        assert_eq!(named(&dir, 99), u64::MAX);
+        assert!(named(&dir, 100) < 1 << 20);
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(named(&dir, 100), 0);
+    }
 }

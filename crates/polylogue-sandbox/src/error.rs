@@ -7,8 +7,8 @@ use std::io;
 pub enum Error {
     /// This machine cannot enclose programs.
     #[error(
-        "programs cannot be enclosed here: {why}\nhint: allow it, use a machine that does, or ask for the unsafe host by \
-         name, which runs code with all your rights"
+        "programs cannot be enclosed here: {why}\nhint: allow it, use a machine that does, ask for a container, or for \
+         the unsafe host by name, which runs code with all your rights"
     )]
     Refused {
         /// What is missing.

@@ -7,6 +7,7 @@
 
 mod child;
 mod filter;
+mod group;
 mod landlock;
 mod plan;
 mod socket;
@@ -16,6 +17,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use self::group::Group;
 pub(crate) use self::landlock::abi as landlock_abi;
 use self::plan::{Fds, Plan};
 use self::sys::Stage;
@@ -55,7 +57,13 @@ pub(crate) fn run(
     if pid == 0 {
         child::enclose(&plan);
     }
+    // Declared before what is in it, and so dropped after.
+    // The first process counts, too.
+    let group = Group::of(sandbox.limits().processes.saturating_add(1));
     let init = Init::of(pid)?;
+    if let Some(group) = &group {
+        group.add(pid);
+    }
     drop((input, output_in, report_in, go_out));
     init.map_user(go)?;
     let proxy = door.map(Door::open).transpose()?.flatten();

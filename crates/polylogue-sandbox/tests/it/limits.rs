@@ -63,7 +63,8 @@ fn a_fork_bomb_goes_off_in_a_small_room() {
     let bomb = python("import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.01)");
     let change = |limits: &mut Limits| (limits.processes, limits.time) = (20, Duration::from_secs(3));
     let Some(ended) = limited(&bomb, change) else { return };
-    // The kernel holds an ordinary user to it, so that time runs out; root's processes are counted from outside.
+    // The kernel holds programs to it, so that time runs out; root's only in a control group, else they are counted from
+    // outside.
     assert!(matches!(ended.how, How::TimedOut | How::TooManyProcesses), "{:?}", ended.how);
 }
 
@@ -103,12 +104,7 @@ fn files_in_hidden_directories_count() {
 }
 
 #[test]
-fn files_cannot_be_too_many() {
-    let bomb = python(
-        "import os\nfor d in range(100):\n  os.mkdir(str(d))\n  for f in range(10000): os.close(os.open(f'{d}/{f}', os.O_CREAT | os.O_WRONLY))",
-    );
-    let Some(ended) = limited(&bomb, |limits| limits.disk_bytes = 1 << 40) else { return };
-    assert_eq!(ended.how, How::TooMuchDisk);
+fn temporary_files_cannot_be_too_many() {
     let bomb = python(
         "import os\ntry:\n  for f in range(10**7): os.close(os.open(f'/tmp/{f}', os.O_CREAT | os.O_WRONLY))\nexcept OSError as error: print(error.strerror)",
     );
