@@ -27,6 +27,8 @@ pub(crate) mod files;
 pub(crate) mod running;
 
 use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+#[cfg(unix)]
+pub use polylogue_sandbox::Engine;
 use polylogue_sandbox::{How, Program};
 pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, what_is_enforced};
 use serde_json::{Value, json};

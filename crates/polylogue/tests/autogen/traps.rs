@@ -1,14 +1,16 @@
-//! Traps that no item of the list shows: T32, T38, T39.
+//! Traps that no item of the list shows: T29, T32, T33, T38, T39. T10 is shown by the compiler: a group is given to its chat,
+//! and nobody has another that could be changed.
 
+use polylogue::reply::Stack;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, Assistant, Chat, Entry, Lens, Message, Name, Outcome, Params, Part, Report, ToolCx, ToolError,
-    Window, in_turn, once_each, until,
+    AnyModel, Assistant, Chat, Coder, Entry, Lens, Message, Name, Outcome, Params, Part, Report, Status,
+    ToolCx, ToolError, Window, in_turn, once_each, until,
 };
 use polylogue_core::{Tool, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::stage::{Spy, log, run, script};
+use crate::stage::{Spy, closed, log, printed, run, script};
 
 struct Clock(ToolSpec);
 
@@ -32,6 +34,47 @@ fn calls(entry: &Entry) -> usize {
         Entry::Assistant { parts } => parts.iter().filter(|part| matches!(part, Part::Call(_))).count(),
         _ => 0,
     }
+}
+
+// Trap T29: where code cannot be run, an agent that would run it is built, and speaks as long as there is none. That there
+// is no place for the code is the reply to it.
+#[cfg(unix)]
+#[tokio::test]
+async fn no_place_to_run_code_is_needed_before_there_is_code() {
+    use polylogue_tools::code::{Engine, Sandbox, python};
+
+    let dir = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::container(dir.path(), Engine::new("/nowhere/docker", "python:3-slim"));
+    let bob = Stack::new("Bob").unwrap().then(Coder::new().tool(python(sandbox))).otherwise("go on");
+    let ann = script("[{\"Ann\": \"hello\"}, {\"Ann\": \"```python\\nprint(1)\\n```\"}]");
+    let chat = Chat::named("pair").with(Assistant::new("Ann", ann).unwrap()).with(bob);
+    let (status, events) = run(&chat.policy(until(max_turns(4), in_turn())).build().unwrap(), "go").await;
+    assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
+    let (reason, reply) = closed(&status);
+    assert_eq!(reason, "the limit of 4 turns");
+    assert!(reply.starts_with("exitcode: 1 (execution failed)"), "{reply}");
+    assert!(reply.contains("/nowhere/docker"), "{reply}");
+}
+
+// Trap T33: a model that takes for ever is broken off from outside, and the conversation goes on when somebody wants it to.
+#[tokio::test(start_paused = true)]
+async fn a_run_can_be_broken_off_and_goes_on_later() {
+    let chat = |reply: &str| {
+        let bob = Assistant::new("Bob", script(reply)).unwrap();
+        Chat::named("alone").with(bob).policy(once_each()).build().unwrap()
+    };
+    let mut log = log().await;
+    let halt = log.halt();
+    let stop = async {
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        halt.now();
+    };
+    let slow = chat(r#"[{"Bob": {"say": "never", "delay_ms": 600000}}]"#);
+    let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Halted);
+    log.halt().clear();
+    let status = chat(r#"[{"Bob": "now"}]"#).resume(&mut log).await.unwrap();
+    assert_eq!(closed(&status), ("everybody had their turn".into(), "now".into()));
 }
 
 // Trap T32: what a window keeps is in its order, begins with the task, and never parts a call from its result.
