@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use polylogue::{Skill, Skills};
+use polylogue_team::Grant;
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -87,10 +88,30 @@ pub(crate) struct Run {
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
+    pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
     pub(crate) limits: Limits,
 
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// What programs of the team may do beyond what the sandbox gives them.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Allowed {
+    /// Allow programs what the team file asks for: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
+    /// (its paths)
+    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
+    pub(crate) grants: Vec<Grant>,
+}
+
+fn grant(text: &str) -> Result<Grant, String> {
+    let known = || Grant::ALL.map(Grant::word).join(", ");
+    Grant::ALL
+        .into_iter()
+        .find(|grant| grant.word() == text)
+        .ok_or_else(|| format!("expected one of {}", known()))
 }
 
 #[derive(Debug, Args)]
@@ -132,6 +153,9 @@ pub(crate) struct Batch {
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
+    pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
     pub(crate) limits: Limits,
 }
 
@@ -158,6 +182,9 @@ pub(crate) struct Resume {
 
     #[command(flatten)]
     pub(crate) models: Models,
+
+    #[command(flatten)]
+    pub(crate) allowed: Allowed,
 
     #[command(flatten)]
     pub(crate) limits: Limits,

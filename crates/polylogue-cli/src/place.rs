@@ -1,6 +1,7 @@
 //! Where conversations are kept, and how people name them.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use polylogue::{AnyStore, Listing, LogId, Store};
@@ -49,6 +50,17 @@ pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
         Trouble::usage("there is no home folder to keep conversations in").hint("name a place with `--store`")
     })?;
     Ok(data.join("polylogue").join("polylogue.db"))
+}
+
+/// The work directory of the programs of the conversation `id`: beside the store, and by a whole path.
+pub(crate) fn of_work(store: Option<&Path>, id: &LogId) -> Result<PathBuf, Trouble> {
+    let store = place(store)?;
+    // A folder may be written with a slash at its end, which belongs to no name.
+    let mut work: OsString = store.components().as_path().as_os_str().to_owned();
+    work.push(".work");
+    let work = std::path::absolute(PathBuf::from(work))
+        .map_err(|error| Trouble::failed(format!("there is no work directory: {error}")))?;
+    Ok(work.join(id.as_str()))
 }
 
 /// Where it is kept what models turned out to be able to do: a cache, in the user's cache folder.

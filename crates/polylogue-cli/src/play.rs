@@ -1,6 +1,7 @@
 //! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use polylogue::{
     Status, Store, Watch,
 };
 
+use crate::commands::work;
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
 use crate::signals::{FINISHING, Signals};
@@ -30,6 +32,8 @@ pub(crate) struct Play<'a> {
     pub(crate) more: Option<Message>,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
+    /// The store, as the command line names it: the work directory is beside it.
+    pub(crate) work: Option<PathBuf>,
 }
 
 impl Play<'_> {
@@ -138,8 +142,9 @@ impl Play<'_> {
             Err(_) => "failed: it can be resumed".into(),
         };
         let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if reason.ending() == Kind::Done);
+        let files = work::told(self.work.as_deref(), &id);
         view.hear(
-            |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on }),
+            |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on, files }),
             &self.log.halt(),
         );
         let is_told = self.is_seen()

@@ -5,22 +5,23 @@ mod beyond;
 mod order;
 mod room;
 mod task;
+mod tools;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use polylogue::state::{GetState, SetState};
-use polylogue::{
-    AnyModel, AnyTool, Assistant, Chat, Error, GetHistory, Limits, Money, Name, Params, Result, Tool as _,
-};
-
-use polylogue_tools::{Calculator, Chess, HighLow};
+use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result};
 
 use crate::chat::{self, Brief, Summary};
 use crate::pattern::{Group, Pattern, Pick};
 use crate::staff::Role;
 use crate::team::{NO_MODEL, SubTeam, Team};
+use crate::workplace::Workplace;
 pub(crate) use beyond::flow;
 use room::Around;
+use tools::Desk;
+pub use tools::built_in_tools;
+pub(crate) use tools::{FILES, is_work_tool, known_tools};
 
 /// Gives the model that is called so.
 pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
@@ -30,9 +31,20 @@ impl Team {
     ///
     /// # Errors
     /// When an agent has no model, when `provide` fails, and when a participant is not in the team: teams that were
-    /// loaded from a file are checked, those that were made otherwise may not be.
+    /// loaded from a file are checked, those that were made otherwise may not be. When it runs programs: that takes
+    /// [`build_at`](Self::build_at).
     pub fn build(&self, provide: Provide<'_>) -> Result<Chat> {
-        Crew::of(self, &self.name, None, provide).outermost(Brief::default())
+        self.build_at(provide, &Workplace::none())
+    }
+
+    /// The same for a team that runs programs: they work at `workplace`. Nothing is run, and nothing is made there, before
+    /// an agent wants it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); when the team asks for what was not [granted](Workplace::grant), and when what its programs
+    /// are to read is not there.
+    pub fn build_at(&self, provide: Provide<'_>, workplace: &Workplace) -> Result<Chat> {
+        Crew::of(self, &self.name, None, provide, workplace).outermost(Brief::default())
     }
 
     /// Makes the agents that speak by models, those of chats within included, without the chats: to see what they are
@@ -41,7 +53,7 @@ impl Team {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn assistants(&self, provide: Provide<'_>) -> Result<Vec<Assistant>> {
-        Crew::of(self, &self.name, None, provide).assistants()
+        Crew::of(self, &self.name, None, provide, &Workplace::unused()).assistants()
     }
 
     /// Limits of the whole run: those the team sets, over the defaults.
@@ -65,16 +77,26 @@ struct Crew<'a> {
     name: &'a Name,
     model: Option<&'a str>,
     provide: Provide<'a>,
+    workplace: &'a Workplace,
+    /// Where its programs run; it is there when the first of them is made.
+    desk: OnceCell<Desk>,
 }
 
 impl<'a> Crew<'a> {
     /// The crew of `team`, called `name`; `around` is the model of the team around it.
-    fn of(team: &'a Team, name: &'a Name, around: Option<&'a str>, provide: Provide<'a>) -> Self {
-        Self { team, name, model: team.model.as_deref().or(around), provide }
+    fn of(
+        team: &'a Team,
+        name: &'a Name,
+        around: Option<&'a str>,
+        provide: Provide<'a>,
+        workplace: &'a Workplace,
+    ) -> Self {
+        let model = team.model.as_deref().or(around);
+        Self { team, name, model, provide, workplace, desk: OnceCell::new() }
     }
 
     fn of_sub(&self, sub: &'a SubTeam) -> Self {
-        Self::of(&sub.team, &sub.name, self.model, self.provide)
+        Self::of(&sub.team, &sub.name, self.model, self.provide, self.workplace)
     }
 
     fn outermost(&self, brief: Brief) -> Result<Chat> {
@@ -85,7 +107,7 @@ impl<'a> Crew<'a> {
     fn assistants(&self) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for agent in self.team.agents.iter().filter(|agent| agent.speaks_by_model()) {
-            all.push(self.assistant(agent)?);
+            all.push(self.assistant(agent, &Around::default())?);
         }
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
@@ -116,23 +138,6 @@ impl<'a> Crew<'a> {
             None => Err(Error::Config(format!("`{who}` has no model"))),
         }
     }
-}
-
-/// The tools that every team has at hand, by name.
-#[must_use]
-pub fn built_in_tools() -> Vec<AnyTool> {
-    vec![
-        AnyTool::new(GetHistory::default()),
-        AnyTool::new(GetState::new()),
-        AnyTool::new(SetState::new()),
-        AnyTool::new(Calculator::default()),
-        AnyTool::new(Chess::default()),
-        AnyTool::new(HighLow::default()),
-    ]
-}
-
-fn built_in(name: &str) -> Option<AnyTool> {
-    built_in_tools().into_iter().find(|tool| tool.spec().name == name)
 }
 
 impl From<Brief> for polylogue::Brief {

@@ -12,6 +12,7 @@ mod patterns;
 mod reach;
 mod script;
 mod tasks;
+mod working;
 
 use std::collections::HashMap;
 
@@ -129,6 +130,7 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     let outline = Outline::of(root);
     names::check(&outline, report);
     agents::check(&outline, report);
+    working::check(&outline, report);
     chats::check(&outline, report);
     script::check(&outline, voices, report);
     endpoints::check(root, report);
@@ -145,8 +147,9 @@ pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     endpoints::hide_secrets(root, report);
 }
 
-/// Reports graphs that cannot be run; they are put together to see that.
-pub(crate) fn check_graphs(root: &Node, team: &Team, report: &mut Report<'_>) {
+/// Reports graphs and commands that cannot be run; they are put together to see that.
+pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
+    working::check_declared(root, team, report);
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {

@@ -3,6 +3,7 @@
 //! An expression is compiled and looked through when a file is read: what it names is there, what it gives is true or
 //! false, and it is small enough that evaluating it takes no time and no stack to speak of, whatever was said.
 
+mod code;
 mod look;
 
 use std::cell::Cell;
@@ -13,7 +14,8 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Program, Value};
 use polylogue_core::{Name, Policy, Step, Transcript};
 
-use look::look_through;
+pub(crate) use code::CodeCondition;
+use look::{OF_CONVERSATIONS, look_through};
 use serde_json::{Map as JsonMap, Value as Json};
 
 /// The longest expression, in bytes.
@@ -54,17 +56,7 @@ impl NoCondition {
 impl Condition {
     /// Compiles and checks `text`.
     pub(crate) fn new(text: &str) -> Result<Self, NoCondition> {
-        check_size(text)?;
-        let source = text.to_owned();
-        // The parser recurses deeply; a stack of its own makes that nobody else's matter.
-        let parser = std::thread::Builder::new().stack_size(PARSER_STACK).spawn(move || {
-            let program = Program::compile(&source).map_err(|errors| syntax_error(&errors, &source))?;
-            look_through(program.expression())?;
-            Ok(program)
-        });
-        let parser =
-            parser.map_err(|error| NoCondition::because(format!("there is no room to read it: {error}")))?;
-        let program = parser.join().map_err(|_| NoCondition::because("the parser fails at it"))??;
+        let program = compiled(text, OF_CONVERSATIONS)?;
         let asks_state = program.references().has_variable("state");
         let condition = Self { text: text.into(), program: Arc::new(program), asks_state };
         condition.try_out()?;
@@ -119,6 +111,21 @@ impl Condition {
             Err(_) => Ok(()),
         }
     }
+}
+
+/// Compiles an expression that can speak of `names`.
+fn compiled(text: &str, names: &'static [&'static str]) -> Result<Program, NoCondition> {
+    check_size(text)?;
+    let source = text.to_owned();
+    // The parser recurses deeply; a stack of its own makes that nobody else's matter.
+    let parser = std::thread::Builder::new().stack_size(PARSER_STACK).spawn(move || {
+        let program = Program::compile(&source).map_err(|errors| syntax_error(&errors, &source))?;
+        look_through(program.expression(), names)?;
+        Ok(program)
+    });
+    let parser =
+        parser.map_err(|error| NoCondition::because(format!("there is no room to read it: {error}")))?;
+    parser.join().map_err(|_| NoCondition::because("the parser fails at it"))?
 }
 
 impl fmt::Debug for Condition {
@@ -238,8 +245,7 @@ impl<'t> Facts<'t> {
     }
 
     fn context(&self) -> Context<'static, 'static> {
-        static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
-        let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
+        let mut context = functions();
         let last = [("text", text(&self.text)), ("from", text(self.from))];
         context.add_variable_from_value("last", map(last.map(|(key, value)| (key.to_owned(), value))));
         context.add_variable_from_value("turns", Value::Int(self.turns));
@@ -254,6 +260,12 @@ impl<'t> Facts<'t> {
         );
         context
     }
+}
+
+/// A context in which there is nothing but functions.
+fn functions() -> Context<'static, 'static> {
+    static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+    Context::with_env(Arc::clone(&FUNCTIONS))
 }
 
 fn text(text: &str) -> Value {

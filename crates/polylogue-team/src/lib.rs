@@ -63,6 +63,8 @@ mod text;
 mod tooling;
 mod vars;
 mod words;
+mod working;
+mod workplace;
 mod yaml;
 
 pub use build::{Provide, built_in_tools};
@@ -88,3 +90,7 @@ pub use team::{
 };
 pub use text::{Names, Template};
 pub use tooling::{Example, OwnTool, ToolsBy, Trace};
+pub use working::{
+    Approve, Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile,
+};
+pub use workplace::Workplace;

@@ -1,6 +1,7 @@
 //! Files to teams, teams within teams included.
 
 mod file;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use polylogue_core::{Name, Tool as _};
 use serde_json::Value;
 
-use crate::build::built_in_tools;
+use crate::build::{FILES, known_tools};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::reader::Reader;
@@ -19,6 +20,7 @@ use crate::team::Team;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use file::{Files, NoFiles, OnDisk, Unreadable};
+use work::put_files;
 
 /// How deep teams may be nested within teams.
 const DEEPEST: usize = 8;
@@ -35,7 +37,7 @@ pub struct Overrides {
     /// The model of every agent, as `provider:model`; also of those with a model of their own, and of teams within
     /// the team.
     pub model: Option<String>,
-    /// Names of tools that agents may have besides the [built-in ones](built_in_tools).
+    /// Names of tools that agents may have besides those of this crate.
     pub tools: Vec<String>,
 }
 
@@ -121,8 +123,8 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
-        let built_in = built_in_tools().into_iter().map(|tool| tool.spec().name.clone());
-        let tools = built_in.chain(overrides.tools.iter().cloned()).collect();
+        let built_in = known_tools().into_iter().map(|tool| tool.spec().name.clone());
+        let tools = built_in.chain([FILES.to_owned()]).chain(overrides.tools.iter().cloned()).collect();
         Self { files, overrides, tools, found: Diagnostics::default(), around: Vec::new(), count: 0 }
     }
 
@@ -164,11 +166,12 @@ impl<'a> Loader<'a> {
     ) -> Option<Team> {
         check::hide_secrets(root, report);
         let mut vars = variables(root, given, report);
-        let tools = std::mem::take(&mut self.tools);
+        let commands = root.get("commands").items().iter().filter_map(|command| command.get("name").text());
+        let tools: Vec<String> = self.tools.iter().cloned().chain(commands.map(str::to_owned)).collect();
         let mut value =
             Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
-        self.tools = tools;
         let teams = self.teams_within(root, report);
+        put_files(&mut value, self.work_files(root, report));
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
         check::check_teams(root, &teams, report);
@@ -181,7 +184,7 @@ impl<'a> Loader<'a> {
         let team: Team = serde_json::from_value(value)
             .map_err(|error| report.error(&root.span, format!("this is no team: {error}")))
             .ok()?;
-        check::check_graphs(root, &team, report);
+        check::check_built(root, &team, report);
         (!report.failed()).then_some(team)
     }
 

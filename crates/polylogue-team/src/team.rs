@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use polylogue_core::{Name, Params, Price};
 use polylogue_models::Script;
+use polylogue_tools::command::Declaration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,6 +18,7 @@ use crate::member::{EndsOn, HumanInput, Nested};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
 use crate::tooling::{OwnTool, ToolsBy, Trace};
+use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
 
 /// A team: agents, how they talk with one another, and what they talk about.
 ///
@@ -61,6 +63,17 @@ pub struct Team {
     /// Teams of other files that take part in chats, each as if it were one agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teams: Vec<SubTeam>,
+    /// Where programs run: code, and commands that are tools. Enclosed on this machine when left out.
+    #[serde(default, skip_serializing_if = "SandboxSettings::is_default")]
+    pub sandbox: SandboxSettings,
+    /// Files that are in the work directory when a conversation begins, by their paths seen from this file's folder, below
+    /// which they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("uniqueItems" = true))]
+    pub files: Vec<WorkFile>,
+    /// Commands that are tools. They run where code does, and never through a shell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<Declaration>,
     /// Limits of the whole run; of a team within a team, they do not count.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
@@ -85,7 +98,7 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `offers`, `handoffs` and `sees`.
+    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `offers`, `consults`, `handoffs` and `sees`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub human: bool,
     /// Its system text.
@@ -98,7 +111,7 @@ pub struct Agent {
     /// How its model writes.
     #[serde(default, skip_serializing_if = "Parameters::is_none")]
     pub parameters: Parameters,
-    /// The built-in tools it may call: its model is told of them, and it runs them.
+    /// The tools it may call: its model is told of them, and it runs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("uniqueItems" = true))]
     pub tools: Vec<OwnTool>,
@@ -116,14 +129,20 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub repairs: Option<u32>,
-    /// The built-in tools its model is told of, and somebody else runs.
+    /// The tools its model is told of, and somebody else runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
     pub offers: Vec<String>,
-    /// The built-in tools it runs for others.
+    /// The tools it runs for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
     pub runs: Vec<String>,
+    /// Agents, chats and teams that it may ask as it calls a tool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consults: Vec<Consult>,
+    /// Whether it runs the code in what it hears, and how: `true` for Python, shell and JavaScript.
+    #[serde(default, skip_serializing_if = "RunsCode::is_off")]
+    pub runs_code: RunsCode,
     /// To whom it may hand over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<NameText>", extend("uniqueItems" = true))]
@@ -168,7 +187,8 @@ impl Agent {
     pub(crate) fn is_layered(&self) -> bool {
         let overseen =
             self.human_input.is_some() || self.max_auto_replies.is_some() || self.ends_on.is_some();
-        let replies = !self.runs.is_empty() || !self.nested.is_empty() || self.auto_reply.is_some();
+        let runs = !self.runs.is_empty() || !self.runs_code.is_off();
+        let replies = runs || !self.nested.is_empty() || self.auto_reply.is_some();
         overseen || replies || self.clear_command
     }
 }

@@ -182,6 +182,10 @@ text_kinds! {
     RegexText: { "type": "string", "format": "regex", "minLength": 1 };
     /// A condition on a conversation, in CEL.
     ConditionText: { "type": "string", "format": "condition", "minLength": 1, "examples": ["last.text.contains('DONE')", "turns > 6"] };
+    /// A condition on a block of code, in CEL.
+    CodeConditionText: { "type": "string", "format": "code condition", "minLength": 1, "examples": ["code.contains('remove')", "language == 'sh'"] };
+    /// A host of the network.
+    HostText: { "type": "string", "format": "host", "minLength": 1, "examples": ["example.org", "*.example.org", "example.org:8080"] };
     /// A text that is not empty.
     OptionText: { "type": "string", "minLength": 1 };
     /// The name of a tool.

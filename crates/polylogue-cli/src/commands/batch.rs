@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue::batch::{Batch, Ended, Purse, Start};
 use polylogue::{AnyStore, Error, Halt, LogId, Meta, Money, Status, Timestamp};
-use polylogue_team::{Loaded, Overrides, Row, Rows, Team, load};
+use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Workplace, load};
 
 use super::run::{limits, manner, settings};
-use super::{Kept, write};
+use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
 use crate::signals::{FINISHING, Signals};
@@ -40,12 +40,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     if let Some(purse) = &purse {
         purse.take(records.spent());
     }
-    let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
     let all = || (0..total).filter_map(|index| rows.get(index));
     let left = all().filter(|row| !over.contains(&row.id));
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
-    let held = job.hold(place::open(Some(&store))?, purse.as_ref(), left, &state).await;
+    let held = job.hold(place::open(Some(&job.store))?, purse.as_ref(), left, &state).await;
     let State { mut records, mut progress, broken } = state.into_inner();
     progress.clear();
     records.sort(all().map(|row| row.id))?;
@@ -53,7 +52,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     broken.map_or(Ok(()), Err)?;
     let is_spent = purse.as_ref().is_some_and(Purse::is_empty);
     let tally = Tally::of(&records, total, is_spent);
-    write(&tally.text(&args.output, &store))?;
+    write(&tally.text(&args.output, &job.store))?;
     Ok(tally.exit())
 }
 
@@ -98,6 +97,8 @@ struct Job<'a> {
     /// The team without any row.
     team: Team,
     crew: Crew,
+    /// Where the conversations are: their work directories are beside.
+    store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
     key: String,
 }
@@ -117,10 +118,13 @@ impl<'a> Job<'a> {
         let mut manner = manner(&args.models, &settings, budget, false);
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
-        let built = team.build(&|name| crew.model(name));
-        built.map_err(Trouble::from)?;
+        work::check(&team, &args.allowed.grants, true)?;
+        let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
+        let grants = args.allowed.grants.iter().copied();
+        let workplace = work::place_of(&team, Some(&store), &place::fresh_id()?, grants)?;
+        team.build_at(&|name| crew.model(name), &workplace).map_err(Trouble::from)?;
         let key = key(&team, args)?;
-        Ok(Self { args, team, crew, key })
+        Ok(Self { args, team, crew, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
@@ -178,17 +182,28 @@ impl<'a> Job<'a> {
         let loaded = load(&self.args.team, &overrides(self.args, Some(row)));
         let mut team = loaded.map_err(|wrong| Error::Config(wrong.to_string().trim_end().into()))?.team;
         let cast = self.crew.cast(&mut team);
-        let chat = team.build(&|name| {
+        let provide = |name: &str| {
             let model = cast(name)?;
             Ok(purse.map_or_else(|| model.clone(), |purse| purse.pays(model.clone())))
-        })?;
+        };
+        let id = self.id(row)?;
+        let chat = team.build_at(&provide, &self.workplace(&team, &id)?)?;
         let (title, task) = (format!("{} {}", team.name, row.id), team.task.clone().unwrap_or_default());
-        let kept = Kept { team, offline: self.crew.is_scripted(), skills: self.args.models.skills };
+        let (offline, allowed) = (self.crew.is_scripted(), work::words(&self.args.allowed));
+        let kept = Kept { team, offline, skills: self.args.models.skills, allowed };
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let created = Timestamp(u64::try_from(created).unwrap_or(u64::MAX));
-        Ok(Start { id: self.id(row)?, meta: Meta { title, created, team: kept }, chat, task })
+        Ok(Start { id, meta: Meta { title, created, team: kept }, chat, task })
+    }
+
+    /// Where the programs of the conversation `id` work, with the files that the team brings along.
+    fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<Workplace> {
+        let grants = self.args.allowed.grants.iter().copied();
+        let place = work::place_of(team, Some(&self.store), id, grants);
+        let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
+        place.map_err(|trouble| Error::Config(trouble.to_string()))
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.

@@ -9,6 +9,7 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod work;
 
 use std::io::{self, Write};
 
@@ -28,6 +29,9 @@ pub(crate) struct Kept {
     /// What its models can do, where the command line says so: a turn that was begun in one way cannot go on in another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) skills: Option<Skills>,
+    /// What its programs may do beyond what the sandbox gives them, by the words for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowed: Vec<String>,
 }
 
 impl Kept {

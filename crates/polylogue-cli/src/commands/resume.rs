@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use polylogue::{Agent as _, AnyStore, Chat, Ending, Error, Log, LogId, Message, Name, StoreError};
 
-use super::Kept;
 use super::run::{has_budget, limits, manner, settings, text_or_input};
+use super::{Kept, work};
+use polylogue_team::Grant;
+
 use crate::crew::Crew;
 use crate::play::Play;
 use crate::trouble::{Exit, Trouble};
@@ -14,14 +16,18 @@ use crate::{args, place};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
     let store = place::open(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
-    let Kept { mut team, offline, skills } = Kept::of(&store, &id).await?;
+    let Kept { mut team, offline, skills, allowed } = Kept::of(&store, &id).await?;
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
     let skills = args.models.skills.or(skills);
     let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true)).await?;
-    let chat = team.build(&|name| crew.model(name))?;
+    let grants: Vec<Grant> = work::granted(&allowed).chain(args.allowed.grants.iter().copied()).collect();
+    work::check(&team, &grants, settings.output.is_conversation())?;
+    let workplace = work::place_of(&team, cli.store.as_deref(), &id, grants)?;
+    work::prepare(&team, cli.store.as_deref(), &id)?;
+    let chat = team.build_at(&|name| crew.model(name), &workplace)?;
     let mut log = open(store.clone(), id).await?.limits(limits(&team, &args.limits));
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
@@ -35,7 +41,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
         _ => {}
     }
     let task = team.task.clone().unwrap_or_default();
-    Play { chat: &chat, log, store, settings, task, more, answer: args.answer.clone() }.run().await
+    let (answer, work) = (args.answer.clone(), cli.store.clone());
+    Play { chat: &chat, log, store, settings, task, more, answer, work }.run().await
 }
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about

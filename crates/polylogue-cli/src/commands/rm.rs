@@ -2,7 +2,7 @@
 
 use polylogue::Store;
 
-use super::write;
+use super::{work, write};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -14,6 +14,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Troubl
     }
     for id in ids {
         store.remove(&id).await?;
+        work::remove(cli.store.as_deref(), &id)?;
         write(&format!("removed {id}\n"))?;
     }
     Ok(Exit::Done)

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue::{AnyStore, Chat, Limits, Log, Meta, Money, StoreError, Timestamp};
+use polylogue::{AnyStore, Chat, Limits, Log, LogId, Meta, Money, StoreError, Timestamp};
 use polylogue_models::KnownSkills;
-use polylogue_team::{Loaded, Overrides, Team, load};
+use polylogue_team::{Grant, Loaded, Overrides, Team, load};
 
-use super::Kept;
+use super::{Kept, work};
 use crate::crew::{Crew, MODEL_HINT, Manner};
 use crate::play::{Play, tell, tell_wrapped};
 use crate::probe::shown;
@@ -28,16 +28,28 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false)).await?;
-    let chat = team.build(&|name| crew.model(name))?;
+    work::check(&team, &args.allowed.grants, settings.output.is_conversation())?;
+    // Whatever is wrong with the team shows before there is a store.
+    let chat = built(&team, &crew, cli, &place::fresh_id()?, &args.allowed.grants)?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
     if settings.output.is_conversation() {
         introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
     }
     let task = team.task.clone().unwrap_or_default();
-    let kept = Kept { team, offline: crew.is_scripted(), skills: args.models.skills };
+    let (offline, allowed) = (crew.is_scripted(), work::words(&args.allowed));
+    let kept = Kept { team, offline, skills: args.models.skills, allowed };
     let log = create(store.clone(), &kept).await?.limits(limits);
-    Play { chat: &chat, log, store, settings, task, more: None, answer: None }.run().await
+    let chat = built(&kept.team, &crew, cli, log.id(), &args.allowed.grants)?;
+    work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
+    let work = cli.store.clone();
+    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work }.run().await
+}
+
+/// The chat of the conversation `id`.
+fn built(team: &Team, crew: &Crew, cli: &args::Cli, id: &LogId, grants: &[Grant]) -> Result<Chat, Trouble> {
+    let workplace = work::place_of(team, cli.store.as_deref(), id, grants.iter().copied())?;
+    Ok(team.build_at(&|name| crew.model(name), &workplace)?)
 }
 
 /// Begins a conversation under an id of its own.

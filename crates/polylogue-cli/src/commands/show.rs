@@ -15,7 +15,7 @@ use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
 use super::run::wish;
-use super::{Kept, write};
+use super::{Kept, work, write};
 use crate::play::tell;
 use crate::screen::{Looks, Size, document, json};
 use crate::trouble::{Exit, Trouble};
@@ -47,6 +47,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns())),
     };
     write(&text)?;
+    let is_whole = args.agent.is_none() && !args.json && !args.history && !args.side_by_side;
+    if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
+        write(&format!("\n{files}\n"))?;
+    }
     damage.map_or(Ok(Exit::Done), |damage| Err(damage.into()))
 }
 

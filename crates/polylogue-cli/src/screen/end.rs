@@ -22,6 +22,8 @@ pub(crate) struct Ending {
     pub(crate) id: LogId,
     /// Whether there is anything to go on with.
     pub(crate) goes_on: bool,
+    /// What is said of the files of its programs, if there are any.
+    pub(crate) files: Option<String>,
 }
 
 impl Ending {
@@ -51,7 +53,8 @@ impl Ending {
             true => vec![show, resume],
         };
         let hints = hints.iter().map(|hint| Line::new(hint, Style::DIM));
-        let lines: Vec<Line> = std::iter::once(line).chain(hints).collect();
+        let files = self.files.iter().map(|files| Line::new(files, Style::DIM));
+        let lines: Vec<Line> = std::iter::once(line).chain(files).chain(hints).collect();
         match width {
             Some(width) => lines.iter().flat_map(|line| wrap(line, width)).collect(),
             None => lines,
@@ -124,7 +127,7 @@ mod tests {
     fn check(status: &str, spent: Spent, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
         let (id, goes_on) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
-        let ending = Ending { status: status.into(), spent, turns, elapsed, id, goes_on };
+        let ending = Ending { status: status.into(), spent, turns, elapsed, id, goes_on, files: None };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));

@@ -6,14 +6,14 @@ use polylogue::reply::{Reply, Stack, Trigger as Triggers, when};
 use polylogue::stop;
 use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
-    Act, AnyAgent, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole, Result,
-    Selector, ShowNames, Tool as _, Turn, Window,
+    Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole,
+    Result, Selector, ShowNames, Tool as _, Turn, Window,
 };
 use regex::Regex;
 
+use super::Crew;
 use super::order::compile;
 use super::room::Around;
-use super::{Crew, built_in};
 use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
 use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
@@ -34,10 +34,10 @@ impl<'a> Crew<'a> {
         if !agent.speaks_by_model() {
             return Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description)));
         }
-        self.assistant(agent).map(AnyAgent::new)
+        self.assistant(agent, around).map(AnyAgent::new)
     }
 
-    /// A person, then the agent's own chats, then tools, then its model.
+    /// A person, then the agent's own chats, then tools, then code, then its model.
     fn stack(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Stack> {
         let mut stack = Stack::new(agent.name.as_str())?.description(&*agent.description);
         if let Some(oversight) = oversight(agent)? {
@@ -55,12 +55,17 @@ impl<'a> Crew<'a> {
         if !agent.runs.is_empty() {
             let mut executor = Executor::new();
             for name in &agent.runs {
-                executor = executor.tool(built_in(name).ok_or_else(|| no_tool(name))?);
+                for tool in self.tools(name)? {
+                    executor = executor.tool(tool);
+                }
             }
             stack = stack.then(executor);
         }
+        if !agent.runs_code.is_off() {
+            stack = stack.then(self.coder(&agent.runs_code)?);
+        }
         if agent.speaks_by_model() {
-            stack = stack.then(self.assistant(agent)?);
+            stack = stack.then(self.assistant(agent, around)?);
         }
         Ok(match &agent.auto_reply {
             Some(text) => stack.otherwise(text.as_str()),
@@ -79,7 +84,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    pub(super) fn assistant(&self, agent: &Agent) -> Result<Assistant> {
+    pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
         let model = self.model_of(&agent.name, agent.model.as_deref())?;
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
@@ -91,7 +96,9 @@ impl<'a> Crew<'a> {
         }
         assistant = assistant.tools_by(tools_by(agent.tools_by)).trace(trace(agent.trace));
         for tool in &agent.tools {
-            assistant = assistant.teach(taught(tool)?);
+            for tool in self.taught(tool)? {
+                assistant = assistant.teach(tool);
+            }
         }
         if let Some(schema) = &agent.answers {
             assistant = assistant.answers(schema.clone().into());
@@ -100,12 +107,22 @@ impl<'a> Crew<'a> {
             assistant = assistant.repairs(repairs);
         }
         for name in &agent.offers {
-            assistant = assistant.advertise(built_in(name).ok_or_else(|| no_tool(name))?.spec().clone());
+            for tool in self.tools(name)? {
+                assistant = assistant.advertise(tool.spec().clone());
+            }
+        }
+        for consult in self.consults(agent, around)? {
+            assistant = assistant.consult(consult);
         }
         for name in &agent.handoffs {
             assistant = assistant.tool(Transfer::to(name.as_str(), self.team.description_of(name))?);
         }
         Ok(assistant)
+    }
+
+    /// The tools that `given` stands for, each as it is taught.
+    pub(super) fn taught(&self, given: &OwnTool) -> Result<Vec<Taught>> {
+        Ok(self.tools(&given.tool)?.into_iter().map(|tool| taught(tool, given)).collect())
     }
 
     pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {
@@ -161,8 +178,8 @@ impl<R: Reply> Reply for Conditioned<R> {
 }
 
 /// A tool, and how it is taught.
-pub(super) fn taught(given: &OwnTool) -> Result<Taught> {
-    let mut taught = Taught::new(built_in(&given.tool).ok_or_else(|| no_tool(&given.tool))?);
+fn taught(tool: AnyTool, given: &OwnTool) -> Taught {
+    let mut taught = Taught::new(tool);
     if given.mandatory {
         taught = taught.mandatory();
     }
@@ -172,10 +189,10 @@ pub(super) fn taught(given: &OwnTool) -> Result<Taught> {
     if let Some(errors) = given.max_errors {
         taught = taught.max_errors(errors);
     }
-    Ok(match given.max_call_errors {
+    match given.max_call_errors {
         Some(errors) => taught.max_call_errors(errors),
         None => taught,
-    })
+    }
 }
 
 const fn tools_by(given: ToolsBy) -> ToolUse {
@@ -193,10 +210,6 @@ const fn trace(given: tooling::Trace) -> Trace {
         tooling::Trace::Answer => Trace::Answer,
         tooling::Trace::FiveMessages => Trace::FiveMessages,
     }
-}
-
-fn no_tool(name: &str) -> Error {
-    Error::Config(format!("there is no built-in tool `{name}`"))
 }
 
 /// What a chat nested in an agent begins with.
@@ -246,7 +259,7 @@ fn oversight(agent: &Agent) -> Result<Option<Oversight>> {
     }))
 }
 
-fn expression(pattern: &str) -> Result<Regex> {
+pub(super) fn expression(pattern: &str) -> Result<Regex> {
     Regex::new(pattern).map_err(|error| Error::Config(error.to_string()))
 }
 

@@ -4,7 +4,6 @@ use polylogue::solve::{Check, Solving};
 use polylogue::{Assistant, ChatBuilder, EndMode, Lens, Name, Result, Solve, Task};
 
 use super::Crew;
-use super::agent::taught;
 use super::room::Around;
 use crate::chat::Chat;
 use crate::pattern::Pattern;
@@ -39,7 +38,7 @@ impl<'a> Crew<'a> {
     }
 
     fn task(&self, given: &'a task::Task, around: &Around<'a>) -> Result<Task> {
-        let mut task = match self.worker(given)? {
+        let mut task = match self.worker(given, around)? {
             Some(worker) => Task::new(worker, ""),
             None => Task::by(self.participant(&given.who, around)?, ""),
         };
@@ -60,13 +59,15 @@ impl<'a> Crew<'a> {
     }
 
     /// The agent of a task with what is for this task, if it speaks by a model and by nothing else.
-    fn worker(&self, task: &task::Task) -> Result<Option<Assistant>> {
+    fn worker(&self, task: &task::Task, around: &Around<'a>) -> Result<Option<Assistant>> {
         let is_plain = |agent: &&Agent| agent.speaks_by_model() && !agent.is_layered();
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who).filter(is_plain);
         let Some(agent) = agent else { return Ok(None) };
-        let mut assistant = self.assistant(agent)?;
+        let mut assistant = self.assistant(agent, around)?;
         for tool in &task.tools {
-            assistant = assistant.teach(taught(tool)?);
+            for tool in self.taught(tool)? {
+                assistant = assistant.teach(tool);
+            }
         }
         if let Some(schema) = &task.answers {
             assistant = assistant.answers(schema.clone().into());
@@ -77,7 +78,10 @@ impl<'a> Crew<'a> {
     /// The agents of a chat's tasks as they are about these.
     pub(super) fn workers(&self, chat: &Chat) -> Result<Vec<Assistant>> {
         let tasks = chat.pattern.tasks();
-        let workers = tasks.into_iter().map(|task| self.worker(task)).collect::<Result<Vec<_>>>()?;
+        let workers = tasks
+            .into_iter()
+            .map(|task| self.worker(task, &Around::default()))
+            .collect::<Result<Vec<_>>>()?;
         let sees = |worker: Assistant| {
             let lens = Lens { forgets_asides: true, ..worker.sees().clone() };
             worker.lens(lens)

@@ -9,7 +9,7 @@ use crate::suggest;
 use crate::yaml::{Data, Node};
 
 /// What only an agent with a model has.
-const OF_MODELS: [&str; 10] = [
+const OF_MODELS: [&str; 11] = [
     "system",
     "parameters",
     "tools",
@@ -18,6 +18,7 @@ const OF_MODELS: [&str; 10] = [
     "answers",
     "repairs",
     "offers",
+    "consults",
     "handoffs",
     "sees",
 ];
@@ -155,7 +156,9 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
 }
 
 fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let replies = |node: &Node| ["runs", "nested", "auto_reply"].iter().any(|key| node.entry(key).is_some());
+    let replies = |node: &Node| {
+        ["runs", "runs_code", "nested", "auto_reply"].iter().any(|key| node.entry(key).is_some())
+    };
     let mute = |member: &&Member<'_>| matches!(member.kind, Kind::Proxy | Kind::Person);
     for member in outline.members.iter().filter(mute) {
         if !asks(member.node) && !replies(member.node) {

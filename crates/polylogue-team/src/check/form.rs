@@ -3,7 +3,7 @@
 use polylogue_core::Tool as _;
 use serde_json::Value;
 
-use crate::build::built_in_tools;
+use crate::build::known_tools;
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Entry, Node};
@@ -49,7 +49,7 @@ pub(super) fn check_examples(tool: &Node, report: &mut Report<'_>) {
     if examples.is_empty() {
         return;
     }
-    let tools = built_in_tools();
+    let tools = known_tools();
     let Some(spec) = tools.iter().map(|tool| tool.spec()).find(|spec| spec.name == name) else { return };
     let takes: Vec<&str> = spec.parameters.get("properties").map(keys).unwrap_or_default();
     let needs = spec.parameters.get("required").and_then(Value::as_array);

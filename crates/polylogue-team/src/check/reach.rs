@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::chats::participants;
 use super::patterns::beside;
+use super::working::consults;
 use super::{Kind, Member, Outline, name};
 use crate::diagnostic::Report;
 use crate::pattern::END;
@@ -87,6 +88,17 @@ impl<'n> Walk<'_, 'n> {
                 self.meet(chat, at, report);
             }
         }
+        for (who, at, _) in consults(owner.node) {
+            match self.outline.member(who) {
+                Some(member) if member.kind == Kind::Chat && (again || !self.met.contains(who)) => {
+                    self.meet(who, at, report);
+                }
+                Some(member) if member.kind == Kind::Agent && !self.owners.contains(&who) => {
+                    self.enter_nested(member, again, report);
+                }
+                _ => {}
+            }
+        }
         self.owners.pop();
     }
 
@@ -110,6 +122,7 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
         while let Some(who) = met.pop() {
             let Some(member) = outline.member(who).filter(|_| reached.insert(who)) else { continue };
             met.extend(nested(member.node).map(|(chat, _)| chat));
+            met.extend(consults(member.node).map(|(who, ..)| who));
             chats.extend((member.kind == Kind::Chat).then_some(member.node));
         }
     }

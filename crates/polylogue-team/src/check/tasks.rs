@@ -98,8 +98,16 @@ fn is_blank(text: &str) -> bool {
 
 /// Why somebody is not asked for what only models can.
 pub(super) fn cannot(member: &Member<'_>) -> Option<String> {
-    let layers =
-        ["human_input", "max_auto_replies", "ends_on", "runs", "nested", "auto_reply", "clear_command"];
+    let layers = [
+        "human_input",
+        "max_auto_replies",
+        "ends_on",
+        "runs",
+        "runs_code",
+        "nested",
+        "auto_reply",
+        "clear_command",
+    ];
     match member.kind {
         Kind::Agent => {
             let layer = layers.into_iter().find(|key| member.node.entry(key).filter(is_given).is_some())?;

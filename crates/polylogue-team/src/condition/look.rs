@@ -8,19 +8,27 @@ use crate::suggest;
 
 /// How deep an expression may be: evaluating it recurses once for every level.
 const DEEPEST: usize = 16;
-/// What an expression can speak of.
-const NAMES: [&str; 7] = ["last", "turns", "messages", "task", "state", "speaker", "members"];
+/// What an expression on a conversation can speak of.
+pub(super) const OF_CONVERSATIONS: &[&str] =
+    &["last", "turns", "messages", "task", "state", "speaker", "members"];
+/// What an expression on code can speak of.
+pub(super) const OF_CODE: &[&str] = &["code", "language", "file"];
 /// What there is of the last message.
 const OF_LAST: [&str; 2] = ["text", "from"];
 /// The functions there are, besides operators.
 const FUNCTIONS: [&str; 9] =
     ["contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string", "has"];
 
-pub(super) fn look_through(expression: &Expression) -> Result<(), NoCondition> {
-    Look { bound: Vec::new() }.at(expression, 0)
+/// Looks through an expression that can speak of `names`.
+pub(super) fn look_through(
+    expression: &Expression,
+    names: &'static [&'static str],
+) -> Result<(), NoCondition> {
+    Look { names, bound: Vec::new() }.at(expression, 0)
 }
 
 struct Look<'e> {
+    names: &'static [&'static str],
     /// The names that an `exists` or the like gives to the items of its list.
     bound: Vec<&'e str>,
 }
@@ -77,10 +85,10 @@ impl<'e> Look<'e> {
     }
 
     fn name(&self, name: &str) -> Result<(), NoCondition> {
-        if NAMES.contains(&name) || self.bound.contains(&name) {
+        if self.names.contains(&name) || self.bound.contains(&name) {
             return Ok(());
         }
-        let hint = suggest::hint(name, NAMES);
+        let hint = suggest::hint(name, self.names.iter().copied());
         Err(NoCondition::because(format!("there is nothing called `{name}`")).hint(hint))
     }
 

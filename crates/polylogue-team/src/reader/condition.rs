@@ -1,12 +1,23 @@
 //! Conditions, each mistake at its place within the expression.
 
 use super::Reader;
-use crate::condition::Condition;
+use crate::condition::{CodeCondition, Condition, NoCondition};
 use crate::source::Span;
 
 impl Reader<'_, '_> {
     pub(super) fn check_condition(&mut self, text: &str, at: &Span) {
-        let Err(error) = Condition::new(text) else { return };
+        if let Err(error) = Condition::new(text) {
+            self.no_condition(error, text, at);
+        }
+    }
+
+    pub(super) fn check_code_condition(&mut self, text: &str, at: &Span) {
+        if let Err(error) = CodeCondition::new(text) {
+            self.no_condition(error, text, at);
+        }
+    }
+
+    fn no_condition(&mut self, error: NoCondition, text: &str, at: &Span) {
         // The place is known where the text stands in the file as it is, without escapes and folded lines.
         let written = self.report.source.slice(at);
         let place = error.at.and_then(|offset| Some(at.start + written.find(text)? + offset));

@@ -41,6 +41,17 @@ impl Reader<'_, '_> {
         }
     }
 
+    pub(super) fn check_host(&mut self, text: &str, at: &Span) {
+        let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+        let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+        if name.is_empty() || !name.chars().all(legal) || !is_port {
+            let hint = "name a host, such as `example.org`, `*.example.org` or `example.org:8080`";
+            self.report.error_with_hint(at, format!("`{text}` is no host"), hint);
+        }
+    }
+
     pub(super) fn check_time(&mut self, text: &str, at: &Span) {
         match text.parse::<Time>() {
             Ok(_) => {}

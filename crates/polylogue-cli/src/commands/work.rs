@@ -1,0 +1,100 @@
+//! The work directories of conversations: who has one, what is in it, and what its programs may do.
+
+use std::path::Path;
+
+use polylogue::LogId;
+use polylogue_team::{Grant, Team, Workplace};
+
+use crate::args::Allowed;
+use crate::place;
+use crate::play::tell_wrapped;
+use crate::trouble::Trouble;
+
+/// How many of its files are named.
+const SHOWN: usize = 5;
+/// How many are looked at.
+const LOOKED_AT: usize = 10_000;
+
+/// The words for what is allowed, as they are kept with a conversation.
+pub(super) fn words(allowed: &Allowed) -> Vec<String> {
+    allowed.grants.iter().map(ToString::to_string).collect()
+}
+
+/// What is allowed by words that were kept.
+pub(super) fn granted(words: &[String]) -> impl Iterator<Item = Grant> + use<'_> {
+    Grant::ALL.into_iter().filter(|grant| words.iter().any(|word| word == grant.word()))
+}
+
+/// Where the programs of the conversation `id` work, if its team has any.
+pub(super) fn place_of(
+    team: &Team,
+    store: Option<&Path>,
+    id: &LogId,
+    grants: impl IntoIterator<Item = Grant>,
+) -> Result<Workplace, Trouble> {
+    if !team.needs_workplace() {
+        return Ok(Workplace::none());
+    }
+    Ok(Workplace::at(place::of_work(store, id)?).grant(grants))
+}
+
+/// Makes the work directory of the conversation `id` with the files that the team brings along, if it runs programs and the
+/// directory is not there.
+pub(super) fn prepare(team: &Team, store: Option<&Path>, id: &LogId) -> Result<(), Trouble> {
+    if !team.needs_workplace() {
+        return Ok(());
+    }
+    let dir = place::of_work(store, id)?;
+    let made = team.prepare(&dir);
+    made.map_err(|error| Trouble::failed(format!("`{}` cannot be made: {error}", dir.display())))
+}
+
+/// Refuses what the team asks for and nobody allowed, and says what was allowed.
+pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), Trouble> {
+    for (grant, what) in team.wants() {
+        let what = what.iter().map(|what| format!("`{what}`")).collect::<Vec<_>>().join(", ");
+        let does = match grant {
+            Grant::UnsafeHost => "run on this machine with all your rights: nothing encloses them".to_owned(),
+            Grant::Network => format!("reach {what} over the network"),
+            Grant::Readable => format!("read {what}"),
+        };
+        if !allowed.contains(&grant) {
+            let trouble = Trouble::usage(format!("the programs of `{}` want to {does}", team.name));
+            return Err(trouble.hint(format!("if you trust the team, add `--allow {grant}`")));
+        }
+        if tells {
+            tell_wrapped(&format!("warning: the programs of `{}` {does}.", team.name));
+        }
+    }
+    Ok(())
+}
+
+/// What is said of the work directory of the conversation `id`; nothing when there is none, or nothing in it.
+pub(crate) fn told(store: Option<&Path>, id: &LogId) -> Option<String> {
+    let dir = place::of_work(store, id).ok()?;
+    let mut names: Vec<String> = std::fs::read_dir(&dir)
+        .ok()?
+        .take(LOOKED_AT)
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    names.sort();
+    let more = names.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    Some(format!("files: {} ({shown}{more})", dir.display()))
+}
+
+/// Removes the work directory of the conversation `id`, if there is one.
+pub(super) fn remove(store: Option<&Path>, id: &LogId) -> Result<(), Trouble> {
+    let dir = place::of_work(store, id)?;
+    match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Trouble::failed(format!("`{}` cannot be removed: {error}", dir.display())))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,206 @@
+//! Tools by their names: those that every team has, those that work in its directory, its commands, and who can be asked.
+
+use polylogue::code::{Approval, Coder};
+use polylogue::{AnyTool, Error, GetHistory, Result, Tool as _, consult};
+use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
+use polylogue_tools::command::Command;
+use polylogue_tools::{Calculator, Chess, HighLow};
+
+use polylogue::state::{GetState, SetState};
+
+use super::Crew;
+use super::agent::expression;
+use super::room::Around;
+use crate::condition::CodeCondition;
+use crate::team::Agent;
+use crate::working::{Approve, Consult, Language, Place, RunsCode, SandboxSettings};
+use crate::workplace::Workplace;
+
+/// The name that stands for all tools that work with files.
+pub(crate) const FILES: &str = "files";
+
+/// The tools that every team has at hand and that need no work directory, by name.
+#[must_use]
+pub fn built_in_tools() -> Vec<AnyTool> {
+    vec![
+        AnyTool::new(GetHistory::default()),
+        AnyTool::new(GetState::new()),
+        AnyTool::new(SetState::new()),
+        AnyTool::new(Calculator::default()),
+        AnyTool::new(Chess::default()),
+        AnyTool::new(HighLow::default()),
+    ]
+}
+
+/// The tools that work in the directory of `sandbox`.
+pub(crate) fn work_tools(sandbox: &Sandbox) -> Vec<AnyTool> {
+    let mut tools = vec![
+        AnyTool::new(python(sandbox.clone())),
+        AnyTool::new(shell(sandbox.clone())),
+        AnyTool::new(javascript(sandbox.clone())),
+    ];
+    #[cfg(unix)]
+    tools.push(AnyTool::new(polylogue_tools::PythonSession::new(sandbox.clone())));
+    tools.extend(file_tools(&Shelf::of(sandbox)));
+    tools
+}
+
+/// The files of a work directory: one for all agents of a team, so that changes to a file do not undo each other.
+#[cfg(unix)]
+#[derive(Clone)]
+pub(super) struct Shelf(polylogue_tools::files::Folder);
+
+#[cfg(not(unix))]
+#[derive(Clone)]
+pub(super) struct Shelf;
+
+#[cfg(unix)]
+impl Shelf {
+    pub(super) fn of(sandbox: &Sandbox) -> Self {
+        Self(polylogue_tools::files::Folder::of(sandbox))
+    }
+}
+
+#[cfg(not(unix))]
+impl Shelf {
+    pub(super) fn of(_: &Sandbox) -> Self {
+        Self
+    }
+}
+
+#[cfg(unix)]
+fn file_tools(shelf: &Shelf) -> Vec<AnyTool> {
+    polylogue_tools::files::all(&shelf.0)
+}
+
+#[cfg(not(unix))]
+fn file_tools(_: &Shelf) -> Vec<AnyTool> {
+    Vec::new()
+}
+
+/// The tools that are described in a file's checks, whatever they will work on.
+pub(crate) fn known_tools() -> Vec<AnyTool> {
+    let mut tools = built_in_tools();
+    tools.extend(work_tools(&Sandbox::enclosed("work")));
+    tools
+}
+
+/// Whether the tool `name` needs a work directory.
+pub(crate) fn is_work_tool(name: &str) -> bool {
+    name == FILES || work_tools(&Sandbox::enclosed("work")).iter().any(|tool| tool.spec().name == name)
+}
+
+/// Where the programs of a crew run.
+pub(super) struct Desk {
+    sandbox: Sandbox,
+    shelf: Shelf,
+}
+
+impl Desk {
+    pub(super) fn of(workplace: &Workplace, settings: &SandboxSettings) -> Result<Self> {
+        let sandbox = workplace.sandbox(settings)?;
+        Ok(Self { shelf: Shelf::of(&sandbox), sandbox })
+    }
+}
+
+impl<'a> Crew<'a> {
+    /// The tools that `name` stands for; it is one, but for `files`.
+    pub(super) fn tools(&self, name: &str) -> Result<Vec<AnyTool>> {
+        if let Some(tool) = built_in_tools().into_iter().find(|tool| tool.spec().name == name) {
+            return Ok(vec![tool]);
+        }
+        if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
+            let sandbox = self.desk()?.sandbox.clone();
+            return Ok(vec![AnyTool::new(Command::new(command.clone(), sandbox)?)]);
+        }
+        if !is_work_tool(name) {
+            return Err(Error::Config(format!("there is no tool `{name}`")));
+        }
+        let desk = self.desk()?;
+        let files = file_tools(&desk.shelf);
+        if name == FILES {
+            return Ok(files);
+        }
+        let mut all = files.into_iter().chain(work_tools(&desk.sandbox));
+        Ok(all.find(|tool| tool.spec().name == name).into_iter().collect())
+    }
+
+    fn desk(&self) -> Result<&Desk> {
+        if self.desk.get().is_none() {
+            let _ = self.desk.set(Desk::of(self.workplace, &self.team.sandbox)?);
+        }
+        self.desk.get().ok_or_else(|| Error::Bug("a desk that was set is not there".into()))
+    }
+
+    /// The layer that runs code.
+    pub(super) fn coder(&self, given: &RunsCode) -> Result<Coder> {
+        let mut sandbox = self.desk()?.sandbox.clone();
+        if let Some(time) = given.time {
+            let limits = *sandbox.limits();
+            sandbox = sandbox.limited(polylogue_tools::code::Limits { time: time.into(), ..limits });
+        }
+        let mut coder = Coder::new().asks(self.approval(given)?);
+        for language in &given.languages {
+            coder = match language {
+                Language::Python => coder.tool(python(sandbox.clone())),
+                Language::Shell => coder.tool(shell(sandbox.clone())),
+                Language::JavaScript => coder.tool(javascript(sandbox.clone())),
+            };
+        }
+        if !given.saves.is_empty() {
+            let tags: Vec<&str> = given.saves.iter().map(String::as_str).collect();
+            coder = coder.runs(&tags, save(sandbox));
+        }
+        Ok(match given.last {
+            Some(messages) => coder.last(usize::try_from(messages).unwrap_or(usize::MAX)),
+            None => coder,
+        })
+    }
+
+    fn approval(&self, given: &RunsCode) -> Result<Approval> {
+        Ok(match &given.approve {
+            None if self.team.sandbox.place == Place::UnsafeHost => Approval::always(),
+            None | Some(Approve::Never) => Approval::never(),
+            Some(Approve::Always) => Approval::always(),
+            Some(Approve::When(text)) => {
+                let condition = CodeCondition::new(text)
+                    .map_err(|error| Error::Config(format!("`{text}` is no condition: {}", error.why)))?;
+                Approval::when(move |block| condition.holds(block))
+            }
+            Some(Approve::Matches(pattern)) => {
+                let regex = expression(pattern)?;
+                Approval::when(move |block| regex.is_match(&block.code))
+            }
+        })
+    }
+
+    /// Those whom `agent` may ask, as tools. In what it asks it may ask nobody itself.
+    pub(super) fn consults(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Vec<consult::Consult>> {
+        if around.owners.contains(&&agent.name) {
+            return Ok(Vec::new());
+        }
+        let mut around = around.clone();
+        around.owners.push(&agent.name);
+        agent.consults.iter().map(|given| self.consult(given, &around)).collect()
+    }
+
+    fn consult(&self, given: &'a Consult, around: &Around<'a>) -> Result<consult::Consult> {
+        let inner = self.team.chats.iter().find(|inner| inner.name == given.who);
+        let sub = self.team.teams.iter().find(|sub| sub.name == given.who);
+        let mut tool = match (inner, sub) {
+            (Some(inner), _) => consult::Consult::chat(self.inner(inner, around)?.build()?),
+            (None, Some(sub)) => consult::Consult::chat(self.of_sub(sub).outermost(sub.brief)?),
+            (None, None) => consult::Consult::agent(self.participant(&given.who, around)?),
+        };
+        if let Some(name) = &given.tool {
+            tool = tool.named(name.as_str());
+        }
+        if let Some(about) = &given.about {
+            tool = tool.about(about.as_str());
+        }
+        Ok(match given.at_most {
+            Some(times) => tool.at_most(times),
+            None => tool,
+        })
+    }
+}

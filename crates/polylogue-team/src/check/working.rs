@@ -1,0 +1,189 @@
+//! Programs and those who are asked: what is named is there, and what is given fits together.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use polylogue_core::Tool as _;
+use polylogue_tools::code::Sandbox;
+use polylogue_tools::command::Command;
+
+use super::{Kind, Member, Outline, name};
+use crate::build::{FILES, known_tools};
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::team::Team;
+use crate::yaml::Node;
+
+/// How a tool may be taught; `files` stands for several, so it is not.
+const TAUGHT: [&str; 4] = ["mandatory", "examples", "max_errors", "max_call_errors"];
+
+pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+    check_sandbox(outline.root.get("sandbox"), report);
+    check_commands(outline.root, report);
+    for member in &outline.members {
+        if matches!(member.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
+            check_files(member.node, report);
+            check_consults(outline, member, report);
+        }
+    }
+    check_ways(outline, report);
+}
+
+fn check_sandbox(sandbox: &Node, report: &mut Report<'_>) {
+    let place = sandbox.get("place").text().unwrap_or("enclosed");
+    let contained = matches!(place, "docker" | "podman");
+    match sandbox.entry("image") {
+        Some(image) if !contained => {
+            let hint = "add `place: docker` or `place: podman`, or leave it out";
+            report.error_with_hint(&image.key_span, "there is an `image` for containers only", hint);
+        }
+        None if contained => {
+            let hint = "add `image`, such as `image: python:3.12-slim`";
+            report.error_with_hint(
+                &sandbox.get("place").span,
+                format!("`place: {place}` needs an image"),
+                hint,
+            );
+        }
+        _ => {}
+    }
+    if let Some(network) = sandbox.entry("network").filter(|_| place != "enclosed") {
+        let message = format!("hosts are let through for enclosed programs only, not with `place: {place}`");
+        report.error_with_hint(&network.key_span, message, "leave out `network`, or `place`");
+    }
+    if let Some(readable) = sandbox.entry("readable").filter(|_| place == "unsafe-host") {
+        let message = "with `place: unsafe-host` programs can read everything anyway";
+        report.error_with_hint(&readable.key_span, message, "leave out `readable`, or `place`");
+    }
+    for path in sandbox.get("readable").items() {
+        if path.text().is_some_and(|text| !text.is_empty() && !Path::new(text).is_absolute()) {
+            let hint = "write the whole path, or bring the file along with `files`";
+            report.error_with_hint(&path.span, "this path does not begin at the root", hint);
+        }
+    }
+}
+
+/// Commands have names of their own. Whether they are whole is found out when there are no other mistakes.
+fn check_commands(root: &Node, report: &mut Report<'_>) {
+    let commands = root.get("commands").items();
+    if commands.is_empty() {
+        return;
+    }
+    let known = known_tools();
+    let mut seen = HashSet::new();
+    for command in commands {
+        let at = command.get("name");
+        let Some(text) = at.text().filter(|_| !report.full()) else { continue };
+        if text == FILES || known.iter().any(|tool| tool.spec().name == text) {
+            report.error(&at.span, format!("there is a tool `{text}` already"));
+        } else if !seen.insert(text) {
+            report.error(&at.span, format!("there is a command `{text}` already"));
+        }
+    }
+}
+
+/// `files` stands for several tools.
+fn check_files(agent: &Node, report: &mut Report<'_>) {
+    let named = |tool: &Node| tool.text() == Some(FILES) || tool.get("tool").text() == Some(FILES);
+    for key in ["tools", "offers", "runs"] {
+        let tools = agent.get(key).items();
+        if !tools.iter().any(named) {
+            continue;
+        }
+        for tool in tools {
+            let text = tool.text().or_else(|| tool.get("tool").text()).unwrap_or_default();
+            if text.ends_with("_file") || text.ends_with("_files") {
+                report.error(&tool.span, format!("`{text}` is among `{FILES}` already"));
+            }
+            for entry in TAUGHT.iter().filter_map(|key| tool.entry(key)).filter(|_| text == FILES) {
+                let message = format!("`{FILES}` stands for several tools");
+                let hint = "name the one that is meant, such as `read_file`";
+                report.error_with_hint(&entry.key_span, message, hint);
+            }
+        }
+    }
+}
+
+/// Whoever is asked is there, once, and is somebody else.
+fn check_consults(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
+    let tools = member.node.get("tools").items().iter();
+    let mut seen: HashSet<&str> =
+        tools.filter_map(|tool| tool.text().or_else(|| tool.get("tool").text())).collect();
+    for (who, at, consult) in consults(member.node) {
+        if report.full() {
+            return;
+        }
+        if who == member.name {
+            report.error(&at.span, format!("`{who}` would ask itself"));
+        } else if outline.member(who).is_none() {
+            let hint = suggest::hint(who, outline.names());
+            report.error_with_hint(&at.span, format!("there is no agent, chat or team `{who}`"), hint);
+        }
+        let (tool, at) = match consult.entry("tool") {
+            Some(entry) => (entry.value.text().unwrap_or_default(), &entry.value),
+            None => (who, at),
+        };
+        if !tool.is_ascii() {
+            let hint = "give it the key `tool`, with a name of ASCII letters, digits, `_` and `-`";
+            report.error_with_hint(&at.span, format!("no tool can be called `{tool}`"), hint);
+        }
+        if !seen.insert(tool) {
+            let hint = "give one of them another name with `tool`";
+            report.error_with_hint(&at.span, format!("`{}` has a tool `{tool}` already", member.name), hint);
+        }
+    }
+}
+
+/// Those whom an agent may ask, with where that is said.
+pub(super) fn consults(agent: &Node) -> impl Iterator<Item = (&str, &Node, &Node)> {
+    agent.get("consults").items().iter().filter_map(|consult| {
+        let at = if consult.text().is_some() { consult } else { consult.get("who") };
+        Some((name(at)?, at, consult))
+    })
+}
+
+/// Every way from one who asks to one who is asked is an agent of its own.
+fn check_ways(outline: &Outline<'_>, report: &mut Report<'_>) {
+    const MOST: usize = 500;
+    let asks: HashMap<&str, Vec<&str>> = outline
+        .members
+        .iter()
+        .map(|member| (member.name, consults(member.node).map(|(who, ..)| who).collect()))
+        .collect();
+    for member in &outline.members {
+        let mut ways = 0;
+        count(&asks, &mut vec![member.name], &mut ways, MOST);
+        if let Some(entry) = member.node.entry("consults").filter(|_| ways > MOST) {
+            let message =
+                format!("`{}` and those it asks can ask one another in more than {MOST} ways", member.name);
+            return report.error(&entry.key_span, message);
+        }
+    }
+}
+
+fn count<'n>(asks: &HashMap<&str, Vec<&'n str>>, around: &mut Vec<&'n str>, ways: &mut usize, most: usize) {
+    let next = around.last().and_then(|who| asks.get(who)).into_iter().flatten();
+    for who in next {
+        *ways += 1;
+        if *ways > most || around.contains(who) {
+            continue;
+        }
+        around.push(who);
+        count(asks, around, ways, most);
+        around.pop();
+    }
+}
+
+/// Reports commands that cannot be run; they are put together to see that. And those that nobody may call.
+pub(super) fn check_declared(root: &Node, team: &Team, report: &mut Report<'_>) {
+    let nodes = root.get("commands").items();
+    for (declared, node) in team.commands.iter().zip(nodes) {
+        if let Err(error) = Command::new(declared.clone(), Sandbox::enclosed("work")) {
+            report.error(&node.get("name").span, error.to_string());
+        } else if !team.names_tool(&declared.name) {
+            let hint = "name it among the `tools` of an agent, or leave it out";
+            let message = format!("nobody may call the command `{}`", declared.name);
+            report.warning(&node.get("name").span, message, hint);
+        }
+    }
+}
