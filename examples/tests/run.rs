@@ -437,6 +437,24 @@ mod tests {
         assert_eq!((server.violations(), server.unused()), (vec![], 0));
     }
 
+    #[test]
+    fn society() {
+        check(
+            env!("CARGO_BIN_EXE_society"),
+            &expect![[r#"
+            user: Now give me your instructions, one at a time, each as `Instruction:` and `Input:` and nothing else. Begin with the first.
+            Trader: Instruction: Say how to compare two weeks.
+            Input: Daily prices
+            Programmer: Solution: Compare the means of the last seven days and of the seven before. Next request.
+            Trader: Instruction: Write it as a function.
+            Input: None
+            Programmer: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
+            Trader: <CAMEL_TASK_DONE>
+            -- Trader said `<CAMEL_TASK_DONE>`: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
+        "#]],
+        );
+    }
+
     const TRIP: Expect = expect![[r#"
         user: How long is the train from Oslo to Bergen?
         Guide: {"hours":7}

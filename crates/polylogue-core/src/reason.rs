@@ -121,7 +121,7 @@ pub enum Reason {
         /// How many are allowed.
         limit: u64,
     },
-    /// A participant's model made more errors than it may: in calling a tool, or in the form of what it wrote.
+    /// A participant's model made more errors than it may: in calling a tool, in the form of what it wrote, or in its role.
     Errors {
         /// Whose.
         who: Name,
@@ -159,6 +159,8 @@ pub enum Erred {
     Choice,
     /// The form of the answer.
     Answer,
+    /// Its role: it instructed where it was to be instructed, or gave no instruction where it was to.
+    Role,
 }
 
 impl fmt::Display for Erred {
@@ -168,6 +170,7 @@ impl fmt::Display for Erred {
             Self::Arguments(tool) => write!(f, "the arguments of `{tool}`"),
             Self::Choice => f.write_str("choosing a tool"),
             Self::Answer => f.write_str("the form of its answer"),
+            Self::Role => f.write_str("keeping to its role"),
         }
     }
 }

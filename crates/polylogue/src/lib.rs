@@ -60,6 +60,7 @@
 //! | a graph | [`Flow`]: at the same time, joins, conditions, loops |
 //! | to hand over | [`Transfer`], a tool, and [`handoffs`] |
 //! | a debate and a vote | [`Debate`] |
+//! | two roles, one of which instructs and the other solves | [`Society`] |
 //! | a plan, and somebody who keeps to it | [`Ledger`] |
 //! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`Solve`] and [`EndMode`]; what came of it: [`Solved`] |
 //! | values that all share | [`state`] |
@@ -100,6 +101,7 @@ pub mod reason;
 pub mod reply;
 pub mod report;
 pub mod session;
+pub mod society;
 pub mod solve;
 pub mod state;
 pub mod stop;
@@ -223,6 +225,7 @@ pub use prerequisites::Prerequisites;
 pub use reply::Stack;
 pub use report::Report;
 pub use session::Session;
+pub use society::Society;
 pub use solve::{EndMode, History, Solve, Solved};
 pub use stop::Stop;
 pub use task::Task;

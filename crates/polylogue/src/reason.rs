@@ -41,12 +41,12 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Result, Status, Turn};
 
-use crate::order::once_each;
+use crate::order::sequence;
 
-/// A conversation of its own for one turn of `agent`.
+/// A conversation of its own for one turn of `agent`. What came of it is what the agent said, and nothing if it said nothing.
 fn alone(agent: &AnyAgent) -> ChatBuilder {
     use polylogue_core::Agent;
-    Chat::named(agent.name().as_str()).with(agent.clone()).policy(once_each())
+    Chat::named(agent.name().as_str()).with(agent.clone()).policy(sequence())
 }
 
 /// What came of a conversation within the turn.

@@ -1,0 +1,188 @@
+//! Who takes part, and what each is told. Nobody remembers anything: what was specified and planned is read in the transcript.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, Audience, Layer, Message, Name, Result, Transcript, Turn};
+
+use super::casting::Casting;
+use super::critic::Critic;
+use super::prompts;
+use crate::Assistant;
+
+/// Makes the rules of a role.
+pub(super) type PromptFn = Arc<dyn Fn(&Casting<'_>) -> String + Send + Sync>;
+
+/// Everybody who takes part.
+#[derive(Clone)]
+pub(super) struct Cast {
+    pub(super) assistant: Assistant,
+    pub(super) user: Assistant,
+    /// What the roles are called: that of the assistant, that of the user.
+    pub(super) roles: [Arc<str>; 2],
+    /// The rules of the assistant, those of the user.
+    pub(super) prompts: [PromptFn; 2],
+    pub(super) specifier: Option<Assistant>,
+    pub(super) word_limit: u32,
+    pub(super) planner: Option<Assistant>,
+    pub(super) critic: Option<Critic>,
+    pub(super) language: Option<Arc<str>>,
+    pub(super) done: Arc<str>,
+}
+
+/// One of those who take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    User,
+    Assistant,
+    Specifier,
+    Planner,
+}
+
+impl Cast {
+    pub(super) fn new(assistant: Assistant, user: Assistant, done: &str, word_limit: u32) -> Self {
+        let role = |agent: &Assistant| agent.name().as_str().replace('_', " ").into();
+        Self {
+            roles: [role(&assistant), role(&user)],
+            prompts: [Arc::new(prompts::assistant), Arc::new(prompts::user)],
+            assistant,
+            user,
+            specifier: None,
+            word_limit,
+            planner: None,
+            critic: None,
+            language: None,
+            done: done.into(),
+        }
+    }
+
+    /// One of them, as a participant.
+    pub(super) fn player(cast: &Arc<Self>, side: Side) -> Player {
+        Player { cast: Arc::clone(cast), side }
+    }
+
+    /// Those who are asked before the two begin, in order.
+    pub(super) fn staff(&self) -> impl Iterator<Item = Side> + use<> {
+        let staff = [(Side::Specifier, self.specifier.is_some()), (Side::Planner, self.planner.is_some())];
+        staff.into_iter().filter(|(_, takes_part)| *takes_part).map(|(side, _)| side)
+    }
+
+    pub(super) fn agent(&self, side: Side) -> &Assistant {
+        let agent = match side {
+            Side::Assistant => None,
+            Side::User => Some(&self.user),
+            Side::Specifier => self.specifier.as_ref(),
+            Side::Planner => self.planner.as_ref(),
+        };
+        agent.unwrap_or(&self.assistant)
+    }
+
+    /// What the user role hears first. It is for that role alone: the other one hears instructions, and nothing else.
+    pub(super) fn opening(&self, user: &Name) -> Message {
+        Message::text(Name::user(), prompts::OPENING).to(Audience::Only(vec![user.clone()]))
+    }
+
+    /// What somebody who is asked before the two begin is asked.
+    pub(super) fn question(&self, side: Side, chat: &Transcript) -> String {
+        match side {
+            Side::Planner => prompts::plan(&self.specified(chat)),
+            _ => prompts::specify(&self.casting(chat.task()), self.word_limit),
+        }
+    }
+
+    /// The task as it was specified: the idea itself, if it was not.
+    fn specified<'t>(&self, chat: &'t Transcript) -> Cow<'t, str> {
+        let specifier = self.specifier.as_ref().map(Agent::name);
+        specifier.and_then(|who| said_aside(chat, who)).unwrap_or(Cow::Borrowed(chat.task()))
+    }
+
+    /// The task as it was specified, and with its plan.
+    fn task(&self, chat: &Transcript) -> String {
+        let planner = self.planner.as_ref().map(Agent::name);
+        let specified = self.specified(chat);
+        match planner.and_then(|who| said_aside(chat, who)) {
+            Some(plan) => format!("{specified}\n{plan}"),
+            None => specified.into_owned(),
+        }
+    }
+
+    fn casting<'a>(&'a self, task: &'a str) -> Casting<'a> {
+        let [assistant, user] = &self.roles;
+        Casting { assistant, user, task, done: &self.done }
+    }
+
+    /// The system text of `agent`: the rules, what it has of its own, and in which language it writes.
+    fn system(&self, rules: String, agent: &Assistant, task: &str) -> String {
+        let own = agent.system_for(task).filter(|text| !text.trim().is_empty());
+        let language = self.language.as_deref().map(prompts::language);
+        [Some(rules), own.map(|text| text.as_ref().to_owned()), language]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+
+    fn rules(&self, side: Side, casting: &Casting<'_>) -> String {
+        let [assistant, user] = &self.prompts;
+        match side {
+            Side::Assistant => assistant(casting),
+            Side::User => user(casting),
+            Side::Specifier => prompts::SPECIFIER.into(),
+            Side::Planner => prompts::PLANNER.into(),
+        }
+    }
+}
+
+/// What `who` said aside first, white space around it aside.
+pub(super) fn said_aside<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
+    let lines = chat.lines().iter().filter(|line| line.is_aside() && line.message.from == *who);
+    let mut texts = lines.map(|line| match line.message.plain() {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    });
+    texts.find(|text| !text.is_empty())
+}
+
+/// One of those who take part, as an agent: an assistant whose system text is made of the transcript.
+pub(super) struct Player {
+    cast: Arc<Cast>,
+    side: Side,
+}
+
+impl Player {
+    /// The critic, where there is something to choose.
+    fn critic(&self) -> Option<&Critic> {
+        let critic = self.cast.critic.as_ref().filter(|critic| critic.chooses());
+        critic.filter(|_| matches!(self.side, Side::User | Side::Assistant))
+    }
+}
+
+impl Agent for Player {
+    fn name(&self) -> &Name {
+        self.cast.agent(self.side).name()
+    }
+
+    fn description(&self) -> &str {
+        self.cast.agent(self.side).description()
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.critic().map(|critic| Layer::of(critic.agent())).into_iter().collect()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let task = self.cast.task(turn.transcript());
+        let casting = self.cast.casting(&task);
+        let agent = self.cast.agent(self.side);
+        let system = self.cast.system(self.cast.rules(self.side, &casting), agent, &task);
+        let agent = agent.clone().system(system);
+        // What is asked aside is no message of the conversation.
+        match self.critic().filter(|_| !turn.cue().to.is_aside()) {
+            None => agent.act(turn).await,
+            Some(critic) => {
+                let system = self.cast.system(critic.rules(&casting), critic.agent(), &task);
+                critic.best(agent, system).act(turn).await
+            }
+        }
+    }
+}

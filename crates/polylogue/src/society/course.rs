@@ -1,0 +1,148 @@
+//! The course of a society: who is next, and when it is over.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Agent, Body, Cue, EndedTurn, Erred, Line, Name, Policy, Reason, Source, Step, Transcript,
+};
+
+use super::cast::{Cast, Side, said_aside};
+use super::prompts::INSTRUCTION;
+use crate::circles::Circles;
+use crate::order::deserted;
+use crate::stop::{Condition, Says, Stop};
+
+/// When it is over though nobody says so.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub(super) rounds: u64,
+    pub(super) messages: Option<u64>,
+    pub(super) uninstructed: usize,
+    pub(super) flips: usize,
+    pub(super) circles: Circles,
+    pub(super) until: Option<Stop>,
+}
+
+/// The policy of a society.
+pub(super) struct Course {
+    pub(super) cast: Arc<Cast>,
+    pub(super) rules: Rules,
+    pub(super) done: Says,
+}
+
+impl Policy for Course {
+    fn next(&self, chat: &Transcript) -> Step {
+        if let Some((_, reason)) = chat.over() {
+            return self.close(reason.clone(), chat);
+        }
+        if let Some(step) = self.preparation(chat).or_else(|| deserted(chat)) {
+            return step;
+        }
+        match self.end(chat) {
+            Some(reason) => self.close(reason, chat),
+            None => Step::Cue(Cue::to_all(self.speaker(chat).clone())),
+        }
+    }
+}
+
+impl Course {
+    /// What is left to be specified and planned before the two begin.
+    fn preparation(&self, chat: &Transcript) -> Option<Step> {
+        let name = |side| self.cast.agent(side).name();
+        let side = self.cast.staff().find(|side| said_aside(chat, name(*side)).is_none())?;
+        let who = name(side).clone();
+        if chat.turns_of(&who) > 1 {
+            return Some(self.close(Reason::NoReply { who }, chat));
+        }
+        Some(Step::Cue(Cue::aside(who, self.cast.question(side, chat))))
+    }
+
+    /// Who speaks next: whoever replied nothing is asked once more.
+    fn speaker(&self, chat: &Transcript) -> &Name {
+        let (user, assistant) = (self.user(), self.assistant());
+        let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
+        let user_spoke = chat.last_speaker() == Some(user);
+        let nobody_spoke = chat.last_speaker().is_none();
+        if !nobody_spoke && user_spoke != is_silent { assistant } else { user }
+    }
+
+    /// Why it is over, if it is.
+    fn end(&self, chat: &Transcript) -> Option<Reason> {
+        let erred = |who: &Name, limit: usize| Reason::Errors {
+            who: who.clone(),
+            of: Erred::Role,
+            limit: u64::try_from(limit).unwrap_or(u64::MAX),
+        };
+        let Rules { uninstructed, flips, circles, until, .. } = &self.rules;
+        let (user, assistant) = (self.user(), self.assistant());
+        chat.latest()
+            .find_map(|line| self.done.of(line))
+            .or_else(|| unanswered(chat).map(|who| Reason::NoReply { who }))
+            .or_else(|| {
+                in_a_row(chat, user, *uninstructed, |t| !instructs(t)).then(|| erred(user, *uninstructed))
+            })
+            .or_else(|| in_a_row(chat, assistant, *flips, flipped).then(|| erred(assistant, *flips)))
+            .or_else(|| circles.now(chat))
+            .or_else(|| until.as_ref()?.now(chat))
+            .or_else(|| self.limit(chat))
+    }
+
+    fn limit(&self, chat: &Transcript) -> Option<Reason> {
+        let turns = usize::try_from(chat.turns()).unwrap_or(usize::MAX);
+        let spoken = chat.recent_turns().take(turns).filter(|turn| !turn.is_silent).count();
+        let spoken = u64::try_from(spoken).unwrap_or(u64::MAX);
+        let Rules { rounds, messages, .. } = self.rules;
+        let messages = messages.filter(|limit| spoken >= *limit).map(|limit| Reason::Messages { limit });
+        messages.or_else(|| (spoken / 2 >= rounds).then_some(Reason::Rounds { limit: rounds }))
+    }
+
+    fn user(&self) -> &Name {
+        self.cast.agent(Side::User).name()
+    }
+
+    fn assistant(&self) -> &Name {
+        self.cast.agent(Side::Assistant).name()
+    }
+
+    /// The end. What came of it is the last solution, and not the marker.
+    fn close(&self, reason: Reason, chat: &Transcript) -> Step {
+        let mut said = spoken(chat, self.assistant()).map(|line| line.message.plain());
+        Step::Close { reason, summary: said.next().unwrap_or_default().into() }
+    }
+}
+
+/// What `who` said in the room that is not blank, newest first.
+fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
+    let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
+    chat.room().rev().filter(by_who).filter(|line| !line.message.plain().trim().is_empty())
+}
+
+/// Who replied nothing, and nothing again when asked once more.
+fn unanswered(chat: &Transcript) -> Option<Name> {
+    let mut turns = chat.recent_turns();
+    let (last, before) = (turns.next()?, turns.next()?);
+    let is_silent = |turn: &EndedTurn| turn.is_silent && turn.who == last.who;
+    if !(is_silent(last) && is_silent(before)) {
+        return None;
+    }
+    // A chat that goes on after that asks anew.
+    let again = chat.events().iter().rfind(|event| matches!(event.body, Body::Reopened { .. }));
+    again.is_none_or(|again| again.seq < before.seq).then(|| last.who.clone())
+}
+
+/// Whether `who` has just spoken, and the last `count` of its messages all `are` so.
+fn in_a_row(chat: &Transcript, who: &Name, count: usize, are: impl Fn(&str) -> bool) -> bool {
+    count > 0
+        && chat.latest().any(|line| line.message.from == *who)
+        && spoken(chat, who).take(count).filter(|line| are(&line.message.plain())).count() == count
+}
+
+/// Whether there is an instruction, in bold letters too.
+fn instructs(text: &str) -> bool {
+    text.contains(INSTRUCTION)
+}
+
+/// Whether a line begins with an instruction.
+fn flipped(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with(INSTRUCTION))
+}

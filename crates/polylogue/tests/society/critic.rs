@@ -1,0 +1,121 @@
+//! A critic in the loop: C14 (85).
+
+use polylogue::society::Critic;
+use polylogue::{AnyModel, Chat, Entry, Part, Society};
+
+use crate::set::{Came, DONE, agent, play, society};
+
+const TWO: &str = r#"[
+    {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"}, {"Critic": "I choose 2, and not 1."},
+    {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}, {"Critic": "1"},
+    {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": " "}]"#;
+
+fn with_critic(model: &AnyModel) -> Society {
+    society(model).critic(Critic::new(agent("Critic", model), 2))
+}
+
+fn chat(model: &AnyModel) -> Chat {
+    with_critic(model).build("society").unwrap()
+}
+
+fn texts(came: &Came) -> Vec<String> {
+    came.said().into_iter().map(|(_, text)| text).collect()
+}
+
+fn last_asked(came: &Came, nth: usize) -> String {
+    let Some(Entry::User { parts }) = came.asked("Critic")[nth].entries.last() else { panic!("no question") };
+    parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None }).collect()
+}
+
+#[tokio::test]
+async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
+    let came = play(TWO, "Trade", chat).await;
+    assert_eq!(texts(&came), ["Instruction: b", "Solution: c", DONE]);
+    assert_eq!(came.asked("Trader").len(), 4);
+    assert_eq!(came.asked("Critic").len(), 2, "of one option nobody is asked");
+    // The two proposals are answers to the same request.
+    let [first, second, ..] = came.asked("Trader")[..] else { panic!("asked too seldom") };
+    assert_eq!((&first.system, &first.entries), (&second.system, &second.entries));
+    assert!(first.system.as_ref().unwrap().starts_with("===== RULES OF THE USER"));
+    // What was not chosen is heard by nobody.
+    let heard = format!("{:?}", came.asked("Python_programmer")[0].entries);
+    assert!(heard.contains("Instruction: b") && !heard.contains("Instruction: a"), "{heard}");
+}
+
+#[tokio::test]
+async fn the_critic_is_told_the_task_the_criteria_and_the_options() {
+    let make = |model: &AnyModel| {
+        let critic = Critic::new(agent("Critic", model).system("Be strict."), 2).criteria("brevity");
+        society(model).critic(critic).language("French").build("society").unwrap()
+    };
+    let came = play(TWO, "Trade wheat", make).await;
+    let system = came.asked("Critic")[0].system.clone().unwrap();
+    for told in
+        ["Trade wheat", "Python programmer", "Trader", "by this: brevity.", "Be strict.", "write in French"]
+    {
+        assert!(system.contains(told), "{system}");
+    }
+    let asked = last_asked(&came, 0);
+    assert!(
+        asked.contains("Option 1:\nInstruction: a") && asked.contains("Option 2:\nInstruction: b"),
+        "{asked}"
+    );
+    assert_eq!(came.asked("Critic")[0].params.temperature, Some(0.2));
+}
+
+#[tokio::test]
+async fn a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken() {
+    let script = r#"[
+        {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"},
+        {"Critic": "neither"}, {"Critic": "number 3"}, {"Critic": "2"},
+        {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"},
+        {"Critic": "0"}, {"Critic": "none"}, {"Critic": "99999999999999999999999"},
+        {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": ""}]"#;
+    let came = play(script, "Trade", chat).await;
+    assert_eq!(texts(&came), ["Instruction: b", "Solution: c", DONE]);
+    assert_eq!(came.asked("Critic").len(), 6);
+    assert!(last_asked(&came, 1).contains("none of the options"));
+    let make = |model: &AnyModel| {
+        let critic = Critic::new(agent("Critic", model), 2).retries(0);
+        society(model).critic(critic).max_messages(1).build("society").unwrap()
+    };
+    let came = play(script, "Trade", make).await;
+    assert_eq!(texts(&came), ["Instruction: a"]);
+    assert_eq!(came.asked("Critic").len(), 1);
+}
+
+#[tokio::test]
+async fn only_what_is_proposed_now_can_be_chosen() {
+    let script = r#"[
+        {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"}, {"Trader": "Instruction: c"}, {"Critic": "3"},
+        {"Python_programmer": "Solution: d"}, {"Python_programmer": ""}, {"Python_programmer": "Solution: e"},
+        {"Critic": "3"}, {"Critic": "2"}]"#;
+    let make = |model: &AnyModel| {
+        society(model).critic(Critic::new(agent("Critic", model), 3)).max_rounds(1).build("society").unwrap()
+    };
+    let came = play(script, "Trade", make).await;
+    assert_eq!(texts(&came), ["Instruction: c", "Solution: e"]);
+    assert!(last_asked(&came, 1).contains("2 options") && !last_asked(&came, 1).contains("Instruction: a"));
+}
+
+#[tokio::test]
+async fn one_option_needs_no_critic() {
+    for options in [0, 1] {
+        let script = r#"[{"Trader": "<CAMEL_TASK_DONE>"}]"#;
+        let make = |model: &AnyModel| {
+            society(model).critic(Critic::new(agent("Critic", model), options)).build("society").unwrap()
+        };
+        let came = play(script, "Trade", make).await;
+        assert_eq!(came.asked.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn proposals_that_are_all_blank_are_a_blank_reply() {
+    let script = r#"[{"Trader": ""}, {"Trader": " "}, {"Trader": "Instruction: a"}, {"Trader": ""},
+        {"Python_programmer": "Solution: b"}, {"Python_programmer": ""}]"#;
+    let came =
+        play(script, "Trade", |model| with_critic(model).max_rounds(1).build("society").unwrap()).await;
+    assert_eq!(texts(&came), ["Instruction: a", "Solution: b"]);
+    assert!(came.asked("Critic").is_empty());
+}

@@ -1,0 +1,269 @@
+//! Why it is over.
+
+use polylogue::circles::Circles;
+use polylogue::stop::max_tokens;
+use polylogue::{
+    AnyModel, Circle, Deltas, Ending, Erred, Halt, Model, ModelError, Name, Reason, Reply, Request, Status,
+};
+
+use crate::set::{Came, DONE, name, play, said, society, talk, work};
+use crate::stage::{log, script};
+
+fn done() -> Reason {
+    Reason::Mentioned { text: DONE.into(), by: name("Trader") }
+}
+
+fn erred(who: &str, limit: u64) -> Reason {
+    Reason::Errors { who: name(who), of: Erred::Role, limit }
+}
+
+fn last(came: &Came) -> (String, String) {
+    came.said().pop().unwrap()
+}
+
+const DO: &str = "Instruction: add the fees\nInput: None";
+const DID: &str = "Solution: the fees are added. Next request.";
+
+/// C04 (75)
+#[tokio::test]
+async fn the_marker_alone_ends_it_before_the_assistant_is_asked() {
+    let came = said(&[DO, DID, " <CAMEL_TASK_DONE>\n"], |society| society).await;
+    assert_eq!(came.reason, done());
+    assert_eq!(last(&came).1.trim(), DONE);
+    assert_eq!(came.asked("Python_programmer").len(), 1);
+    assert_eq!(came.summary, DID);
+}
+
+/// C05 (76)
+#[tokio::test]
+async fn a_quoted_marker_ends_nothing() {
+    let quoted = format!("Instruction: I shall write {DONE} when I am content\nInput: None");
+    let came = said(&[&quoted, DID, DONE], |society| society).await;
+    assert_eq!(came.said().len(), 3);
+    assert_eq!(came.reason, done());
+}
+
+/// C05 (76)
+#[tokio::test]
+async fn a_marker_that_is_thought_ends_nothing() {
+    for change in [|society| society, polylogue::Society::lenient] {
+        let script = format!(
+            r#"[{{"Trader": {{"think": "{DONE}", "say": "Instruction: go on"}}}}, {{"Python_programmer": "{DID}"}},
+                {{"Trader": "{DONE}"}}]"#
+        );
+        let came = play(&script, "Trade", |model| change(society(model)).build("society").unwrap()).await;
+        assert_eq!(came.said().len(), 3);
+    }
+}
+
+/// C05 (76)
+#[tokio::test]
+async fn a_lenient_society_takes_the_marker_within_a_message() {
+    let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::Society::lenient).await;
+    assert_eq!(came.reason, done());
+    assert_eq!(came.said().len(), 1);
+    assert_eq!(came.summary, "");
+}
+
+/// What the assistant says is no end, though it is the marker.
+#[tokio::test]
+async fn only_the_user_role_ends_it() {
+    let came = said(&[DO, DONE, DONE], |society| society.lenient()).await;
+    assert_eq!(came.said().len(), 3);
+}
+
+#[tokio::test]
+async fn the_marker_can_be_another() {
+    let came = said(&[DO, DID, "FINIS"], |society| society.done("FINIS")).await;
+    assert_eq!(came.reason, Reason::Mentioned { text: "FINIS".into(), by: name("Trader") });
+    assert!(came.asked[0].system.as_ref().unwrap().contains("nothing else: FINIS"));
+    let blank = society(&script("[]")).done(" ").build("society").unwrap_err();
+    assert!(blank.to_string().contains("blank"), "{blank}");
+}
+
+/// C06 (77)
+#[tokio::test]
+async fn limits_are_exact() {
+    let work = work(5);
+    let texts: Vec<&str> = work.iter().map(String::as_str).collect();
+    for limit in 1..=5 {
+        let came = said(&texts, |society| society.max_rounds(limit)).await;
+        assert_eq!(came.reason, Reason::Rounds { limit });
+        assert_eq!(came.said().len() as u64, 2 * limit);
+        let came = said(&texts, |society| society.max_messages(limit)).await;
+        assert_eq!(came.reason, Reason::Messages { limit });
+        assert_eq!(came.said().len() as u64, limit);
+        assert_eq!(came.asked.len() as u64, limit);
+    }
+}
+
+/// C06 (77): a limit of many rounds is one, too, though a chat has a limit of its own.
+#[tokio::test]
+async fn a_hundred_rounds_are_a_hundred() {
+    let texts: Vec<String> = (0..130)
+        .flat_map(|n| [format!("Instruction: {n} {}", n * 7), format!("Solution: {n} {}", n * 11)])
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let came = said(&texts, |society| society.max_rounds(130)).await;
+    assert_eq!(came.reason, Reason::Rounds { limit: 130 });
+    assert_eq!(came.said().len(), 260);
+}
+
+/// C07 (78)
+#[tokio::test]
+async fn three_messages_without_an_instruction_end_it() {
+    let came = said(&["Hello", "Solution: a.", "What now", "Solution: bc", "Well", "no more"], |s| s).await;
+    assert_eq!(came.reason, erred("Trader", 3));
+    assert_eq!(came.said().len(), 5);
+    assert_eq!(came.reason.ending(), Ending::Limit);
+    assert_eq!(came.reason.to_string(), "Trader's limit of 3 errors in keeping to its role");
+}
+
+/// C07 (78)
+#[tokio::test]
+async fn an_instruction_resets_the_count() {
+    let texts = [
+        "Hello",
+        "Solution: a.",
+        "What now",
+        "Solution: bc",
+        DO,
+        DID,
+        "One",
+        "Solution: d e",
+        "Two",
+        "Solution: f",
+        "**Instruction:** bold",
+        "Solution: g",
+        DONE,
+    ];
+    let came = said(&texts, |society| society).await;
+    assert_eq!(came.reason, done());
+    let came = said(&texts[..4], |society| society.uninstructed(0).max_rounds(2)).await;
+    assert_eq!(came.reason, Reason::Rounds { limit: 2 });
+    let came = said(&texts, |society| society.uninstructed(2)).await;
+    assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
+}
+
+/// C08 (79)
+#[tokio::test]
+async fn an_assistant_who_instructs_ends_it() {
+    let flipped = "Solution: none.\n  Instruction: you write it\nInput: None";
+    let came = said(&[DO, DID, "Instruction: go on", flipped, DONE], |society| society).await;
+    assert_eq!(came.reason, erred("Python_programmer", 1));
+    assert_eq!(came.said().len(), 4);
+    let came = said(&[DO, flipped, DONE], |society| society.flips(0)).await;
+    assert_eq!(came.reason, done());
+    let came = said(&[DO, flipped, "Instruction: go on", DID, DO, flipped, DONE], |s| s.flips(2)).await;
+    assert_eq!(came.reason, done());
+}
+
+/// C08 (79): only a line that begins so is an instruction.
+#[tokio::test]
+async fn an_assistant_may_write_of_instructions() {
+    let came = said(&[DO, "Solution: as in `Instruction: x`. Next request.", DONE], |society| society).await;
+    assert_eq!(came.reason, done());
+}
+
+/// C09 (80)
+#[tokio::test]
+async fn nearly_the_same_again_and_again_ends_it() {
+    let repeated: Vec<&str> = [DO, DID].into_iter().cycle().take(12).collect();
+    let came = said(&repeated, |society| society).await;
+    assert!(
+        matches!(&came.reason, Reason::Circling { pattern: Circle::Repetition, .. }),
+        "{:?}",
+        came.reason
+    );
+    assert_eq!(came.said().len(), 2 + 2 * 3);
+    let patient = Circles { repetition: 0, ..Circles::default() };
+    let came = said(&repeated, |society| society.circles(patient).max_rounds(6)).await;
+    assert_eq!(came.reason, Reason::Rounds { limit: 6 });
+}
+
+/// C09 (80): counted across phrases, and reset by a message that is none.
+#[tokio::test]
+async fn farewells_end_it() {
+    let texts =
+        ["Thank you!", "You are welcome!", DO, DID, "Goodbye!", "Take care!", "Thanks again!", "Bye!"];
+    let came = said(&texts, |society| society.uninstructed(0)).await;
+    assert!(matches!(&came.reason, Reason::Circling { pattern: Circle::Farewells, .. }), "{:?}", came.reason);
+    assert_eq!(came.said().len(), 8);
+}
+
+/// C16 (87)
+#[tokio::test]
+async fn a_blank_reply_is_asked_for_again_and_then_ends_it() {
+    let came = said(&[DO, DID], |society| society.max_rounds(1)).await;
+    assert_eq!(came.asked.len(), 2);
+    let twice = r#"[{"Trader": "  "}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
+                    {"Python_programmer": "\n"}]"#;
+    let came = play(twice, "Trade", |model| society(model).build("society").unwrap()).await;
+    assert_eq!(came.reason, Reason::NoReply { who: name("Python_programmer") });
+    assert_eq!(came.asked.len(), 4);
+    let once = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": "Solution: y"},
+                   {"Trader": ""}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
+    let came = play(once, "Trade", |model| society(model).build("society").unwrap()).await;
+    assert_eq!((came.reason, came.summary.as_str()), (done(), "Solution: y"));
+}
+
+/// C06 (77), C16 (87): blank replies are no messages.
+#[tokio::test]
+async fn blank_replies_do_not_count() {
+    let script = r#"[{"Trader": ""}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
+                     {"Python_programmer": "Solution: y"}]"#;
+    let came = play(script, "Trade", |model| society(model).max_rounds(1).build("society").unwrap()).await;
+    assert_eq!(came.reason, Reason::Rounds { limit: 1 });
+    let came = play(script, "Trade", |model| society(model).max_messages(2).build("society").unwrap()).await;
+    assert_eq!(came.reason, Reason::Messages { limit: 2 });
+}
+
+#[tokio::test]
+async fn conditions_of_ones_own_are_added() {
+    let script = r#"[{"Trader": {"say": "Instruction: x", "usage": {"input": 60, "output": 50}}}]"#;
+    let make = |model: &AnyModel| {
+        let society = society(model).until(max_tokens(1000)).until(max_tokens(100));
+        society.build("society").unwrap()
+    };
+    let came = play(script, "Trade", make).await;
+    assert_eq!(came.reason, Reason::Tokens { limit: 100, used: 110 });
+}
+
+/// A model that stops the run while one agent is asked.
+struct Stops {
+    model: AnyModel,
+    at: Name,
+    halt: Halt,
+}
+
+impl Model for Stops {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        if *request.origin.who == self.at {
+            self.halt.after_step();
+        }
+        self.model.complete(request, deltas).await
+    }
+}
+
+/// C15 (86)
+#[tokio::test]
+async fn a_stop_leaves_the_transcript_and_asks_nobody_more() {
+    let mut log = log().await;
+    let halt = log.halt();
+    let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };
+    let chat = society(&AnyModel::new(model)).build("society").unwrap();
+    let status = chat.run(&mut log, "Trade").await.unwrap();
+    assert_eq!(status, Status::Halted);
+    let said: Vec<_> = log.transcript().await.unwrap().room().map(|line| line.message.from.clone()).collect();
+    assert_eq!(said, [Name::user(), name("Trader")]);
+    let calls = log.transcript().await.unwrap().spent().calls;
+    assert_eq!(calls, 1);
+    halt.clear();
+    let status = chat.resume(&mut log).await.unwrap();
+    assert_eq!(status, Status::Halted, "the trader stops it again");
+    let said = log.transcript().await.unwrap().turns();
+    assert_eq!(said, 3);
+}

@@ -1,0 +1,157 @@
+//! What happens before the two begin: the task is specified and planned.
+
+use polylogue::{AnyModel, Assistant, Chat, Entry, Name, Params, Part, Reason, Society};
+
+use crate::set::{Came, DONE, agent, name, play, society, talk};
+use crate::stage::Asked;
+
+const IDEA: &str = "Trade";
+
+fn specified(model: &AnyModel) -> Chat {
+    society(model).specify(agent("Specifier", model)).build("society").unwrap()
+}
+
+fn system(asked: &Asked) -> &str {
+    asked.system.as_deref().unwrap()
+}
+
+fn asks(asked: &Asked) -> String {
+    let [Entry::User { parts }] = &asked.entries[..] else { panic!("{:?}", asked.entries) };
+    parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None }).collect()
+}
+
+async fn specify(idea: &str, reply: &str) -> Came {
+    let script = talk(&[("Specifier", reply)], &["Instruction: go", "Solution: gone", DONE]);
+    play(&script, idea, specified).await
+}
+
+/// C10 (81)
+#[tokio::test]
+async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
+    let came = specify(IDEA, " Trade wheat in Chicago. \n").await;
+    for who in ["Trader", "Python_programmer"] {
+        let system = system(came.asked(who)[0]);
+        assert!(system.contains("Never forget it:\nTrade wheat in Chicago.\nI"), "{system}");
+    }
+    assert_eq!(came.transcript.task(), IDEA);
+    let aside = came.transcript.lines().iter().find(|line| line.is_aside()).unwrap();
+    assert_eq!(aside.message.from, name("Specifier"));
+    assert_eq!(aside.message.plain().trim(), "Trade wheat in Chicago.");
+    assert!(crate::stage::printed(&came.events).contains("Trade wheat in Chicago."));
+}
+
+/// C10 (81)
+#[tokio::test]
+async fn without_a_specifier_nobody_is_asked() {
+    let came = play(&talk(&[], &[DONE]), IDEA, |model| society(model).build("society").unwrap()).await;
+    assert_eq!(came.asked.len(), 1);
+    assert!(system(&came.asked[0]).contains("Never forget it:\nTrade\n"));
+}
+
+/// C10 (81)
+#[tokio::test]
+async fn a_plan_stands_after_the_task() {
+    let before = [("Specifier", "Trade wheat."), ("Planner", "1. Buy\n2. Sell")];
+    let script = talk(&before, &["Instruction: go", "Solution: gone", DONE]);
+    let make = |model: &AnyModel| {
+        let society = society(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
+        society.build("society").unwrap()
+    };
+    let came = play(&script, IDEA, make).await;
+    assert!(asks(came.asked("Planner")[0]).contains("Trade wheat."));
+    for who in ["Trader", "Python_programmer"] {
+        assert!(system(came.asked(who)[0]).contains("Trade wheat.\n1. Buy\n2. Sell\n"));
+    }
+    let order: Vec<&str> = came.asked.iter().map(|asked| asked.who.as_str()).collect();
+    assert_eq!(order, ["Specifier", "Planner", "Trader", "Python_programmer", "Trader"]);
+    // The planner may plan the idea itself.
+    let script = talk(&before[1..], &[DONE]);
+    let make = |model: &AnyModel| society(model).plan(agent("Planner", model)).build("society").unwrap();
+    let came = play(&script, IDEA, make).await;
+    assert!(system(came.asked("Trader")[0]).contains("Trade\n1. Buy\n2. Sell\n"));
+}
+
+/// C11 (82), Z11 (64)
+#[tokio::test]
+async fn braces_are_literal_in_ideas_tasks_plans_roles_and_prompts() {
+    for braces in
+        ["{symbol}", "{a} {b}", r#"{"k":1}"#, "{", "}", "{}", "{task}", "{0}", "<TASK> %s $1 {{task}}"]
+    {
+        let before = [("Specifier", braces), ("Planner", braces)];
+        let script = talk(&before, &[&format!("Instruction: {braces}"), "Solution: gone", DONE]);
+        let make = |model: &AnyModel| {
+            let own = agent("Trader", model).system(format!("own {braces}"));
+            Society::new(agent("Python_programmer", model), own)
+                .roles(format!("dev {braces}"), format!("boss {braces}"))
+                .specify(agent("Specifier", model))
+                .plan(agent("Planner", model))
+                .build("society")
+                .unwrap()
+        };
+        let came = play(&script, braces, make).await;
+        assert!(asks(came.asked("Specifier")[0]).contains(&format!("this task:\n{braces}\n")));
+        let trader = system(came.asked("Trader")[0]);
+        assert!(trader.contains(&format!("You are boss {braces}, and I am dev {braces}.")), "{trader}");
+        assert!(trader.contains(&format!("Never forget it:\n{braces}\n{braces}\nI")), "{trader}");
+        assert!(trader.ends_with(&format!("own {braces}")), "{trader}");
+        assert_eq!(asks(came.asked("Python_programmer")[0]), format!("Instruction: {braces}"));
+    }
+}
+
+/// C12 (83)
+#[tokio::test]
+async fn the_specifier_is_told_both_roles_and_the_word_limit() {
+    let came = specify(IDEA, "Trade wheat.").await;
+    let asked = asks(came.asked("Specifier")[0]);
+    for told in ["Python programmer", "Trader", IDEA, "at most 50 words"] {
+        assert!(asked.contains(told), "{asked}");
+    }
+    let make = |model: &AnyModel| {
+        society(model).specify(agent("Specifier", model)).word_limit(7).build("society").unwrap()
+    };
+    let came = play(&talk(&[("Specifier", "x")], &[DONE]), IDEA, make).await;
+    assert!(asks(came.asked("Specifier")[0]).contains("at most 7 words"));
+}
+
+/// Z14 (67)
+#[tokio::test]
+async fn the_specifier_is_hot_and_the_roles_are_cool() {
+    let temperatures =
+        |came: &Came| came.asked.iter().map(|asked| asked.params.temperature).collect::<Vec<_>>();
+    let came = specify(IDEA, "Trade wheat.").await;
+    assert_eq!(temperatures(&came), [Some(1.0), Some(0.2), Some(0.2), Some(0.2)]);
+    // What is set stays, and nothing is set where models are to know themselves.
+    let own = |name: &str, model: &AnyModel, temperature| {
+        agent(name, model).params(Params { temperature, max_tokens: Some(9), ..Params::default() })
+    };
+    let make = |model: &AnyModel| {
+        Society::new(own("Python_programmer", model, Some(0.5)), own("Trader", model, None))
+            .specify(own("Specifier", model, Some(0.7)))
+            .own_temperatures()
+            .build("society")
+            .unwrap()
+    };
+    let script = talk(&[("Specifier", "x")], &["Instruction: go", "Solution: gone", DONE]);
+    let came = play(&script, IDEA, make).await;
+    assert_eq!(temperatures(&came), [Some(0.7), None, Some(0.5), None]);
+    assert!(came.asked.iter().all(|asked| asked.params.max_tokens == Some(9)));
+}
+
+#[tokio::test]
+async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
+    let script = talk(&[("Specifier", " "), ("Specifier", "Trade wheat.")], &[DONE]);
+    let came = play(&script, IDEA, specified).await;
+    assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
+    let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
+    let came = play(&script, IDEA, specified).await;
+    assert_eq!(came.reason, Reason::NoReply { who: name("Specifier") });
+    assert!(came.said().is_empty());
+}
+
+#[test]
+fn names_are_used_once() {
+    let model = crate::stage::script("[]");
+    let twice = |specifier: Assistant| society(&model).specify(specifier).build("society").unwrap_err();
+    assert!(twice(agent("Trader", &model)).to_string().contains("`Trader`"));
+    assert!(Name::new("C++ developer").is_err(), "which is why roles are no names");
+}

@@ -1,0 +1,23 @@
+//! Two roles that do a task by talking: an idea is made definite, a trader instructs, a programmer solves, until it is done.
+
+use polylogue::{Assistant, GetHistory, Society};
+use polylogue_examples::{Result, play, scripted};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(
+        r#"[{"Specifier": "Warn me when wheat costs a tenth more than the week before."},
+            {"Trader": "Instruction: Say how to compare two weeks.\nInput: Daily prices"},
+            {"Programmer": "Solution: Compare the means of the last seven days and of the seven before. Next request."},
+            {"Trader": "Instruction: Write it as a function.\nInput: None"},
+            {"Programmer": {"calls": [{"tool": "get_history", "args": {"limit": 2}}]}},
+            {"Programmer": "Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request."},
+            {"Trader": "<CAMEL_TASK_DONE>"}]"#,
+    )?;
+    let programmer = Assistant::new("Programmer", model.clone())?.tool(GetHistory::default());
+    let society = Society::new(programmer, Assistant::new("Trader", model.clone())?)
+        .roles("Python programmer", "Stock trader")
+        .specify(Assistant::new("Specifier", model)?)
+        .max_rounds(5);
+    play(&society.build("society")?, "Develop a trading bot for the stock market", &[]).await
+}
