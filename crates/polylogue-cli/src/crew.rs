@@ -57,6 +57,8 @@ impl Crew {
         }
         let source = match (&wish.replay, wish.offline) {
             (Some(file), _) => replayed(team, file)?,
+            // People among themselves, or agents that only run tools, need no model.
+            (None, _) if team.voices().is_empty() => Source::Live(reach(team, manner)?.models),
             (None, true) => scripted(team, manner, None)?,
             (None, false) => live_or_scripted(team, manner).await?,
         };
@@ -175,8 +177,12 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
     }
 }
 
+fn reach(team: &Team, manner: &Manner<'_>) -> Result<Reach, Trouble> {
+    Ok(Reach::of(team, Env::with_file(Path::new(".env"))?, manner))
+}
+
 async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source, Trouble> {
-    let reach = Reach::of(team, Env::with_file(Path::new(".env"))?, manner);
+    let reach = reach(team, manner)?;
     // A script stands in for models that the team names, not for one that was asked for.
     let may_play = manner.wish.model.is_none() && !team.script.is_empty();
     if team.models().is_empty() {

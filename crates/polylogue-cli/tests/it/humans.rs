@@ -302,3 +302,23 @@ fn no_color_is_plain_text_on_a_terminal_too() {
     assert!(!bytes.contains('\u{1b}'), "{bytes:?}");
     assert!(bytes.contains("Bot -> Kim · meeting:"), "{bytes:?}");
 }
+
+/// They need no model, and no script in its place.
+#[test]
+fn people_talk_among_themselves() {
+    let home = Home::new();
+    let team =
+        "name: hall\ntask: Who sweeps?\nagents: [{name: Ann, human: true}, {name: Bob, human: true}]\n";
+    home.file("team.yaml", &format!("{team}chat: {{participants: [Ann, Bob], stop: {{max_turns: 2}}}}\n"));
+    let ran = home.run(&["run", "team.yaml"]).exits(5);
+    assert!(
+        ran.out.contains("waiting for Ann") && !ran.err.contains("demonstration"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    home.run(&["resume", "last", "--answer", "You."]).exits(5);
+    assert_eq!(home.run(&["resume", "last", "--answer", "No, you.", "--quiet"]).exits(3).out, "No, you.\n");
+    let offline = home.run(&["run", "team.yaml", "--offline"]).exits(5);
+    assert!(!offline.err.contains("demonstration"), "{}", offline.err);
+}
