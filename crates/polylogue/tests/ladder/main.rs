@@ -11,6 +11,7 @@
 mod answers;
 mod cut;
 mod endpoint;
+mod items;
 mod one;
 mod several;
 #[allow(dead_code)]
