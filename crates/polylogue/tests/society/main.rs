@@ -13,6 +13,7 @@ mod critic;
 mod cut;
 mod ends;
 mod preparation;
+mod random;
 mod roles;
 mod set;
 #[allow(dead_code)]
