@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 
 /// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
 /// `DeepSeek`, Groq, `OpenRouter` and OpenAI.
-const DENIALS: [&str; 16] = [
+const DENIALS: [&str; 21] = [
     "not support",
     "n't support",
+    "no support",
     "unsupported",
     "unavailable",
     "not available",
@@ -19,13 +20,31 @@ const DENIALS: [&str; 16] = [
     "not implemented",
     "not allowed",
     "not permitted",
+    "not compatible",
+    "incompatible",
+    "disabled",
     "no endpoints found",
     "requires --",
     "unknown",
     "unrecognized",
+    "not recogni",
     "unexpected",
     "must be ",
     "invalid parameter",
+];
+
+/// How they name the form that was asked for. Ollama's field is `format`, which is a word of many other refusals, too.
+const FORMS: [&str; 10] = [
+    "response_format",
+    "response format",
+    "json",
+    "schema",
+    "structured",
+    "grammar",
+    "'format'",
+    "`format`",
+    "\"format\"",
+    ": format ",
 ];
 
 /// How they say that it can be done, but not like this: a fault of the request.
@@ -47,7 +66,7 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
         return None;
     }
     let asked = asked_for(request);
-    let form = says(&["response_format", "response format", "json", "schema", "structured", "grammar"]);
+    let form = says(&FORMS);
     if asked.contains(&Skill::Tools) && says(&["tool", "function"]) {
         return Some(Skill::Tools);
     }
@@ -164,6 +183,10 @@ mod tests {
             (400, "This response_format type is unavailable now", Schema),
             (400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported", Schema),
             (400, "'response_format.type' must be 'json_schema' or 'text'", Json),
+            (400, "the provider answered with status 400: format is not supported", Schema),
+            (400, "unknown field `format`", Json),
+            (400, "Function calling is disabled for this model", Tools),
+            (422, "Parameter 'response_format' is not recognized", Schema),
         ] {
             assert_eq!(means(status, message, asked), Some(asked), "{message}");
         }
@@ -184,6 +207,7 @@ mod tests {
             (400, "Unsupported value: 'temperature' does not support 0.2 with this model", Json),
             (401, "tools are not supported for this key", Tools),
             (429, "tools are unavailable", Tools),
+            (400, "this image format is not supported", Schema),
             (400, "Unsupported parameter: 'tools' is not supported with this model", Json),
         ] {
             assert_eq!(means(status, message, asked), None, "{message}");
