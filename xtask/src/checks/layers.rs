@@ -9,7 +9,14 @@ const CORE: &str = "polylogue-core";
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
 const LAYERS: [&[&str]; 6] = [
     &[CORE, "polylogue-macros", "polylogue-sandbox"],
-    &["polylogue", "polylogue-models", "polylogue-tools", "polylogue-store", "polylogue-test"],
+    &[
+        "polylogue",
+        "polylogue-models",
+        "polylogue-tools",
+        "polylogue-mcp",
+        "polylogue-store",
+        "polylogue-test",
+    ],
     &["polylogue-team"],
     &["polylogue-server"],
     &["polylogue-cli"],
@@ -24,7 +31,7 @@ const KERNEL_MAY_USE: [&str; 6] = ["blake3", "futures-util", "serde", "serde_jso
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
 const HINT: &str =
-    "core <- polylogue, models, tools, store, test <- team <- server <- cli; see ARCHITECTURE.md";
+    "core <- polylogue, models, tools, mcp, store, test <- team <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

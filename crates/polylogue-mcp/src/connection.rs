@@ -1,0 +1,219 @@
+//! One server that runs, from its handshake to its end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use polylogue_core::Outcome;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
+    JsonObject, PaginatedRequestParams, PingRequest, ProtocolVersion, Tool,
+};
+use rmcp::service::{NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ClientHandler, RoleClient, serve_client};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::declaration::Launch;
+use crate::expand::without;
+use crate::limits::Limits;
+use crate::outcome::outcome;
+use crate::output::Output;
+use crate::process::Process;
+
+/// How long a server that was too slow may take to show that it still listens.
+const PING: Duration = Duration::from_secs(2);
+
+/// How long is waited to learn how a server ended.
+const OBITUARY: Duration = Duration::from_millis(500);
+
+/// A connection to a server that runs. It ends, and the server with it, when this is dropped.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Client>,
+    process: Mutex<Process>,
+    tools: RwLock<Arc<[Tool]>>,
+    is_too_long: Arc<AtomicBool>,
+    secrets: Vec<String>,
+    limits: Limits,
+}
+
+/// Why a call brought no outcome, and whether the server can be called again without a new start.
+pub(crate) struct Broken {
+    pub(crate) why: String,
+    pub(crate) lives: bool,
+}
+
+/// What the server is told of us, and what it may tell us unasked.
+///
+/// Of the latter only that its tools changed is of use: there is no place in the kernel for the progress of a tool, and what a
+/// server logs is its own affair. It is offered nothing else: no model, no files, no questions to the user.
+struct Client {
+    has_other_tools: AtomicBool,
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        let who = Implementation::new("polylogue", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), who)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.has_other_tools.store(true, Ordering::Release);
+    }
+}
+
+impl Connection {
+    /// Starts the server and asks for its tools.
+    ///
+    /// # Errors
+    /// What went wrong, in words that follow the name of the server.
+    pub(crate) async fn open(launch: &Launch, limits: Limits) -> Result<Self, String> {
+        let (mut process, output, input) = Process::start(launch)?;
+        let is_too_long = Arc::default();
+        let output = Output::new(output, limits.message_bytes, Arc::clone(&is_too_long));
+        // Its own bound comes after ours.
+        let transport =
+            AsyncRwTransport::new_client(output, input).with_max_line_length(limits.message_bytes + 1);
+        let client = Client { has_other_tools: AtomicBool::new(false) };
+        let opening = async {
+            let service = serve_client(client, transport).await.map_err(|error| error.to_string())?;
+            let tools = list(&service, limits.tools).await.map_err(|error| said(&error))?;
+            Ok::<_, String>((service, tools))
+        };
+        let why = match timeout(limits.start, opening).await {
+            Ok(Ok((service, tools))) => {
+                let (process, tools) = (Mutex::new(process), RwLock::new(tools));
+                return Ok(Self {
+                    service,
+                    process,
+                    tools,
+                    is_too_long,
+                    secrets: launch.secrets.clone(),
+                    limits,
+                });
+            }
+            Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
+            Err(_) => format!("was not ready within {} s", limits.start.as_secs_f32()),
+        };
+        Err(without(&launch.secrets, &format!("{why}{}", obituary(&mut process).await)))
+    }
+
+    /// Whether it can be called.
+    pub(crate) fn lives(&self) -> bool {
+        !self.service.is_closed() && !self.service.is_transport_closed()
+    }
+
+    /// The tools that it has as far as is known.
+    pub(crate) fn tools(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks for its tools again, if it said that they are others now.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(crate) async fn look_again(&self) -> Result<(), Broken> {
+        let has_others = &self.service.service().has_other_tools;
+        if !has_others.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let tools = match timeout(self.limits.start, list(&self.service, self.limits.tools)).await {
+            Ok(Ok(tools)) => tools,
+            Ok(Err(error)) => return Err(self.broken(error).await),
+            Err(_) => return Err(self.too_slow("list its tools", self.limits.start).await),
+        };
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        Ok(())
+    }
+
+    /// Calls `tool`. When this is dropped meanwhile the server is told that nobody waits any more.
+    ///
+    /// # Errors
+    /// When there is no outcome.
+    pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<Outcome, Broken> {
+        let params = CallToolRequestParams::new(tool).with_arguments(args);
+        match timeout(self.limits.call, self.service.call_tool_once(params)).await {
+            Ok(Ok(CallToolResponse::Complete(result))) => Ok(outcome(result, self.limits.media_bytes)),
+            Ok(Ok(_)) => {
+                let why = "asks for more than arguments before it answers, which is not supported".into();
+                Err(Broken { why, lives: true })
+            }
+            Ok(Err(error)) => Err(self.broken(error).await),
+            Err(_) => Err(self.too_slow("answer", self.limits.call).await),
+        }
+    }
+
+    /// A server can be slow with one call and still do others; one that does not even answer a ping hangs.
+    async fn too_slow(&self, what: &str, limit: Duration) -> Broken {
+        let lives = self.answers_ping().await;
+        let then = if lives { "the call was given up" } else { "it does not react any more" };
+        let why = format!("did not {what} within {} s, and {then}", limit.as_secs_f32());
+        Broken { why, lives }
+    }
+
+    async fn answers_ping(&self) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let ping = async {
+            let options = PeerRequestOptions::with_timeout(PING);
+            self.service.send_request_with_option(ping, options).await?.await_response().await
+        };
+        // A refusal is an answer, too.
+        matches!(timeout(PING, ping).await, Ok(Ok(_) | Err(ServiceError::McpError(_))))
+    }
+
+    async fn broken(&self, error: ServiceError) -> Broken {
+        let why = match &error {
+            ServiceError::McpError(refused) => {
+                return Broken { why: format!("refused: {}", refused.message), lives: true };
+            }
+            _ if self.is_too_long.load(Ordering::Relaxed) => {
+                format!("sent a message of more than {} bytes", self.limits.message_bytes)
+            }
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+                format!("ended before it answered{}", obituary(&mut *self.process.lock().await).await)
+            }
+            error => said(error),
+        };
+        Broken { why: without(&self.secrets, &why), lives: false }
+    }
+}
+
+/// The first `most` tools of a server.
+async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Arc<[Tool]>, ServiceError> {
+    let (mut tools, mut cursor) = (Vec::new(), None);
+    if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
+        return Ok(Arc::default());
+    }
+    while tools.len() < most {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = peer.list_tools(Some(params)).await?;
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    tools.truncate(most);
+    Ok(tools.into())
+}
+
+fn said(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(refused) => format!("it refused: {}", refused.message),
+        ServiceError::UnexpectedResponse => "answered with something else than was asked for".into(),
+        error => error.to_string(),
+    }
+}
+
+/// How the server ended, if it did, and the last it said.
+async fn obituary(process: &mut Process) -> String {
+    let ended = timeout(OBITUARY, process.ended()).await.ok().flatten();
+    let mut text = ended.map(|status| format!(" ({status})")).unwrap_or_default();
+    let words = process.last_words();
+    if !words.is_empty() {
+        text.push_str(&format!("; it last wrote to its error output: {words}"));
+    }
+    text
+}

@@ -1,0 +1,125 @@
+//! Declarations of servers, as many programs share them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::expand::Variables;
+
+/// The usual document.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Document {
+    #[serde(rename = "mcpServers")]
+    pub(crate) servers: BTreeMap<String, Value>,
+}
+
+/// One server, as it is declared. What it holds for other programs only (`autoApprove`, `timeout` in whichever unit) is not
+/// looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Declaration {
+    pub(crate) command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    pub(crate) url: Option<String>,
+    #[serde(default)]
+    pub(crate) disabled: bool,
+}
+
+/// What is run, its variables replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Launch {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) cwd: Option<String>,
+    /// What came of variables, which is not to be told.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Declaration {
+    /// # Errors
+    /// What contradicts itself, in words that follow the name of the server.
+    pub(crate) fn of(value: Value) -> Result<Self, String> {
+        let declared: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        match (&declared.command, &declared.url) {
+            (None, None) => Err("has neither a `command` nor a `url`".into()),
+            (Some(_), Some(_)) => Err("has both a `command` and a `url`: which is it?".into()),
+            (Some(command), None) if command.trim().is_empty() => Err("has an empty `command`".into()),
+            _ => Ok(declared),
+        }
+    }
+
+    /// # Errors
+    /// When a variable is not set, or the server is none that is run.
+    pub(crate) fn launch(&self, variables: &Variables) -> Result<Launch, String> {
+        let Some(command) = &self.command else {
+            return Err(format!(
+                "is reached by HTTP, at `{}`, and only servers with a `command` are supported so far",
+                self.url.as_deref().unwrap_or_default()
+            ));
+        };
+        let mut secrets = Vec::new();
+        let mut expand = |text: &String| variables.expand(text, &mut secrets);
+        let command = expand(command)?;
+        let args = self.args.iter().map(&mut expand).collect::<Result<_, _>>()?;
+        let cwd = self.cwd.as_ref().map(&mut expand).transpose()?;
+        let mut env = Vec::new();
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(format!("has a variable with the illegal name `{}`", name.escape_debug()));
+            }
+            env.push((name.clone(), expand(value)?));
+        }
+        // Even written out in the declaration they are likely keys.
+        secrets.extend(env.iter().map(|(_, value)| value.clone()));
+        Ok(Launch { command, args, env, cwd, secrets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_declared_is_launched() {
+        let declared = json!({
+            "type": "stdio", "command": "npx", "args": ["-y", "${NAME}"], "env": {"KEY": "${SECRET}"}, "cwd": "/srv",
+            "autoApprove": ["x"],
+        });
+        let declared = Declaration::of(declared).unwrap();
+        let variables = Variables::new(|name| Some(name.to_lowercase()));
+        let launch = declared.launch(&variables).unwrap();
+        assert_eq!((launch.command.as_str(), launch.cwd.as_deref()), ("npx", Some("/srv")));
+        assert_eq!(launch.args, ["-y", "name"]);
+        assert_eq!(launch.env, [("KEY".to_owned(), "secret".to_owned())]);
+        let missing = declared.launch(&Variables::new(|_| None)).unwrap_err();
+        assert_eq!(missing, "needs the variable `NAME`, which is not set");
+    }
+
+    #[test]
+    fn declarations_that_contradict_themselves_are_refused() {
+        let wrong = |value| Declaration::of(value).unwrap_err();
+        assert_eq!(wrong(json!({})), "has neither a `command` nor a `url`");
+        assert_eq!(
+            wrong(json!({"command": "a", "url": "b"})),
+            "has both a `command` and a `url`: which is it?"
+        );
+        assert_eq!(wrong(json!({"command": " "})), "has an empty `command`");
+        assert!(wrong(json!({"command": 1})).contains("invalid type"), "{}", wrong(json!({"command": 1})));
+    }
+
+    #[test]
+    fn illegal_names_of_variables_and_addresses_are_refused() {
+        let launch = |value| Declaration::of(value).unwrap().launch(&Variables::new(|_| None)).unwrap_err();
+        let illegal = launch(json!({"command": "a", "env": {"A=B": "c"}}));
+        assert_eq!(illegal, "has a variable with the illegal name `A=B`");
+        let address = launch(json!({"url": "http://localhost/mcp"}));
+        assert!(address.starts_with("is reached by HTTP, at `http://localhost/mcp`"), "{address}");
+    }
+}

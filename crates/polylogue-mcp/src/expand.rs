@@ -1,0 +1,96 @@
+//! Variables in declarations: `${NAME}` and `${NAME:-otherwise}`.
+
+use std::fmt;
+use std::sync::Arc;
+
+type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Where variables are looked up.
+#[derive(Clone)]
+pub(crate) struct Variables(Arc<LookUp>);
+
+impl Variables {
+    pub(crate) fn new(look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look_up))
+    }
+
+    /// `text` with its variables replaced, and what they were replaced by put into `secrets`. A `$` that begins no variable
+    /// stands for itself.
+    ///
+    /// # Errors
+    /// When a variable is not set and there is nothing instead of it, or its brace is not closed.
+    pub(crate) fn expand(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (inside, behind) = after
+                .split_once('}')
+                .ok_or_else(|| format!("has `{text}`, which lacks a `}}` after `${{`"))?;
+            let (name, otherwise) = match inside.split_once(":-") {
+                Some((name, otherwise)) => (name, Some(otherwise)),
+                None => (inside, None),
+            };
+            expanded.push_str(before);
+            match ((self.0)(name).filter(|value| !value.is_empty()), otherwise) {
+                (Some(value), _) => {
+                    expanded.push_str(&value);
+                    secrets.push(value);
+                }
+                (None, Some(otherwise)) => expanded.push_str(otherwise),
+                (None, None) => return Err(format!("needs the variable `{name}`, which is not set")),
+            }
+            rest = behind;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Variables")
+    }
+}
+
+/// `text` without any of `secrets`. Short ones are left, since they would be found everywhere.
+pub(crate) fn without(secrets: &[String], text: &str) -> String {
+    const SHORTEST: usize = 6;
+    let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
+    long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Result<(String, Vec<String>), String> {
+        let variables = Variables::new(|name| match name {
+            "KEY" => Some("hunter22".into()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        });
+        let mut secrets = Vec::new();
+        variables.expand(text, &mut secrets).map(|text| (text, secrets))
+    }
+
+    #[test]
+    fn variables_are_replaced_and_dollars_left() {
+        let key = || vec!["hunter22".to_owned()];
+        assert_eq!(expanded("Bearer ${KEY}!"), Ok(("Bearer hunter22!".into(), key())));
+        assert_eq!(expanded("$KEY $ {KEY} 5$"), Ok(("$KEY $ {KEY} 5$".into(), Vec::new())));
+        assert_eq!(expanded("${NONE:-a b}${EMPTY:-c}"), Ok(("a bc".into(), Vec::new())));
+        assert_eq!(expanded("é${KEY:-x}"), Ok(("éhunter22".into(), key())));
+    }
+
+    #[test]
+    fn variables_that_are_not_there_are_named() {
+        assert_eq!(expanded("${NONE}").unwrap_err(), "needs the variable `NONE`, which is not set");
+        assert_eq!(expanded("a ${KEY").unwrap_err(), "has `a ${KEY`, which lacks a `}` after `${`");
+    }
+
+    #[test]
+    fn secrets_are_taken_out() {
+        let secrets = ["hunter22".to_owned(), "a".to_owned()];
+        assert_eq!(without(&secrets, "bad key hunter22"), "bad key ***");
+    }
+}

@@ -1,0 +1,167 @@
+//! What came of a call, in the kernel's words.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
+
+/// What the model is told of `result`, with at most `media_bytes` of pictures and sounds.
+pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
+    let is_error = result.is_error.unwrap_or_default();
+    let value = result.structured_content;
+    let mut left = media_bytes;
+    // A value is also written out as text for those who know no values: once is enough.
+    let repeats = |part: &Part| match (part, &value) {
+        (Part::Text(text), Some(value)) => {
+            serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
+        }
+        _ => false,
+    };
+    let parts = result.content.into_iter().map(|block| part(block, &mut left));
+    let mut parts: Vec<Part> = parts.filter(|part| !part.is_blank() && !repeats(part)).collect();
+    parts.extend(value.map(Part::Data));
+    if parts.is_empty() {
+        parts.push(Part::text(if is_error { "it failed, and did not say why" } else { "(no result)" }));
+    }
+    let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
+    Outcome { status, parts }.bounded()
+}
+
+fn part(block: ContentBlock, left: &mut usize) -> Part {
+    match block {
+        ContentBlock::Text(text) => Part::text(text.text),
+        ContentBlock::Image(image) => media("picture", &image.mime_type, &image.data, left),
+        ContentBlock::Audio(audio) => media("sound", &audio.mime_type, &audio.data, left),
+        ContentBlock::Resource(embedded) => resource(embedded.resource, left),
+        ContentBlock::ResourceLink(link) => Part::text(told(&link)),
+        _ => Part::text("(something of a kind that is not known here is left out)"),
+    }
+}
+
+fn resource(contents: ResourceContents, left: &mut usize) -> Part {
+    match contents {
+        ResourceContents::TextResourceContents { uri, text, .. } => Part::text(format!("{uri}:\n{text}")),
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let kind = mime_type.unwrap_or_default();
+            let is_shown = kind.starts_with("image/") || kind.starts_with("audio/");
+            let part = if is_shown {
+                media("file", &kind, &blob, left)
+            } else {
+                left_out("file", &kind, blob.len())
+            };
+            match part {
+                Part::Text(text) => Part::text(format!("{uri}: {text}")),
+                part => part,
+            }
+        }
+        _ => Part::text("(a resource of a kind that is not known here is left out)"),
+    }
+}
+
+fn told(link: &Resource) -> String {
+    let mut told = format!("{}: {}", link.name, link.uri);
+    if let Some(about) = &link.description {
+        told.push_str(&format!(" ({about})"));
+    }
+    told
+}
+
+/// A picture or sound, or in words why there is none. What is no base64 would make every later request one that providers
+/// refuse.
+fn media(what: &str, kind: &str, data: &str, left: &mut usize) -> Part {
+    let data: String = data.split_ascii_whitespace().collect();
+    if !is_type(kind) || data.is_empty() || STANDARD.decode(&data).is_err() {
+        return Part::text(format!(
+            "(a {what} is left out: what the server sent is no picture or sound in base64)"
+        ));
+    }
+    if data.len() > *left {
+        return left_out(what, kind, data.len());
+    }
+    *left -= data.len();
+    Part::Media(Media { kind: kind.to_owned(), url: format!("data:{kind};base64,{data}").into() })
+}
+
+fn left_out(what: &str, kind: &str, base64: usize) -> Part {
+    let kind = if is_type(kind) { kind } else { "no known type" };
+    Part::text(format!("(a {what} of {kind} and about {} bytes is left out)", base64 / 4 * 3))
+}
+
+/// Whether `kind` is a media type, without parameters.
+fn is_type(kind: &str) -> bool {
+    let is_word = |word: &str| {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c);
+        (1..=100).contains(&word.len()) && word.chars().all(is_legal)
+    };
+    kind.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parts(result: Value) -> (OutcomeStatus, Vec<Part>) {
+        let outcome = outcome(serde_json::from_value(result).unwrap(), 16);
+        (outcome.status, outcome.parts)
+    }
+
+    fn texts(content: Value) -> Vec<String> {
+        let (_, parts) = parts(json!({ "content": content }));
+        let text = |part: Part| match part {
+            Part::Text(text) => text.to_string(),
+            other => format!("{other:?}"),
+        };
+        parts.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn texts_links_and_resources_are_text() {
+        let content = json!([
+            {"type": "text", "text": "one"},
+            {"type": "text", "text": " "},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "description": "A file"},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "inside"}},
+            {"type": "resource", "resource": {"uri": "file:///c", "mimeType": "application/zip", "blob": "AAAAAAAA"}},
+        ]);
+        let wanted = [
+            "one",
+            "a: file:///a (A file)",
+            "file:///b:\ninside",
+            "file:///c: (a file of application/zip and about 6 bytes is left out)",
+        ];
+        assert_eq!(texts(content), wanted);
+    }
+
+    #[test]
+    fn pictures_are_media_within_bounds() {
+        let picture = |data: &str| json!({"type": "image", "mimeType": "image/png", "data": data});
+        let (_, parts) = parts(json!({"content": [picture("AAAA")]}));
+        let url = "data:image/png;base64,AAAA".into();
+        assert_eq!(parts, [Part::Media(Media { kind: "image/png".into(), url })]);
+        let left_out = "(a picture of image/png and about 15 bytes is left out)";
+        assert_eq!(texts(json!([picture(&"AAAA".repeat(5))])), [left_out]);
+        let wrong = "(a picture is left out: what the server sent is no picture or sound in base64)";
+        assert_eq!(texts(json!([picture("no base64!")])), [wrong]);
+        assert_eq!(texts(json!([{"type": "image", "mimeType": "image/png;x,", "data": "AAAA"}])), [wrong]);
+    }
+
+    #[test]
+    fn values_are_data_once() {
+        let value = json!({"sum": 3});
+        let (_, found) = parts(json!({
+            "content": [{"type": "text", "text": "{ \"sum\": 3 }"}, {"type": "text", "text": "note"}],
+            "structuredContent": value,
+        }));
+        assert_eq!(found, [Part::text("note"), Part::Data(value)]);
+    }
+
+    #[test]
+    fn failures_are_failures_even_without_a_word() {
+        let failed = parts(json!({"content": [], "isError": true}));
+        assert_eq!(failed, (OutcomeStatus::Failed, vec![Part::text("it failed, and did not say why")]));
+        assert_eq!(parts(json!({"content": []})), (OutcomeStatus::Done, vec![Part::text("(no result)")]));
+    }
+}

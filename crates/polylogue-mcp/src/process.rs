@@ -1,0 +1,131 @@
+//! The process of a server, and nothing left of it.
+//!
+//! A server is often a tree of processes (`npx` runs a shell that runs `node`), so it gets a process group of its own. Beside
+//! it runs a watchman: a shell that waits for the end of its input, of which this process alone holds the other end, and then
+//! ends the group, at first politely. That input ends when the connection does, and when this process dies, however it dies.
+
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use crate::declaration::Launch;
+
+/// What servers get of this process's environment: what programs need to find themselves, and no secrets.
+const INHERITED: [&str; 11] =
+    ["HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// Ends the process group `$1` when its input ends.
+#[cfg(unix)]
+const WATCHMAN: &str = r#"trap "" HUP INT TERM
+read -r _
+kill -s TERM -- "-$1" && { sleep 1; kill -s KILL -- "-$1"; }"#;
+
+/// How much of what a server writes to its error output is kept: the end.
+const TAIL_BYTES: usize = 2048;
+
+/// A server that runs. It is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    /// Its input ends when it is dropped.
+    #[cfg(unix)]
+    _watchman: Child,
+    tail: Arc<Mutex<Vec<u8>>>,
+    /// Reads what becomes the tail.
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts it. Must be called in a runtime.
+    ///
+    /// # Errors
+    /// When the program is not there, or cannot be started.
+    pub(crate) fn start(launch: &Launch) -> Result<(Self, ChildStdout, ChildStdin), String> {
+        let mut command = Command::new(&launch.command);
+        command.args(&launch.args).env_clear();
+        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.envs(launch.env.iter().map(|(name, value)| (name, value)));
+        if let Some(cwd) = &launch.cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        command.process_group(0);
+        #[cfg(not(unix))]
+        command.kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("cannot be started: `{}`: {}", launch.command, said(&error)))?;
+        #[cfg(unix)]
+        let watchman = watchman(&mut child)?;
+        let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+        let (Some(output), Some(input), Some(errors)) = pipes else {
+            return Err("cannot be started: it has no pipes".into());
+        };
+        let tail = Arc::default();
+        let reader = Some(tokio::spawn(keep_tail(errors, Arc::clone(&tail))));
+        let process = Self {
+            child,
+            #[cfg(unix)]
+            _watchman: watchman,
+            tail,
+            reader,
+        };
+        Ok((process, output, input))
+    }
+
+    /// Waits for its end, and the end of what it wrote to its error output.
+    pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.wait().await.ok();
+        // What it left behind may hold the other end open, and then the caller's patience ends.
+        if let Some(reader) = &mut self.reader {
+            let _ = reader.await;
+            self.reader = None;
+        }
+        status
+    }
+
+    /// The last that it wrote to its error output.
+    pub(crate) fn last_words(&self) -> String {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).trim().to_owned()
+    }
+}
+
+/// The watchman of `child`, which is ended if there can be none.
+#[cfg(unix)]
+fn watchman(child: &mut Child) -> Result<Child, String> {
+    let group = child.id().map(|id| id.to_string()).unwrap_or_default();
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", WATCHMAN, "sh", &group])
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|p| ("PATH", p)));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn().map_err(|error| {
+        // It is being given up, and there is nobody to tell.
+        let _ = child.start_kill();
+        format!("cannot be watched over: `/bin/sh`: {error}")
+    })
+}
+
+fn said(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such program or directory".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Reads `errors` to the end, however much it is, so that the server never waits for us, and keeps the last of it.
+async fn keep_tail(mut errors: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = vec![0; 8192];
+    while let Ok(read @ 1..) = errors.read(&mut piece).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(piece.get(..read).unwrap_or_default());
+        let excess = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..excess);
+    }
+}

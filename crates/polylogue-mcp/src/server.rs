@@ -1,0 +1,114 @@
+//! A server that is started when it is first needed, and again when it failed.
+
+use std::sync::Arc;
+
+use polylogue_core::{Error, Outcome, Result, ToolError};
+use rmcp::model::{JsonObject, Tool};
+use tokio::sync::Mutex;
+
+use crate::connection::{Broken, Connection};
+use crate::declaration::Declaration;
+use crate::expand::Variables;
+use crate::limits::Limits;
+
+/// One server of the declared ones.
+pub(crate) struct Server {
+    pub(crate) name: String,
+    declaration: Declaration,
+    variables: Variables,
+    limits: Limits,
+    /// Calls in flight share it; whoever finds it broken takes it out, and it ends with the last of them.
+    connection: Mutex<Option<Arc<Connection>>>,
+}
+
+impl Server {
+    pub(crate) fn new(name: String, declaration: Declaration, variables: Variables, limits: Limits) -> Self {
+        Self { name, declaration, variables, limits, connection: Mutex::default() }
+    }
+
+    /// Its tools. Starts it, if need be.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) async fn tools(&self) -> Result<Arc<[Tool]>> {
+        let wrong = |why: String| Error::Config(format!("the MCP server `{}` {why}", self.name));
+        let connection = self.connected().await.map_err(wrong)?;
+        connection.look_again().await.map_err(|broken| wrong(broken.why))?;
+        Ok(connection.tools())
+    }
+
+    /// Calls `tool`, which has the `schema` that is known; that becomes another one if the server's is.
+    ///
+    /// # Errors
+    /// When there is no outcome, in words for a model.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        schema: &std::sync::Mutex<Arc<JsonObject>>,
+        args: JsonObject,
+    ) -> Result<Outcome, ToolError> {
+        let wrong = |why: String| ToolError(format!("the MCP server `{}` {why}", self.name));
+        let connection = self.connected().await.map_err(wrong)?;
+        if let Err(broken) = connection.look_again().await {
+            return Err(wrong(self.settle(&connection, broken, "").await));
+        }
+        is_as_known(tool, schema, &connection.tools()).map_err(wrong)?;
+        match connection.call(tool.to_owned(), args).await {
+            Ok(outcome) => Ok(outcome),
+            Err(broken) => {
+                let unsure = "; nobody knows whether it did what was asked";
+                Err(wrong(self.settle(&connection, broken, unsure).await))
+            }
+        }
+    }
+
+    /// Ends the connection. The next call starts the server again.
+    pub(crate) async fn close(&self) {
+        *self.connection.lock().await = None;
+    }
+
+    async fn connected(&self) -> Result<Arc<Connection>, String> {
+        let mut held = self.connection.lock().await;
+        if let Some(connection) = held.as_ref().filter(|connection| connection.lives()) {
+            return Ok(Arc::clone(connection));
+        }
+        *held = None;
+        if self.declaration.disabled {
+            return Err("is disabled".into());
+        }
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err("can be used from within a runtime of Tokio only".into());
+        }
+        let launch = self.declaration.launch(&self.variables)?;
+        let connection = Arc::new(Connection::open(&launch, self.limits).await?);
+        Ok(Arc::clone(held.insert(connection)))
+    }
+
+    /// Lets go of a connection that is of no more use, and says what to expect.
+    async fn settle(&self, connection: &Arc<Connection>, broken: Broken, unsure: &str) -> String {
+        if broken.lives {
+            return broken.why;
+        }
+        let mut held = self.connection.lock().await;
+        // Another call may have started it again already.
+        held.take_if(|held| Arc::ptr_eq(held, connection));
+        format!("{}{unsure}; it is started again for the next call", broken.why)
+    }
+}
+
+/// Tells, once, that a tool is no more what it was.
+fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[Tool]) -> Result<(), String> {
+    let Some(now) = tools.iter().find(|other| other.name == tool) else {
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        return Err(format!("has other tools now, and no `{tool}`; it has: {}", names.join(", ")));
+    };
+    let mut known = schema.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if **known == *now.input_schema {
+        return Ok(());
+    }
+    *known = Arc::clone(&now.input_schema);
+    let schema = serde_json::Value::Object((*now.input_schema).clone());
+    Err(format!(
+        "has changed `{tool}`, and nothing was called; call it again with arguments of this schema: {schema}"
+    ))
+}

@@ -1,0 +1,61 @@
+//! A tool of a server.
+
+use std::sync::{Arc, Mutex};
+
+use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use rmcp::model::{JsonObject, Tool as Listed};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// How much of a description models are told. Every request carries it.
+const ABOUT_BYTES: usize = 8 * 1024;
+
+/// A tool of a server, under a name that models accept.
+pub(crate) struct Remote {
+    spec: ToolSpec,
+    server: Arc<Server>,
+    /// Its name for the server.
+    name: String,
+    schema: Mutex<Arc<JsonObject>>,
+}
+
+impl Remote {
+    pub(crate) fn new(name: String, server: Arc<Server>, listed: &Listed) -> Self {
+        let mut parameters = (*listed.input_schema).clone();
+        parameters.entry("type").or_insert_with(|| json!("object"));
+        let mut spec = ToolSpec::new(name, about(listed), Value::Object(parameters));
+        spec.repeatable = is_repeatable(listed);
+        let schema = Mutex::new(Arc::clone(&listed.input_schema));
+        Self { spec, server, name: listed.name.to_string(), schema }
+    }
+}
+
+impl Tool for Remote {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let args = match args {
+            Value::Object(args) => args,
+            Value::Null => JsonObject::new(),
+            _ => return Err("the arguments must be a JSON object".into()),
+        };
+        self.server.call(&self.name, &self.schema, args).await
+    }
+}
+
+/// What models are told of it; its title, or its name, if it says nothing of itself.
+fn about(listed: &Listed) -> String {
+    let about = listed.description.as_deref().filter(|about| !about.trim().is_empty());
+    let about = about.or(listed.title.as_deref()).unwrap_or(&listed.name);
+    about.get(..about.floor_char_boundary(ABOUT_BYTES)).unwrap_or_default().to_owned()
+}
+
+/// Whether it says of itself that a second call does no harm.
+fn is_repeatable(listed: &Listed) -> bool {
+    listed.annotations.as_ref().is_some_and(|hints| {
+        hints.read_only_hint.unwrap_or_default() || hints.idempotent_hint.unwrap_or_default()
+    })
+}

@@ -1,0 +1,98 @@
+//! What is declared, and when it is started.
+
+use polylogue_core::Tool;
+use polylogue_mcp::{Allowed, Servers};
+use serde_json::json;
+
+use crate::Bench;
+
+fn wrong(text: &str) -> String {
+    Servers::from_json(text).unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn nothing_is_started_by_loading() {
+    let bench = Bench::new("fine");
+    let servers = bench.servers(|_| ());
+    assert_eq!(servers.names().collect::<Vec<_>>(), ["test"]);
+    assert_eq!(bench.starts(), 0);
+    let (one, other) = ([("test", Allowed::All)], [("test", Allowed::only(["echo"]))]);
+    servers.tools(one).await.unwrap();
+    servers.clone().tools(other).await.unwrap();
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_gets_what_is_allowed() {
+    let bench = Bench::new("fine");
+    let servers = bench.servers(|_| ());
+    let names = async |allowed| {
+        let tools = servers.tools([("test", allowed)]).await?;
+        Ok::<_, polylogue_core::Error>(tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(names(Allowed::only(["fail", "echo"])).await.unwrap(), ["test_echo", "test_fail"]);
+    let but = names(Allowed::but(["die", "hang"])).await.unwrap();
+    assert_eq!(but.len(), names(Allowed::All).await.unwrap().len() - 2);
+    assert!(!but.contains(&"test_die".to_owned()));
+    let stranger = names(Allowed::but(["dei"])).await.unwrap_err().to_string();
+    assert!(
+        stranger.starts_with("the MCP server `test` has no tool `dei`; it has: echo, fail,"),
+        "{stranger}"
+    );
+}
+
+#[tokio::test]
+async fn specs_are_those_of_the_server() {
+    let bench = Bench::new("fine");
+    let tools = bench.servers(|_| ()).tools([("test", Allowed::only(["echo", "fail"]))]).await.unwrap();
+    let echo = tools[0].spec();
+    assert_eq!((echo.description.as_str(), echo.repeatable), ("Does echo", true));
+    assert_eq!(echo.parameters["properties"]["text"], json!({"type": "string"}));
+    assert!(!tools[1].spec().repeatable);
+}
+
+#[tokio::test]
+async fn lists_without_end_are_cut() {
+    let bench = Bench::new("pages");
+    let servers = bench.servers(|limits| limits.tools = 3);
+    assert_eq!(servers.tools([("test", Allowed::All)]).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_used_say_why() {
+    let servers = Servers::with_variables(
+        r#"{"mcpServers": {
+            "gone": {"command": "/no/such/program"},
+            "off": {"command": "true", "disabled": true},
+            "far": {"url": "http://localhost:1/mcp"},
+            "keyless": {"command": "true", "env": {"KEY": "${NONE}"}},
+            "mute": {"command": "true"}
+        }}"#,
+        |_| None,
+    )
+    .unwrap();
+    let tools = async |name| servers.tools([(name, Allowed::All)]).await.unwrap_err().to_string();
+    let gone =
+        "the MCP server `gone` cannot be started: `/no/such/program`: there is no such program or directory";
+    assert_eq!(tools("gone").await, gone);
+    assert_eq!(tools("off").await, "the MCP server `off` is disabled");
+    assert_eq!(
+        tools("keyless").await,
+        "the MCP server `keyless` needs the variable `NONE`, which is not set"
+    );
+    let far = tools("far").await;
+    assert!(far.starts_with("the MCP server `far` is reached by HTTP"), "{far}");
+    let mute = tools("mute").await;
+    assert!(mute.starts_with("the MCP server `mute` did not start as MCP servers do"), "{mute}");
+    let none = tools("none").await;
+    assert!(none.starts_with("there is no MCP server `none` among those declared: far, gone"), "{none}");
+}
+
+#[test]
+fn documents_that_are_none_are_refused() {
+    assert!(wrong("[]").starts_with("no list of MCP servers, an object with `mcpServers`:"));
+    assert!(wrong("{}").contains("missing field `mcpServers`"));
+    let neither = wrong(r#"{"mcpServers": {"a": {}}}"#);
+    assert_eq!(neither, "the MCP server `a` has neither a `command` nor a `url`");
+    assert_eq!(Servers::from_json(r#"{"mcpServers": {}, "theme": "dark"}"#).unwrap().names().count(), 0);
+}

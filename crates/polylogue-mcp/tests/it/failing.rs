@@ -1,0 +1,138 @@
+//! Servers that misbehave: a call fails, and the next one works.
+
+use std::time::Duration;
+
+use polylogue_mcp::Allowed;
+use serde_json::json;
+
+use crate::{Bench, PATIENCE, Tools};
+
+/// A limit that tests mean to meet. A call that is to work within it has to be fast even on a busy machine.
+const SHORT: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn one_that_dies_is_started_again() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let told = tools.failed("die").await;
+    let wanted = "the MCP server `test` ended before it answered (exit status: 3); it last wrote to its error output: \
+        the disk is on fire, key ***; nobody knows whether it did what was asked; it is started again for the next call";
+    assert_eq!(told, wanted);
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_started_again() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let told = tools.failed("hang").await;
+    let wanted = "the MCP server `test` did not answer within 5 s, and it does not react any more; nobody knows whether \
+        it did what was asked; it is started again for the next call";
+    assert_eq!(told, wanted);
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn one_that_is_slow_with_one_call_goes_on() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let told = tools.failed("slow").await;
+    assert_eq!(told, "the MCP server `test` did not answer within 5 s, and the call was given up");
+    bench.noted("cancelled").await;
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn one_that_reads_no_more_is_started_again() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let told = tools.failed("deaf").await;
+    assert!(told.ends_with("it is started again for the next call"), "{told}");
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn garbage_is_passed_over() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    assert_eq!(tools.done("garbage", json!({})).await, "behind garbage");
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_ends_it() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let told = tools.failed("wrong").await;
+    assert!(
+        told.starts_with("the MCP server `test` answered with something else than was asked for"),
+        "{told}"
+    );
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_refusal_is_told() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    assert_eq!(tools.failed("refuse").await, "the MCP server `test` refused: not on Sundays");
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn a_message_without_end_ends_it_at_once() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|limits| limits.message_bytes = 1 << 20)).await;
+    let told = tools.failed("endless").await;
+    assert!(told.starts_with("the MCP server `test` sent a message of more than 1048576 bytes"), "{told}");
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_flood_of_errors_blocks_nobody() {
+    let bench = Bench::new("babbles");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    assert_eq!(tools.done("flood", json!({})).await, "after the flood");
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn other_tools_are_told_of() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    assert_eq!(tools.done("other", json!({})).await, "others now");
+    let gone = "the MCP server `test` has other tools now, and no `fail`; it has: echo, changed";
+    assert_eq!(tools.failed("fail").await, gone);
+    let changed = tools.failed("changed").await;
+    assert!(
+        changed.starts_with("the MCP server `test` has changed `changed`, and nothing was called"),
+        "{changed}"
+    );
+    assert!(changed.contains(r#""required":["n"]"#), "{changed}");
+    assert_eq!(tools.done("changed", json!({"n": 1})).await, r#"{"n": 1}"#);
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn one_that_never_starts_says_why() {
+    let bench = Bench::new("dies");
+    let told = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    assert!(told.starts_with("the MCP server `test` did not start as MCP servers do: "), "{told}");
+    let wanted = "(exit status: 1); it last wrote to its error output: no licence for ***";
+    assert!(told.ends_with(wanted), "{told}");
+    let bench = Bench::new("hangs");
+    let servers = bench.servers(|limits| limits.start = Duration::from_millis(300));
+    let begun = std::time::Instant::now();
+    let told = servers.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    assert_eq!(told, "the MCP server `test` was not ready within 0.3 s");
+    assert!(begun.elapsed() < PATIENCE);
+}

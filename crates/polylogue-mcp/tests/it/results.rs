@@ -1,0 +1,47 @@
+//! What comes of calls that work.
+
+use polylogue_core::{Media, Part};
+use serde_json::{Value, json};
+
+use crate::{Bench, Tools};
+
+#[tokio::test]
+async fn results_are_outcomes() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    tools.echoes().await;
+    assert_eq!(tools.failed("fail").await, "no such ticket");
+    assert_eq!(tools.call("value", Value::Null).await.parts, [Part::Data(json!({"sum": 3}))]);
+    let picture = tools.call("picture", json!({})).await.parts;
+    let [Part::Media(Media { kind, url })] = &picture[..] else { panic!("{picture:?}") };
+    assert_eq!(kind, "image/png");
+    assert!(url.starts_with("data:image/png;base64,iVBOR"), "{url}");
+    let raw = tools.call("echo", json!("raw text")).await;
+    assert_eq!(raw.plain(), "the arguments must be a JSON object");
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_share_the_server() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let calls = (0..20).map(|n| tools.done("echo", json!({"text": format!("no. {n}")})));
+    let wanted: Vec<String> = (0..20).map(|n| format!("no. {n}")).collect();
+    assert_eq!(futures_util::future::join_all(calls).await, wanted);
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn servers_get_a_clean_environment() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let environment = tools.done("environment", json!({})).await;
+    let environment: serde_json::Map<String, Value> = serde_json::from_str(&environment).unwrap();
+    assert_eq!(environment["KEY"], "hunter22");
+    // What starts interpreters may put more in front of it.
+    assert!(environment["PATH"].as_str().unwrap().ends_with(&std::env::var("PATH").unwrap()));
+    // Cargo sets these for every test.
+    assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+    let strangers: Vec<_> = environment.keys().filter(|name| name.starts_with("CARGO")).collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+}

@@ -1,0 +1,61 @@
+//! Conversations whose tools are a server's.
+
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, Meta, OutcomeStatus, Status, once_each,
+};
+use polylogue_mcp::Allowed;
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+use crate::Bench;
+
+/// A chat of one turn, in which Ann calls tools and then speaks, and its log.
+async fn chat(bench: &Bench, script: &str) -> (Chat, Log) {
+    let tools = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap();
+    let script: Script = serde_json::from_str(script).unwrap();
+    let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
+    let chat = Chat::named("calls").with(ann).policy(once_each()).build().unwrap();
+    let id = LogId::new("calls").unwrap();
+    let log = Log::create(AnyStore::new(Memory::default()), id, &Meta::default()).await.unwrap();
+    (chat, log)
+}
+
+#[tokio::test]
+async fn a_server_that_dies_costs_a_call_and_not_the_run() {
+    let bench = Bench::new("fine");
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "test_die"}]}},
+        {"Ann": {"calls": [{"tool": "test_echo", "args": {"text": "hi"}}]}},
+        {"Ann": "It works again."}
+    ]"#;
+    let (chat, mut log) = chat(&bench, script).await;
+    let status = chat.run(&mut log, "go").await.unwrap();
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    let outcomes: Vec<_> = log
+        .events()
+        .await
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Returned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes.len(), 2);
+    assert_eq!(outcomes[0].0, OutcomeStatus::Failed);
+    assert!(outcomes[0].1.contains("ended before it answered (exit status: 3)"), "{outcomes:?}");
+    assert_eq!(outcomes[1], (OutcomeStatus::Done, "hi".to_owned()));
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_is_halted_tells_the_server() {
+    let bench = Bench::new("fine");
+    let (chat, mut log) = chat(&bench, r#"[{"Ann": {"calls": [{"tool": "test_slow"}]}}]"#).await;
+    let halt = log.halt();
+    let (ended, ()) = tokio::join!(chat.run(&mut log, "go"), async {
+        bench.noted("begun").await;
+        halt.now();
+    });
+    assert!(matches!(ended, Ok(Status::Halted)), "{ended:?}");
+    bench.noted("cancelled").await;
+}

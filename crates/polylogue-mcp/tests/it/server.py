@@ -1,0 +1,135 @@
+"""A server for tests, which misbehaves when it is told to. Speaks JSON-RPC over its input and output, a message a line."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+# How it behaves from the start, and where it notes what happens.
+MANNER, NOTES = sys.argv[1], sys.argv[2]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+NAMES = [
+    "echo", "fail", "picture", "value", "environment", "child", "die", "hang", "slow", "deaf", "garbage", "wrong",
+    "refuse", "endless", "flood", "other", "changed",
+]
+
+
+def note(text):
+    with open(NOTES, "a") as notes:
+        notes.write(text + "\n")
+
+
+def write(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def tool(name):
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    listed = {"name": name, "description": "Does " + name, "inputSchema": schema}
+    if name == "echo":
+        listed["annotations"] = {"readOnlyHint": True}
+    return listed
+
+
+tools = [tool(name) for name in NAMES]
+
+
+def text(words, **more):
+    return {"content": [{"type": "text", "text": words}], **more}
+
+
+def forever():
+    while True:
+        time.sleep(60)
+
+
+def called(name, args):
+    """What comes of a call; nothing, if it is not answered."""
+    global tools
+    if name == "echo":
+        return text(args.get("text", ""))
+    if name == "fail":
+        return text("no such ticket", isError=True)
+    if name == "picture":
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": PIXEL}]}
+    if name == "value":
+        return text('{"sum": 3}', structuredContent={"sum": 3})
+    if name == "environment":
+        return text(json.dumps(dict(os.environ)))
+    if name == "child":
+        return text(str(subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL).pid))
+    if name == "die":
+        sys.stderr.write("the disk is on fire, key " + os.environ.get("KEY", "") + "\n")
+        sys.stderr.flush()
+        os._exit(3)
+    if name == "hang":
+        note("hangs")
+        forever()
+    if name == "slow":
+        note("begun")
+        return None
+    if name == "deaf":
+        sys.stdin.close()
+        forever()
+    if name == "garbage":
+        sys.stdout.write('Traceback\n\x00\xff{"jsonrpc": \n[1]\n{"a": 1}\n"x"\n\n')
+        return text("behind garbage")
+    if name == "wrong":
+        return {"tools": "none"}
+    if name == "endless":
+        while True:
+            sys.stdout.write("x" * 65536)
+    if name == "flood":
+        for _ in range(2000):
+            sys.stderr.write("noise " * 2000 + "\n")
+        return text("after the flood")
+    if name == "other":
+        tools = [tool("echo"), dict(tool("changed"), inputSchema={"type": "object", "required": ["n"]})]
+        write({"method": "notifications/tools/list_changed"})
+        return text("others now")
+    return text(json.dumps(args))
+
+
+def answer(request):
+    method, params = request["method"], request.get("params", {})
+    if method == "initialize":
+        return {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "test", "version": "1"},
+        }
+    if method == "tools/list":
+        if MANNER == "pages":
+            at = int(params.get("cursor", "0"))
+            return {"tools": [tool(f"t{at}")], "nextCursor": str(at + 1)}
+        return {"tools": tools}
+    if method == "tools/call":
+        return called(params["name"], params.get("arguments", {}))
+    return {}
+
+
+note("started %d" % os.getpid())
+if MANNER == "dies":
+    sys.exit("no licence for " + os.environ.get("KEY", "nobody"))
+if MANNER == "hangs":
+    forever()
+if MANNER == "babbles":
+    for _ in range(1000):
+        sys.stderr.write("noise " * 200 + "\n")
+    print("Welcome to the server!\n[info] not JSON", flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request.get("method") == "notifications/cancelled":
+        note("cancelled")
+    if "id" not in request or "method" not in request:
+        continue
+    if request.get("params", {}).get("name") == "refuse":
+        write({"id": request["id"], "error": {"code": -32602, "message": "not on Sundays"}})
+        continue
+    result = answer(request)
+    if result is not None:
+        write({"id": request["id"], "result": result})
+note("ended")
