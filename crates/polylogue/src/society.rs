@@ -108,7 +108,7 @@ impl Society {
             messages: None,
             uninstructed: Self::DEFAULT_UNINSTRUCTED,
             flips: 1,
-            circles: Circles::default(),
+            circles: Circles { silence: 0, ..Circles::default() },
             until: None,
         };
         let cast = Cast::new(assistant, user, Self::DEFAULT_DONE, Self::DEFAULT_WORD_LIMIT);
@@ -203,10 +203,11 @@ impl Society {
         self
     }
 
-    /// Sets when the conversation is held to go in circles.
+    /// Sets when the conversation is held to go in circles. What is said of silence in it does not matter here: a blank reply is
+    /// asked for once more, and a second one ends it.
     #[must_use]
     pub const fn circles(mut self, circles: Circles) -> Self {
-        self.rules.circles = circles;
+        self.rules.circles = Circles { silence: 0, ..circles };
         self
     }
 

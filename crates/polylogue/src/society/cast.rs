@@ -167,7 +167,7 @@ impl Agent for Player {
     }
 
     fn layers(&self) -> Vec<Layer> {
-        self.critic().map(|critic| Layer::of(critic.agent())).into_iter().collect()
+        self.critic().map(|critic| Layer::of(&critic.agent())).into_iter().collect()
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
@@ -180,8 +180,12 @@ impl Agent for Player {
         match self.critic().filter(|_| !turn.cue().to.is_aside()) {
             None => agent.act(turn).await,
             Some(critic) => {
-                let system = self.cast.system(critic.rules(&casting), critic.agent(), &task);
-                critic.best(agent, system).act(turn).await
+                let rules = critic.rules(&casting);
+                let instruct = |agent: Assistant| {
+                    let system = self.cast.system(rules, &agent, &task);
+                    agent.system(system)
+                };
+                critic.clone().with(instruct).best(agent).act(turn).await
             }
         }
     }

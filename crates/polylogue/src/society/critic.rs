@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use polylogue_core::Agent;
+use polylogue_core::{Agent, AnyAgent};
 
 use super::casting::Casting;
 use super::prompts;
-use crate::Assistant;
 use crate::reason::Best;
+use crate::{Assistant, Human};
 
 /// Who chooses among several proposals for each message of a [`Society`](super::Society), and by what.
 ///
@@ -17,24 +17,40 @@ use crate::reason::Best;
 /// that role.
 #[derive(Debug, Clone)]
 pub struct Critic {
-    agent: Assistant,
+    who: Who,
     options: usize,
     criteria: Arc<str>,
     retries: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Who {
+    Model(Box<Assistant>),
+    Person(Human),
 }
 
 impl Critic {
     /// By what it chooses, unless it is told otherwise: CAMEL's criterion, in other words.
     pub const DEFAULT_CRITERIA: &'static str = "which of them brings the task forward most";
 
-    /// A critic who chooses among so many options, at least 1.
+    /// A critic who chooses among so many options, at least 1. The system text that it has stands after the rules of a critic.
     #[must_use]
     pub fn new(agent: Assistant, options: usize) -> Self {
-        let criteria = Self::DEFAULT_CRITERIA.into();
-        Self { agent, options: options.max(1), criteria, retries: Best::DEFAULT_RETRIES }
+        Self::of(Who::Model(Box::new(agent)), options)
     }
 
-    /// Sets by what it chooses.
+    /// A person who chooses among so many options, at least 1, for each message: the run waits for every choice.
+    #[must_use]
+    pub fn person(person: Human, options: usize) -> Self {
+        Self::of(Who::Person(person), options)
+    }
+
+    fn of(who: Who, options: usize) -> Self {
+        let criteria = Self::DEFAULT_CRITERIA.into();
+        Self { who, options: options.max(1), criteria, retries: Best::DEFAULT_RETRIES }
+    }
+
+    /// Sets by what a model chooses.
     #[must_use]
     pub fn criteria(self, criteria: impl Into<Arc<str>>) -> Self {
         Self { criteria: criteria.into(), ..self }
@@ -46,12 +62,20 @@ impl Critic {
         Self { retries, ..self }
     }
 
+    /// The same critic, with a change of the assistant that it is, if it is one.
     pub(super) fn with(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
-        Self { agent: change(self.agent), ..self }
+        let who = match self.who {
+            Who::Model(agent) => Who::Model(Box::new(change(*agent))),
+            person @ Who::Person(_) => person,
+        };
+        Self { who, ..self }
     }
 
-    pub(super) const fn agent(&self) -> &Assistant {
-        &self.agent
+    pub(super) fn agent(&self) -> AnyAgent {
+        match &self.who {
+            Who::Model(agent) => AnyAgent::new(Assistant::clone(agent)),
+            Who::Person(person) => AnyAgent::new(person.clone()),
+        }
     }
 
     /// Whether there is anything to choose.
@@ -64,8 +88,8 @@ impl Critic {
         prompts::critic(casting, &self.criteria)
     }
 
-    /// The best of what `proposer` says, by a critic with this system text.
-    pub(super) fn best(&self, proposer: Assistant, system: String) -> impl Agent + use<> {
-        Best::of(self.options, proposer, self.agent.clone().system(system)).retries(self.retries)
+    /// The best of what `proposer` says.
+    pub(super) fn best(&self, proposer: Assistant) -> impl Agent + use<> {
+        Best::of(self.options, proposer, self.agent()).retries(self.retries)
     }
 }

@@ -119,3 +119,29 @@ async fn proposals_that_are_all_blank_are_a_blank_reply() {
     assert_eq!(texts(&came), ["Instruction: a", "Solution: b"]);
     assert!(came.asked("Critic").is_empty());
 }
+
+/// CAMEL's critic may be a person, too. Who leaves ends it.
+#[tokio::test]
+async fn a_person_may_choose() {
+    use polylogue::{Human, Reason, Status};
+    let script = r#"[
+        {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"},
+        {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}]"#;
+    let model = crate::stage::script(script);
+    let person = Human::new("Chair").unwrap();
+    let chat = society(&model).critic(Critic::person(person, 2)).build("society").unwrap();
+    let mut log = crate::stage::log().await;
+    let mut status = chat.run(&mut log, "Trade").await.unwrap();
+    let mut answers = ["what", "2", "exit"].into_iter();
+    while let Status::Waiting(questions) = &status {
+        let (at, question) = &questions[0];
+        log.answer(at, &question.who, answers.next().unwrap()).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap();
+    }
+    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+    assert!(matches!(&reason, Reason::Left { who, .. } if who.as_str() == "Chair"), "{reason:?}");
+    let transcript = log.transcript().await.unwrap();
+    let said: Vec<_> = transcript.room().skip(1).map(|line| line.message.plain()).collect();
+    assert_eq!(said, ["Instruction: b"]);
+    assert_eq!(answers.next(), None);
+}

@@ -218,6 +218,27 @@ async fn blank_replies_do_not_count() {
     assert_eq!(came.reason, Reason::Messages { limit: 2 });
 }
 
+/// A society that met a limit goes on under a higher one, and one that got no reply asks anew.
+#[tokio::test]
+async fn what_ended_can_go_on() {
+    let steps = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": ""},
+                    {"Python_programmer": "Solution: y"}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
+    let model = script(steps);
+    let chat = |rounds| society(&model).max_rounds(rounds).build("society").unwrap();
+    let mut log = log().await;
+    let mut reasons = Vec::new();
+    let mut status = chat(1).run(&mut log, "Trade").await.unwrap();
+    for rounds in [1, 2] {
+        let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+        reasons.push(reason);
+        log.reopen().await.unwrap();
+        status = chat(rounds).resume(&mut log).await.unwrap();
+    }
+    let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
+    assert_eq!(reasons, [Reason::NoReply { who: name("Python_programmer") }, Reason::Rounds { limit: 1 }]);
+    assert_eq!((reason, &*summary), (done(), "Solution: y"));
+}
+
 #[tokio::test]
 async fn conditions_of_ones_own_are_added() {
     let script = r#"[{"Trader": {"say": "Instruction: x", "usage": {"input": 60, "output": 50}}}]"#;
