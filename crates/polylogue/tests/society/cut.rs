@@ -70,3 +70,29 @@ async fn a_society_in_a_file_resumes_at_every_cut() {
     };
     assert!(cut(SHORT, all, &store).await > 30);
 }
+
+/// A society is a member of another chat, called twice, and each time begins anew; its log is cut everywhere, too.
+#[tokio::test]
+async fn a_society_within_a_chat_resumes_at_every_cut() {
+    use polylogue::{in_turn, stop::max_turns, until};
+    let script = r#"[{"Boss": "Trade wheat"}, {"Specifier": "Trade wheat in May"}, {"Trader": "Instruction: a"}, {"Trader": ""},
+        {"Python_programmer": "Solution: b"}, {"Python_programmer": "Solution: c"}, {"Critic": "2"},
+        {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": ""}, {"Boss": "Trade oats"}, {"Specifier": "Trade oats in June"},
+        {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": ""}]"#;
+    let script: Script = serde_json::from_str(script).unwrap();
+    let chat = |calls: &Calls| {
+        let model = calls.through(script.model("test"));
+        let society = Society::new(agent("Python_programmer", &model), agent("Trader", &model))
+            .specify(agent("Specifier", &model))
+            .critic(Critic::new(agent("Critic", &model), 2));
+        let chat = Chat::named("office").with(agent("Boss", &model)).with(society.build("workers").unwrap());
+        chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+    };
+    let store = || AnyStore::new(Memory::new());
+    let cut = Cut { task: "Earn", chat: &chat, store: &store, answer: &|_, _, _| panic!("nobody is asked") };
+    let events = cut.everywhere().await.unwrap();
+    let log = crate::stage::printed(&events);
+    assert!(log.contains("workers says: Solution: c"), "{log}");
+    assert!(log.contains("/workers.1 opened [Trader, Python_programmer] \"Trade wheat\""), "{log}");
+    assert!(log.contains("/workers.2 opened [Trader, Python_programmer] \"Trade oats\""), "{log}");
+}
