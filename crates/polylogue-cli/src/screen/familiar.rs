@@ -16,7 +16,7 @@ mod room;
 use std::collections::{HashMap, HashSet};
 
 use polylogue_core::{
-    Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question, Sample,
+    Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question, Reason, Sample,
 };
 
 use super::call::result_text;
@@ -289,6 +289,9 @@ impl Familiar {
             }
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
                 let key = (at.clone(), who.clone());
+                // Whoever was asked and typed nothing ended or left it by that, unless a reply was looked for in vain.
+                let in_vain = matches!(body, Body::Stopped { reason: Reason::NoReply { .. }, .. });
+                self.turn(&key).skipped &= in_vain;
                 self.acts(&key);
                 self.turns.remove(&key);
                 // There, turns without a message, and members that end the chat, make no line.

@@ -261,6 +261,22 @@ fn people() {
     .assert_eq(&shown(&events).replace(": \n", ":\n"));
 }
 
+/// Item 100: who skips a question that ends the conversation gets no reply from the agent; nor does who passes.
+#[test]
+fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
+    let after = |end: Body| {
+        let asked =
+            [("", cued("Ann")), ("", asked("Ann", "Feedback: ")), ("", answered("Ann", "")), ("", end)];
+        shown(&asked)
+    };
+    let who = name("Ann");
+    let ended = Reason::Mentioned { text: "TERMINATE".into(), by: name("Bob") };
+    assert!(after(Body::Stopped { who: who.clone(), reason: ended }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
+    assert!(after(Body::Passed { who: who.clone() }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
+    let nothing = Reason::NoReply { who: who.clone() };
+    assert!(after(Body::Stopped { who, reason: nothing }).ends_with("USING AUTO REPLY...\n"));
+}
+
 /// Item 100: a group says who is next and speaks to the group; what is said aside is not part of it.
 #[test]
 fn groups() {
