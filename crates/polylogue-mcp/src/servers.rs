@@ -79,7 +79,7 @@ impl Servers {
     }
 
     /// The tools of the servers named in `wanted` that are allowed, called `SERVER_TOOL`, in the order of the servers and
-    /// then of their lists. Starts the servers that do not run, all at once.
+    /// then of their lists, each once. Starts the servers that do not run, all at once.
     ///
     /// # Errors
     /// When there is no such server or tool, or a server cannot be started.
@@ -90,11 +90,12 @@ impl Servers {
         let wanted = wanted.into_iter().map(|(name, allowed)| Ok((self.server(name)?, allowed)));
         let wanted = wanted.collect::<Result<Vec<_>>>()?;
         let lists = try_join_all(wanted.iter().map(|(server, _)| server.tools())).await?;
-        let mut taken = BTreeSet::new();
+        let (mut taken, mut given) = (BTreeSet::new(), BTreeSet::new());
         let mut tools = Vec::new();
         for ((server, allowed), list) in wanted.iter().zip(&lists) {
             knows(server, allowed, list)?;
-            for listed in list.iter().filter(|listed| allowed.includes(&listed.name)) {
+            let mut is_new = |listed: &Listed| given.insert((server.name.clone(), listed.name.to_string()));
+            for listed in list.iter().filter(|listed| allowed.includes(&listed.name) && is_new(listed)) {
                 let name = name(&server.name, &listed.name, &mut taken);
                 tools.push(AnyTool::new(Remote::new(name, Arc::clone(server), listed)));
             }

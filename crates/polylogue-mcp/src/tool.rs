@@ -23,7 +23,8 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(name: String, server: Arc<Server>, listed: &Listed) -> Self {
         let mut parameters = (*listed.input_schema).clone();
-        parameters.entry("type").or_insert_with(|| json!("object"));
+        // Whatever it says: arguments are an object, and providers refuse tools that say otherwise.
+        parameters.insert("type".into(), json!("object"));
         let mut spec = ToolSpec::new(name, about(listed), Value::Object(parameters));
         spec.repeatable = is_repeatable(listed);
         let schema = Mutex::new(Arc::clone(&listed.input_schema));

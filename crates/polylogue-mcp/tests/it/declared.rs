@@ -31,6 +31,9 @@ async fn an_agent_gets_what_is_allowed() {
         Ok::<_, polylogue_core::Error>(tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>())
     };
     assert_eq!(names(Allowed::only(["fail", "echo"])).await.unwrap(), ["test_echo", "test_fail"]);
+    let twice = [("test", Allowed::only(["echo"])), ("test", Allowed::only(["fail", "echo"]))];
+    let twice = servers.tools(twice).await.unwrap();
+    assert_eq!(twice.iter().map(|tool| &*tool.spec().name).collect::<Vec<_>>(), ["test_echo", "test_fail"]);
     let but = names(Allowed::but(["die", "hang"])).await.unwrap();
     assert_eq!(but.len(), names(Allowed::All).await.unwrap().len() - 2);
     assert!(!but.contains(&"test_die".to_owned()));
@@ -48,7 +51,9 @@ async fn specs_are_those_of_the_server() {
     let echo = tools[0].spec();
     assert_eq!((echo.description.as_str(), echo.repeatable), ("Does echo", true));
     assert_eq!(echo.parameters["properties"]["text"], json!({"type": "string"}));
-    assert!(!tools[1].spec().repeatable);
+    // The server says that it takes a text, which no provider accepts.
+    let fail = tools[1].spec();
+    assert_eq!((&fail.parameters["type"], fail.repeatable), (&json!("object"), false));
 }
 
 #[tokio::test]

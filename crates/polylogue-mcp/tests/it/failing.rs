@@ -5,7 +5,7 @@ use std::time::Duration;
 use polylogue_mcp::Allowed;
 use serde_json::json;
 
-use crate::{Bench, PATIENCE, Tools};
+use crate::{Bench, PATIENCE, Tools, runs, until};
 
 /// A limit that tests mean to meet. A call that is to work within it has to be fast even on a busy machine.
 const SHORT: Duration = Duration::from_secs(5);
@@ -18,6 +18,20 @@ async fn one_that_dies_is_started_again() {
     let wanted = "the MCP server `test` ended before it answered (exit status: 3); it last wrote to its error output: \
         the disk is on fire, key ***; nobody knows whether it did what was asked; it is started again for the next call";
     assert_eq!(told, wanted);
+    tools.echoes().await;
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test]
+async fn one_that_died_meanwhile_is_not_missed() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let pid = bench.notes().split_whitespace().nth(1).unwrap().to_owned();
+    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    until("its end", || !runs(&pid)).await;
+    // Whether the end was noticed before the call or in it depends on who is faster; the next call works either way.
+    let outcome = tools.call("echo", json!({"text": "hi"})).await.plain().into_owned();
+    assert!(outcome == "hi" || outcome.contains("ended before it answered (signal: 9"), "{outcome}");
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
 }

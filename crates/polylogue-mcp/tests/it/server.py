@@ -31,6 +31,8 @@ def tool(name):
     listed = {"name": name, "description": "Does " + name, "inputSchema": schema}
     if name == "echo":
         listed["annotations"] = {"readOnlyHint": True}
+    if name == "fail":
+        schema["type"] = "string"
     return listed
 
 
