@@ -93,13 +93,19 @@ impl<'n> Walk<'_, 'n> {
                 Some(member) if member.kind == Kind::Chat && (again || !self.met.contains(who)) => {
                     self.meet(who, at, report);
                 }
-                Some(member) if member.kind == Kind::Agent && !self.owners.contains(&who) => {
+                Some(member) if member.kind == Kind::Agent && self.is_new(who) => {
                     self.enter_nested(member, again, report);
                 }
                 _ => {}
             }
         }
         self.owners.pop();
+    }
+
+    /// Whether an agent that is asked was not looked at in this place.
+    fn is_new(&mut self, who: &'n str) -> bool {
+        let is_open = !self.owners.contains(&who) && self.done.len() < Self::MOST;
+        is_open && self.done.insert((who, self.owners.clone()))
     }
 
     fn meet(&mut self, who: &'n str, at: &Node, report: &mut Report<'_>) {

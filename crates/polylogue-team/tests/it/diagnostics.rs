@@ -8,6 +8,7 @@ mod shapes;
 #[cfg(test)]
 mod tasks;
 mod vars;
+mod working;
 mod yaml;
 
 use expect_test::Expect;

@@ -6,6 +6,8 @@ mod apart;
 #[cfg(test)]
 mod camel;
 #[cfg(test)]
+mod coding;
+#[cfg(test)]
 mod shipped;
 #[cfg(test)]
 mod stage;

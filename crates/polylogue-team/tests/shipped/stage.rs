@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::{
@@ -10,7 +12,8 @@ use polylogue_core::{
 };
 use polylogue_models::{Script, Scripted};
 use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, load};
+use polylogue_team::{Overrides, Team, Workplace, load};
+use polylogue_tools::code::what_is_enforced;
 
 /// The files of the teams that ship, in the order of their names.
 pub(crate) fn files() -> Vec<PathBuf> {
@@ -36,6 +39,37 @@ pub(crate) fn team_with(name: &str, script: &str) -> Team {
     let mut team = team(&file, &Overrides::default());
     team.script = serde_json::from_str(script).unwrap();
     team
+}
+
+/// A new work directory with the files of `team`; none for a team that runs nothing.
+pub(crate) fn workplace(team: &Team) -> Workplace {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    if !team.needs_workplace() {
+        return Workplace::none();
+    }
+    let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}-{nth}", team.name, process::id()));
+    // Of a process of the same number, long ago.
+    let _ = std::fs::remove_dir_all(&dir);
+    team.prepare(&dir).unwrap();
+    Workplace::at(dir)
+}
+
+/// Whether the programs of `team` can run on this machine; if they cannot, says why.
+pub(crate) fn can_run(team: &Team) -> bool {
+    if !team.needs_workplace() {
+        return true;
+    }
+    let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
+    let python =
+        ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists());
+    let why = match missing {
+        Some(missing) => format!("programs cannot be enclosed here: {}", missing.detail),
+        None if !python => "there is no `python3`".to_owned(),
+        None => return true,
+    };
+    eprintln!("SKIPPED {}: {why}", team.name);
+    false
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -143,7 +177,7 @@ pub(crate) fn chat(team: &Team) -> (Chat, Scripted, Arc<Mutex<Vec<Asked>>>) {
     let (script, asked) = (model(team), Arc::default());
     let remembering =
         |_: &str| Ok(AnyModel::new(Remembering { model: script.clone(), asked: Arc::clone(&asked) }));
-    let chat = team.build(&remembering).unwrap();
+    let chat = team.build_at(&remembering, &workplace(team)).unwrap();
     (chat, script, asked)
 }
 

@@ -1,0 +1,129 @@
+//! Teams that ship and run programs: what these find out is real, and when a log is cut nothing is run twice unasked.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    AnyModel, AnyStore, Body, Event, Log, LogId, Meta, OutcomeStatus, Status, Store, Timestamp,
+};
+use polylogue_store::Memory;
+use polylogue_team::{Overrides, Team};
+
+use crate::stage::{can_run, files, model, play, team, workplace};
+
+/// The team `name`, if its programs can run here.
+fn coding(name: &str) -> Option<Team> {
+    let file = files().into_iter().find(|file| file.file_stem().is_some_and(|stem| stem == name)).unwrap();
+    Some(team(&file, &Overrides::default())).filter(can_run)
+}
+
+/// What came of each tool call of a run, in order: whether it succeeded, and its text.
+fn outcomes(events: &[Arc<Event>]) -> Vec<(OutcomeStatus, String)> {
+    let returned = |event: &Arc<Event>| match &event.body {
+        Body::Returned { outcome, .. } => {
+            Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(returned).collect()
+}
+
+#[tokio::test]
+async fn a_proxy_runs_what_an_assistant_writes_until_it_works() {
+    let Some(team) = coding("year-to-date") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let [first, broken, mended] = came.as_slice() else { panic!("{came:?}") };
+    assert!(first.1.contains("Code output: date,ticker,close\n2023-12-01,ALDR,48.00"), "{first:?}");
+    assert_eq!(broken.0, OutcomeStatus::Failed);
+    assert!(
+        broken.1.starts_with("exitcode: 1 (execution failed)") && broken.1.ends_with("KeyError: 'price'")
+    );
+    assert_eq!(mended.0, OutcomeStatus::Done);
+    // In the file the close is 228.03 on 2023-12-29, and 428.34 on 2024-09-20.
+    assert!(mended.1.contains("today is 2024-09-20\nBRCH +87.8 %\nDOGW +25.5 %"), "{mended:?}");
+    assert!(played.summary.contains("BRCH has the largest gain") && !played.summary.contains("TERMINATE"));
+}
+
+#[tokio::test]
+async fn a_coder_solves_a_problem_with_programs() {
+    let Some(team) = coding("projection") else { return };
+    let played = play(&team).await;
+    let texts: Vec<String> = outcomes(&played.events).into_iter().map(|(_, text)| text).collect();
+    let told = |output: &str| format!("exitcode: 0 (execution succeeded)\nCode output: {output}");
+    assert_eq!(texts, [told("projection: 1/5 -3/5"), told("product: 2 cross: 0")]);
+    assert!(played.summary.contains("\\boxed"), "{}", played.summary);
+}
+
+#[tokio::test]
+async fn a_planner_is_asked_as_a_function_and_functions_mend_a_file() {
+    let Some(team) = coding("planner-functions") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let failed: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Failed).collect();
+    assert_eq!(failed, [false, true, false, false, false], "{came:?}");
+    assert!(came[0].1.starts_with("1. Run the tests") && came[4].1 == "3 tests passed", "{came:?}");
+    // The planner knows the question alone, in a room of its own.
+    let [asked] = played.asked_of("Planner")[..] else { panic!("the planner is asked once") };
+    assert_eq!(asked.texts().len(), 1);
+    assert!(asked.texts()[0].contains("How do I go about it?"));
+}
+
+/// Goes on with `prefix` in a fresh process, at the same work directory as ever.
+async fn resumed(team: &Team, prefix: &[Arc<Event>], place: &polylogue_team::Workplace) -> Vec<Arc<Event>> {
+    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("cut").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    store.append(&claim, prefix).await.unwrap();
+    store.release(claim).await.unwrap();
+    let model = AnyModel::new(model(team));
+    let chat = team.build_at(&|_| Ok(model.clone()), place).unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    // A script that expects an output fails where it is told that there is none to be known.
+    let status = chat.resume(&mut log).await;
+    assert!(matches!(status, Ok(Status::Closed { .. }) | Err(_)), "{status:?}");
+    log.events().await
+}
+
+#[tokio::test]
+async fn a_run_in_flight_is_reported_and_not_repeated_and_every_other_cut_changes_nothing() {
+    let Some(team) = coding("year-to-date") else { return };
+    let place = workplace(&team);
+    let begun = &play(&team).await.events[..2];
+    let whole = resumed(&team, begun, &place).await;
+    let mut in_flight = 0;
+    for cut in 1..whole.len() {
+        let again = resumed(&team, &whole[..cut], &place).await;
+        match &whole[cut - 1].body {
+            Body::Called { .. } => {
+                in_flight += 1;
+                let Body::Returned { outcome, .. } = &again[cut].body else { panic!("{:?}", again[cut]) };
+                assert_eq!(outcome.status, OutcomeStatus::Unknown, "the call before event {cut}");
+            }
+            _ => assert_eq!(whole, again, "cut before event {cut}"),
+        }
+    }
+    assert_eq!(in_flight, 3);
+}
+
+#[tokio::test]
+async fn a_team_within_a_team_works_in_the_same_directory() {
+    let Some(_) = coding("projection") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file("data.txt", "from outside\n");
+    file(
+        "outer.yaml",
+        "{name: outer, task: x, files: [data.txt], agents: [{name: A}], teams: [{name: desk, file: inner.yaml}],
+          chat: {pattern: once_each, participants: [A, desk]},
+          script: [{A: \"```sh\\ncat data.txt note.txt\\n```\"}]}",
+    );
+    file("note.txt", "from inside\n");
+    file(
+        "inner.yaml",
+        "{name: inner, files: [note.txt], agents: [{name: R, model: none, runs_code: true}],
+          chat: {pattern: once_each, participants: [R]}}",
+    );
+    let team = team(&folder.path().join("outer.yaml"), &Overrides::default());
+    assert!(team.needs_workplace());
+    let played = play(&team).await;
+    assert_eq!(played.summary, "exitcode: 0 (execution succeeded)\nCode output: from outside\nfrom inside");
+}
