@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use polylogue_core::{Circle, Line, Reason, Source, Transcript};
+use polylogue_core::{Circle, Line, Message, Part, Reason, Source, Transcript};
 
 use crate::stop::{Condition, Stop};
 
@@ -86,7 +86,7 @@ impl Circles {
         let alike = |(index, line): (usize, &&Line)| {
             let before =
                 recent.iter().skip(index + 1).find(|other| other.message.from == line.message.from)?;
-            is_alike(&line.message.plain(), &before.message.plain(), self.similarity).then_some(line.seq)
+            is_repeated(&line.message, &before.message, self.similarity).then_some(line.seq)
         };
         let evidence: Vec<u64> = recent.iter().enumerate().take(wanted).map_while(alike).collect();
         (evidence.len() == wanted).then(|| evidence.into_iter().rev().collect())
@@ -117,6 +117,30 @@ fn words(text: &str) -> Vec<String> {
         .filter(|w| !w.is_empty())
         .map(str::to_lowercase)
         .collect()
+}
+
+/// Whether a message says nearly what the one before it said, and asks for or brings the same of tools: calls that another runs
+/// have no words as a rule. What is blank is silence.
+fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
+    let (work, earlier) = (work(message), work(before));
+    let text = message.plain();
+    let says = !work.is_empty() || !text.trim().is_empty();
+    let same = work.len() == earlier.len() && work.into_iter().zip(earlier).all(|(a, b)| is_same_work(a, b));
+    says && same && is_alike(&text, &before.plain(), similarity)
+}
+
+/// What a message asks of tools, and what it brings of them.
+fn work(message: &Message) -> Vec<&Part> {
+    message.parts.iter().filter(|part| matches!(part, Part::Call(_) | Part::Outcome(_))).collect()
+}
+
+/// Whether two calls, or what came of two, are equal, whatever they are called by.
+fn is_same_work(a: &Part, b: &Part) -> bool {
+    match (a, b) {
+        (Part::Call(a), Part::Call(b)) => a.tool == b.tool && a.args == b.args,
+        (Part::Outcome(a), Part::Outcome(b)) => a.outcome == b.outcome,
+        _ => false,
+    }
 }
 
 /// Whether two texts have at least `similarity` of their word triples in common (Jaccard index of 3-shingles, as used

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use polylogue::circles::Circles;
 use polylogue::executor::Declared;
 use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
-use polylogue::stop::max_turns;
+use polylogue::stop::{Stop, max_turns};
 use polylogue::{
     Act, AnyModel, Assistant, Body, Call, Chat, Entry, Event, Executor, Function, GetHistory, Message,
     OutcomeStatus, Part, Tool, ToolError, in_turn, once_each, reflected, until,
@@ -356,4 +357,24 @@ async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
     let value = json!({"amount": 4.0, "note": null, "digits": 2});
     let returned = format!("Bob: (`clock` returned: noon)\n\n(`exchange` returned: {value})");
     assert_eq!(texts, ["user: time?", called, &*returned]);
+}
+
+// Calls that another runs have no words: neither they nor what comes of them are a circle while they are of different things.
+#[tokio::test]
+async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
+    let reason = async |amount: fn(usize) -> usize| {
+        let call = |nth| json!({"Ann": {"calls": [{"tool": "exchange", "args": {"amount": amount(nth)}}]}});
+        let steps: Vec<Value> = (0..6).map(call).chain([json!({"Ann": "That is all."})]).collect();
+        let executor = Executor::new().tool(exchange());
+        let ann = Assistant::new("Ann", script(&Value::from(steps).to_string())).unwrap();
+        let ann = executor.specs().cloned().fold(ann, Assistant::advertise);
+        let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
+        let patient = Circles { calls: 0, ..Circles::default() };
+        let chat = Chat::named("pair").with(ann).with(bob);
+        let chat = chat.policy(until(Stop::from(patient) | max_turns(14), in_turn())).build().unwrap();
+        let (status, _) = run(&chat, "go").await;
+        closed(&status).0
+    };
+    assert_eq!(reason(|nth| nth).await, "the limit of 14 turns");
+    assert_eq!(reason(|_| 7).await, "going in circles: nearly the same messages again and again");
 }
