@@ -19,3 +19,5 @@ mod schema;
 mod solving;
 #[cfg(test)]
 mod words;
+#[cfg(test)]
+mod working;

@@ -1,0 +1,284 @@
+//! Programs of teams: where they run, what they may do, and who is asked before.
+
+use std::fs;
+use std::path::Path;
+
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, OutcomeStatus, Status};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_team::{Grant, Overrides, Team, Workplace, load, parse};
+use polylogue_tools::code::what_is_enforced;
+
+fn team(text: &str) -> Team {
+    let mut team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    team.use_model("script");
+    team
+}
+
+/// Whether programs can be enclosed here.
+fn can_run() -> bool {
+    let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
+    if let Some(missing) = missing {
+        eprintln!("SKIPPED: programs cannot be enclosed here: {}", missing.detail);
+    }
+    missing.is_none()
+}
+
+fn models(team: &Team) -> impl Fn(&str) -> polylogue::Result<AnyModel> + use<> {
+    let model = team.script.model("x");
+    move |_: &str| Ok(AnyModel::new(model.clone()))
+}
+
+/// Runs `team` at `dir`, answering each question with the next of `answers`; the log, the questions and the result.
+async fn play(team: &Team, place: &Workplace, answers: &[&str]) -> (Log, Vec<String>, String) {
+    let chat = team.build_at(&models(team), place).unwrap();
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    let mut status = chat.run(&mut log, "go").await.unwrap();
+    let mut asked = Vec::new();
+    while let Status::Waiting(questions) = &status {
+        let (at, question) = &questions[0];
+        log.answer(at, &question.who, answers[asked.len()]).await.unwrap();
+        asked.push(question.text.to_string());
+        status = chat.resume(&mut log).await.unwrap();
+    }
+    let Status::Closed { summary, .. } = status else { panic!("{status:?}") };
+    (log, asked, summary.to_string())
+}
+
+/// What came of the tool calls of a log.
+async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
+    let returned = |body: &Body| match body {
+        Body::Returned { outcome, .. } => {
+            Some((outcome.status, polylogue::plain(&outcome.parts).into_owned()))
+        }
+        _ => None,
+    };
+    log.events().await.iter().filter_map(|event| returned(&event.body)).collect()
+}
+
+const TALKS_AND_RUNS: &str = r#"
+chat: {participants: [Coder, Runner], pattern: once_each}
+script: [{Coder: "```sh\necho first > made.txt\ncat made.txt\n```"}]
+"#;
+
+fn runner(how: &str) -> Team {
+    team(&format!(
+        "name: t\nagents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: {how}, auto_reply: nothing to run}}]\n{TALKS_AND_RUNS}"
+    ))
+}
+
+#[tokio::test]
+async fn code_is_run_in_the_work_directory_and_nowhere_else() {
+    let team = runner("true");
+    assert!(team.needs_workplace() && team.wants().is_empty());
+    let error = team.build(&models(&team)).unwrap_err().to_string();
+    assert_eq!(error, "there is no work directory for the programs that this team runs");
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("work");
+    let (_, asked, summary) = play(&team, &Workplace::at(&dir), &[]).await;
+    assert_eq!(asked, [""; 0]);
+    assert!(summary.starts_with("exitcode: 0 (execution succeeded)\nCode output: first"), "{summary}");
+    assert_eq!(fs::read_to_string(dir.join("made.txt")).unwrap(), "first\n");
+}
+
+#[tokio::test]
+async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| Workplace::at(place.path().join(name));
+    let team = runner("{approve: {when: \"code.contains('made.txt') && language == 'sh'\"}}");
+    let (_, asked, summary) = play(&team, &at("run"), &["run"]).await;
+    assert!(
+        asked.len() == 1 && asked[0].contains("about to run sh code") && asked[0].contains("cat made.txt")
+    );
+    assert!(summary.contains("Code output: first"), "{summary}");
+    let (_, asked, summary) = play(&team, &at("rejected"), &["reject: not today"]).await;
+    assert!(asked.len() == 1 && summary.contains("not today"), "{summary}");
+    assert!(!place.path().join("rejected/made.txt").exists());
+    // A rule that does not hold asks nobody.
+    let team = runner("{approve: {matches: 'rm -rf'}}");
+    let (_, asked, _) = play(&team, &at("other"), &[]).await;
+    assert_eq!(asked, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_language_that_is_not_given_is_refused_and_one_that_is_saved_is_not_run() {
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let team = runner("{languages: [python], saves: [sh]}");
+    let (log, _, summary) = play(&team, &Workplace::at(place.path().join("a")), &[]).await;
+    assert!(summary.contains("Code saved to /work/code_"), "{summary}");
+    assert_eq!(outcomes(&log).await.len(), 1);
+    assert!(!place.path().join("a/made.txt").exists());
+    let team = runner("{languages: [python]}");
+    let (log, _, summary) = play(&team, &Workplace::at(place.path().join("b")), &[]).await;
+    assert!(summary.contains("unknown language `sh`"), "{summary}");
+    assert_eq!(outcomes(&log).await, []);
+}
+
+#[tokio::test]
+async fn a_block_that_takes_too_long_is_ended() {
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let mut team = runner("{time: 300 ms}");
+    team.script = serde_json::from_str(r#"[{"Coder": "```sh\nsleep 60\n```"}]"#).unwrap();
+    let (_, _, summary) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    assert!(summary.starts_with("exitcode: 124 (execution failed)"), "{summary}");
+}
+
+#[tokio::test]
+async fn without_a_sandbox_it_has_to_be_granted_and_a_person_is_asked() {
+    let text = format!(
+        "name: t\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: true}}]\n{TALKS_AND_RUNS}"
+    );
+    let team = team(&text);
+    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::UnsafeHost]);
+    let place = tempfile::tempdir().unwrap();
+    let work = Workplace::at(place.path().join("work"));
+    let error = team.build_at(&models(&team), &work).unwrap_err().to_string();
+    assert!(error.contains("`place: unsafe-host`"), "{error}");
+    let (_, asked, summary) = play(&team, &work.grant([Grant::UnsafeHost]), &["run"]).await;
+    assert_eq!(asked.len(), 1);
+    assert!(summary.contains("Code output: first"), "{summary}");
+}
+
+#[test]
+fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    file(
+        "outer.yaml",
+        "{name: outer, agents: [{name: A}], teams: [{name: desk, file: inner.yaml}],
+          chat: {pattern: once_each, participants: [A, desk]}}",
+    );
+    file(
+        "inner.yaml",
+        "{name: inner, agents: [{name: R, tools: [shell]}], chat: {pattern: once_each, participants: [R]},
+          sandbox: {network: [example.org], readable: [/nowhere/at/all]}}",
+    );
+    let mut team = load(folder.path().join("outer.yaml"), &Overrides::default()).unwrap().team;
+    team.use_model("script");
+    let wants: Vec<_> = team.wants().into_iter().collect();
+    let expected = [(Grant::Network, "example.org"), (Grant::Readable, "/nowhere/at/all")];
+    assert_eq!(wants, expected.map(|(grant, what)| (grant, vec![what.to_owned()])));
+    let model = |_: &str| Ok(AnyModel::new(Script::default().model("x")));
+    let built = |grants: &[Grant]| {
+        let place = Workplace::at(folder.path().join("work")).grant(grants.iter().copied());
+        team.build_at(&model, &place).unwrap_err().to_string()
+    };
+    assert!(built(&[]).contains("want to reach `example.org`"));
+    assert!(built(&[Grant::Network]).contains("want to read `/nowhere/at/all`"));
+    // What is granted and not there is said when the team is built; agents can be looked at without.
+    assert!(built(&[Grant::Network, Grant::Readable]).contains("`/nowhere/at/all` cannot be read"));
+    assert_eq!(team.assistants(&model).unwrap().len(), 2);
+    assert!(!folder.path().join("work").exists());
+}
+
+#[tokio::test]
+async fn models_call_commands_programs_and_tools_that_work_with_files() {
+    if !can_run() {
+        return;
+    }
+    let team = team(
+        r#"
+name: t
+agents: [{name: A, tools: [python, files, words]}]
+commands:
+  - {name: words, description: Counts words, command: [wc, -w, --, "{file}"], arguments: {file: {type: string}}}
+chat: {participants: [A], pattern: once_each}
+script:
+  - A: {calls: [{tool: write_file, args: {path: a.txt, content: one two three}}]}
+  - A: {calls: [{tool: python, args: {code: "print(open('a.txt').read().upper())"}}]}
+  - A: {calls: [{tool: words, args: {file: "a.txt; id"}}]}
+  - A: {calls: [{tool: words, args: {file: a.txt}}]}
+  - A: {calls: [{tool: read_file, args: {path: ../secret}}]}
+  - A: done
+"#,
+    );
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("secret"), "x").unwrap();
+    let (log, ..) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    let came = outcomes(&log).await;
+    let ok: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Done).collect();
+    assert_eq!(ok, [true, true, false, true, false], "{came:?}");
+    assert!(came[1].1.contains("ONE TWO THREE"), "{came:?}");
+    assert!(came[2].1.contains("a.txt; id") && came[2].1.contains("No such file"), "{came:?}");
+    assert_eq!(came[3].1, "3 a.txt");
+    assert!(came[4].1.contains("is not in the work directory"), "{came:?}");
+}
+
+#[tokio::test]
+async fn agents_and_chats_are_asked_as_tools_within_their_limits() {
+    let team = team(
+        r#"
+name: t
+agents:
+  - name: A
+    consults: [{who: B, tool: ask, at_most: 1}, talk]
+  - {name: B, description: Knows}
+  - {name: C}
+chat: {participants: [A], pattern: once_each}
+chats: [{name: talk, description: Talks it over, participants: [B, C], stop: {max_turns: 2}}]
+script:
+  - A: {calls: [{tool: ask, args: {task: Why?}}, {tool: ask, args: {task: And why that?}}, {tool: talk, args: {task: Talk}}]}
+  - B: Because.
+  - B: I say one thing.
+  - C: I say another.
+  - A: {say: So it is., expect: {last: I say another.}}
+"#,
+    );
+    assert!(!team.needs_workplace());
+    let (log, _, summary) = play(&team, &Workplace::none(), &[]).await;
+    assert_eq!(summary, "So it is.");
+    let came: Vec<String> = outcomes(&log).await.into_iter().map(|(_, text)| text).collect();
+    assert_eq!(came, ["Because.", "`ask` is asked at most 1 times before you answer", "I say another."]);
+}
+
+#[test]
+fn files_are_brought_along_once_and_links_lead_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    fs::create_dir_all(home.join("data")).unwrap();
+    fs::write(folder.path().join("secret.txt"), "key").unwrap();
+    fs::write(home.join("data/in.txt"), "with {{braces}}\n").unwrap();
+    fs::write(home.join("binary"), [0xff, 0xfe, 0]).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../secret.txt", home.join("link.txt")).unwrap();
+    let write = |files: &str| {
+        let text = format!(
+            "{{name: t, agents: [{{name: A, tools: [read_file]}}], files: {files}, chat: {{pattern: once_each, participants: [A]}}}}"
+        );
+        fs::write(home.join("t.yaml"), text).unwrap();
+        load(home.join("t.yaml"), &Overrides::default())
+    };
+    let said = |files: &str| write(files).unwrap_err().to_string();
+    assert!(said("[data/in.txt, other/../data/in.txt]").contains("not below the folder"));
+    assert!(said("[missing.txt]").contains("there is no such file"));
+    assert!(said("[binary]").contains("it is no text in UTF-8"));
+    assert!(
+        said("[data/in.txt, ./data/in.txt]")
+            .contains("there is a file `in.txt` in the work directory already")
+    );
+    #[cfg(unix)]
+    assert!(said("[link.txt]").contains("not below the folder"));
+    let team = write("[data/in.txt]").unwrap().team;
+    let stored: Team = serde_json::from_value(serde_json::to_value(&team).unwrap()).unwrap();
+    assert_eq!(stored, team);
+    let work = folder.path().join("deep/work");
+    let content = |work: &Path| fs::read_to_string(work.join("in.txt")).unwrap();
+    stored.prepare(&work).unwrap();
+    assert_eq!(content(&work), "with {{braces}}\n");
+    fs::write(work.join("in.txt"), "changed").unwrap();
+    stored.prepare(&work).unwrap();
+    assert_eq!(content(&work), "changed", "what programs did is kept");
+}
