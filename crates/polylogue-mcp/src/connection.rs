@@ -21,21 +21,30 @@ use crate::limits::Limits;
 use crate::outcome::outcome;
 use crate::output::Output;
 use crate::process::Process;
+use crate::resources;
 
 /// How long a server that was too slow may take to show that it still listens.
-const PING: Duration = Duration::from_secs(2);
+const PING: Duration = Duration::from_secs(5);
 
 /// How long is waited to learn how a server ended.
-const OBITUARY: Duration = Duration::from_millis(500);
+const OBITUARY: Duration = Duration::from_secs(2);
 
 /// A connection to a server that runs. It ends, and the server with it, when this is dropped.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Client>,
     process: Mutex<Process>,
-    tools: RwLock<Arc<[Tool]>>,
+    tools: RwLock<Listed>,
     is_too_long: Arc<AtomicBool>,
     secrets: Vec<String>,
     limits: Limits,
+}
+
+/// The tools of a server.
+#[derive(Clone, Default)]
+struct Listed {
+    tools: Arc<[Tool]>,
+    /// How many of them, at the end, are ours, that read its resources.
+    ours: usize,
 }
 
 /// Why a call brought no outcome, and whether the server can be called again without a new start.
@@ -107,7 +116,11 @@ impl Connection {
 
     /// The tools that it has as far as is known.
     pub(crate) fn tools(&self) -> Arc<[Tool]> {
-        Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+        self.listed().tools
+    }
+
+    fn listed(&self) -> Listed {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Asks for its tools again, if it said that they are others now.
@@ -133,15 +146,27 @@ impl Connection {
     /// # Errors
     /// When there is no outcome.
     pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<Outcome, Broken> {
-        let params = CallToolRequestParams::new(tool).with_arguments(args);
-        match timeout(self.limits.call, self.service.call_tool_once(params)).await {
-            Ok(Ok(CallToolResponse::Complete(result))) => Ok(outcome(result, self.limits.media_bytes)),
-            Ok(Ok(_)) => {
+        match timeout(self.limits.call, self.answer(tool, args)).await {
+            Ok(Ok(Some(outcome))) => Ok(outcome),
+            Ok(Ok(None)) => {
                 let why = "asks for more than arguments before it answers, which is not supported".into();
                 Err(Broken { why, lives: true })
             }
             Ok(Err(error)) => Err(self.broken(error).await),
             Err(_) => Err(self.too_slow("answer", self.limits.call).await),
+        }
+    }
+
+    /// What comes of a call; nothing if the server wants to know more first.
+    async fn answer(&self, tool: String, args: JsonObject) -> Result<Option<Outcome>, ServiceError> {
+        let Listed { tools, ours } = self.listed();
+        if tools.iter().rev().take(ours).any(|own| own.name == tool) {
+            return resources::call(&self.service, &tool, &args, self.limits).await.map(Some);
+        }
+        let params = CallToolRequestParams::new(tool).with_arguments(args);
+        match self.service.call_tool_once(params).await? {
+            CallToolResponse::Complete(result) => Ok(Some(outcome(result, self.limits.media_bytes))),
+            _ => Ok(None),
         }
     }
 
@@ -180,13 +205,11 @@ impl Connection {
     }
 }
 
-/// The first `most` tools of a server.
-async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Arc<[Tool]>, ServiceError> {
+/// The first `most` tools of a server, and those that read its resources.
+async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, ServiceError> {
     let (mut tools, mut cursor) = (Vec::new(), None);
-    if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
-        return Ok(Arc::default());
-    }
-    while tools.len() < most {
+    let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
+    while has_tools && tools.len() < most {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(params)).await?;
         tools.extend(page.tools);
@@ -196,7 +219,10 @@ async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Arc<[Tool]>, Servi
         }
     }
     tools.truncate(most);
-    Ok(tools.into())
+    let ours = resources::tools(peer, &tools);
+    let count = ours.len();
+    tools.extend(ours);
+    Ok(Listed { tools: tools.into(), ours: count })
 }
 
 fn said(error: &ServiceError) -> String {

@@ -19,6 +19,8 @@
 //! # }
 //! ```
 //!
+//! A server that has resources gets two tools more, `list_resources` and `read_resource`, unless it has such tools itself.
+//!
 //! # When servers fail
 //!
 //! A server that hangs, dies, writes without end, answers something else, or has other tools now costs a failed call, whose
@@ -38,8 +40,8 @@
 //!
 //! # What is left out
 //!
-//! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts, and
-//! resources other than in results. Notes on progress and logs are dropped, since the kernel has no place for them. Servers
+//! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts. Notes on
+//! progress and logs are dropped, since the kernel has no place for them. Servers
 //! must know a version of the protocol up to 2025-11-25, as all of today do.
 
 mod allowed;
@@ -51,6 +53,7 @@ mod names;
 mod outcome;
 mod output;
 mod process;
+mod resources;
 mod server;
 mod servers;
 mod tool;

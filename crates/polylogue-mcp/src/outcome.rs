@@ -28,13 +28,23 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     Outcome { status, parts }.bounded()
 }
 
+/// What the model is told of the contents of a resource.
+pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> Outcome {
+    let mut left = media_bytes;
+    let mut parts: Vec<Part> = contents.into_iter().map(|contents| resource(contents, &mut left)).collect();
+    if parts.is_empty() {
+        parts.push(Part::text("(nothing is in it)"));
+    }
+    Outcome { status: OutcomeStatus::Done, parts }.bounded()
+}
+
 fn part(block: ContentBlock, left: &mut usize) -> Part {
     match block {
         ContentBlock::Text(text) => Part::text(text.text),
         ContentBlock::Image(image) => media("picture", &image.mime_type, &image.data, left),
         ContentBlock::Audio(audio) => media("sound", &audio.mime_type, &audio.data, left),
         ContentBlock::Resource(embedded) => resource(embedded.resource, left),
-        ContentBlock::ResourceLink(link) => Part::text(told(&link)),
+        ContentBlock::ResourceLink(link) => Part::text(described(&link)),
         _ => Part::text("(something of a kind that is not known here is left out)"),
     }
 }
@@ -59,7 +69,8 @@ fn resource(contents: ResourceContents, left: &mut usize) -> Part {
     }
 }
 
-fn told(link: &Resource) -> String {
+/// A resource in a line.
+pub(crate) fn described(link: &Resource) -> String {
     let mut told = format!("{}: {}", link.name, link.uri);
     if let Some(about) = &link.description {
         told.push_str(&format!(" ({about})"));

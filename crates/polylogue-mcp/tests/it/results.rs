@@ -1,6 +1,6 @@
 //! What comes of calls that work.
 
-use polylogue_core::{Media, Part};
+use polylogue_core::{Media, Part, Tool};
 use serde_json::{Value, json};
 
 use crate::{Bench, Tools};
@@ -19,6 +19,23 @@ async fn results_are_outcomes() {
     let raw = tools.call("echo", json!("raw text")).await;
     assert_eq!(raw.plain(), "the arguments must be a JSON object");
     assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn resources_are_read_by_tools() {
+    let bench = Bench::new("library");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let names: Vec<_> =
+        tools.0.iter().map(|tool| (tool.spec().name.as_str(), tool.spec().repeatable)).collect();
+    assert_eq!(names, [("test_list_resources", true), ("test_read_resource", true)]);
+    let listed = "Volume 0: book:0 (A novel)\nVolume 1: book:1 (A novel)\nVolume 2: book:2 (A novel)";
+    assert_eq!(tools.done("list_resources", json!({})).await, listed);
+    assert_eq!(tools.done("read_resource", json!({"uri": "book:1"})).await, "book:1:\nCall me Ishmael.");
+    assert_eq!(tools.failed("read_resource").await, "`uri` must be a text: which resource to read");
+    let few = Tools::of(&bench.servers(|limits| limits.tools = 2)).await;
+    let listed =
+        "Volume 0: book:0 (A novel)\nVolume 1: book:1 (A novel)\n(there are more, which are not listed)";
+    assert_eq!(few.done("list_resources", json!({})).await, listed);
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ def answer(request):
     if method == "initialize":
         return {
             "protocolVersion": params["protocolVersion"],
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": {"resources": {}} if MANNER == "library" else {"tools": {"listChanged": True}},
             "serverInfo": {"name": "test", "version": "1"},
         }
     if method == "tools/list":
@@ -108,6 +108,12 @@ def answer(request):
             at = int(params.get("cursor", "0"))
             return {"tools": [tool(f"t{at}")], "nextCursor": str(at + 1)}
         return {"tools": tools}
+    if method == "resources/list":
+        at = int(params.get("cursor", "0"))
+        book = {"uri": f"book:{at}", "name": f"Volume {at}", "description": "A novel"}
+        return {"resources": [book], **({"nextCursor": str(at + 1)} if at < 2 else {})}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": "Call me Ishmael."}]}
     if method == "tools/call":
         return called(params["name"], params.get("arguments", {}))
     return {}
