@@ -44,6 +44,14 @@ fn reason(ran: &Ran) -> &str {
     end.and_then(|line| line.split(" · ").next()).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err))
 }
 
+/// Puts what the team brings along beside its copy.
+fn bring_files(home: &Home, team: &Team) {
+    for work in &team.files {
+        std::fs::create_dir_all(home.path(&work.file).parent().unwrap()).unwrap();
+        home.file(&work.file, &work.content);
+    }
+}
+
 #[test]
 fn teams_with_tools_work_on_a_server_of_plain_text() {
     let teams = teams_with_tools();
@@ -53,6 +61,7 @@ fn teams_with_tools_work_on_a_server_of_plain_text() {
         let home = Home::at(&server);
         let file = std::fs::read_to_string(shipped(team.name.as_str())).unwrap();
         let file = of_own_models(team, &file);
+        bring_files(&home, team);
         let told = format!("{}\n", team.name);
         let offline = play(&Home::new(), &["run", &shipped(team.name.as_str()), "--offline"]).ok();
         let ran = play(&home, &["run", home.file("team.yaml", &file)]);
