@@ -46,3 +46,5 @@ mod stops;
 mod terminal;
 #[cfg(test)]
 mod text_only;
+#[cfg(test)]
+mod working;

@@ -1,0 +1,118 @@
+//! Teams that run programs: what has to be allowed, where the files are, who is asked, and what becomes of a run that is
+//! killed.
+//!
+//! Nothing encloses the programs here, so that it works on every machine; what encloses them is tested elsewhere.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::home::{Home, of_type, until};
+use crate::terminal::Terminal;
+
+/// A team whose `Runner` runs what its `Coder` wrote, which is `code`.
+fn team(home: &Home, runs: &str, code: &str) {
+    let step = serde_json::json!({"Coder": format!("```sh\n{code}\n```")});
+    let text = format!(
+        "name: t
+task: go
+files: [data.txt]
+sandbox: {{place: unsafe-host}}
+agents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: {runs}}}]
+chat: {{participants: [Coder, Runner], pattern: once_each}}
+script: [{step}]
+"
+    );
+    home.file("team.yaml", &text);
+    home.file("data.txt", "brought along\n");
+}
+
+const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host"];
+
+fn work(home: &Home) -> PathBuf {
+    home.path("store.db.work").join(home.id())
+}
+
+#[test]
+fn programs_without_a_sandbox_have_to_be_allowed_by_whoever_runs_the_team() {
+    let home = Home::new();
+    team(&home, "{approve: never}", "cat data.txt > copy.txt; cat copy.txt");
+    let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
+    assert!(refused.err.contains("all your rights") && refused.err.contains("add `--allow unsafe-host`"));
+    assert!(!home.path("store.db").exists() && !home.path("store.db.work").exists());
+    let wrong = home.run(&["run", "team.yaml", "--allow", "everything"]).exits(2);
+    assert!(wrong.err.contains("expected one of unsafe-host, network, readable"), "{}", wrong.err);
+    let ran = home.run(&RUN).ok();
+    assert!(ran.err.contains("warning: the programs of `t` run on this machine with all your rights"));
+    assert!(ran.out.contains("Code output: brought along"), "{}", ran.out);
+    let files = format!("files: {} (", work(&home).display());
+    assert!(ran.out.contains(&files) && ran.out.contains("copy.txt, data.txt)"), "{}", ran.out);
+    let shown = home.run(&["show", "last"]).ok();
+    assert!(shown.out.trim_end().lines().last().unwrap().starts_with(&files), "{}", shown.out);
+    let removed = work(&home);
+    assert!(removed.join("copy.txt").exists());
+    home.run(&["rm", "last"]).ok();
+    assert!(!removed.exists());
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_before_code_runs() {
+    let home = Home::new();
+    team(&home, "true", "echo ran > ran.txt");
+    let mut terminal = Terminal::open(&home, (100, 40), &RUN);
+    terminal.wait_for_question("exit ends the conversation.");
+    assert!(terminal.sees().contains("Runner is about to run sh code"), "{}", terminal.sees());
+    assert!(!work(&home).join("ran.txt").exists());
+    terminal.press("\r");
+    let (code, _) = terminal.end();
+    assert_eq!(code, 0);
+    assert_eq!(fs::read_to_string(work(&home).join("ran.txt")).unwrap(), "ran\n");
+}
+
+#[test]
+fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
+    let home = Home::new();
+    team(&home, "{approve: {matches: cat}}", "cat data.txt");
+    home.run(&RUN).exits(5);
+    let dir = work(&home);
+    fs::write(dir.join("data.txt"), "changed meanwhile\n").unwrap();
+    // What was allowed when it began is allowed still.
+    let resumed = home.run(&["resume", "last", "--answer", "run"]).ok();
+    assert!(resumed.out.contains("Code output: changed meanwhile"), "{}", resumed.out);
+    assert_eq!(work(&home), dir);
+}
+
+#[test]
+fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
+    let home = Home::new();
+    team(&home, "{approve: never}", "echo run >> runs.txt; sleep 2");
+    let running = home.start(&RUN);
+    until("there is a conversation", || home.path("store.db").exists() && !home.listed().is_empty());
+    let runs = work(&home).join("runs.txt");
+    until("the code runs", || fs::read_to_string(&runs).is_ok_and(|text| !text.is_empty()));
+    running.signal(Signal::KILL);
+    running.end();
+    let resumed = home.run(&["resume", "last"]).ok();
+    assert!(resumed.out.contains("unknown"), "{}", resumed.out);
+    let events = home.events();
+    let (called, returned) = (of_type(&events, "called"), of_type(&events, "returned"));
+    assert_eq!((called.len(), returned.len()), (1, 1));
+    assert_eq!(returned[0]["outcome"]["status"], Value::from("unknown"), "{}", returned[0]);
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n");
+}
+
+#[test]
+fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
+    let home = Home::new();
+    team(&home, "{approve: never}", "cat data.txt > copy.txt");
+    home.file("rows.jsonl", "{\"task\": \"one\"}\n{\"task\": \"two\"}\n");
+    let args = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "--offline"];
+    assert!(home.run(&args).exits(2).err.contains("add `--allow unsafe-host`"));
+    home.run(&[&args[..], &["--allow", "unsafe-host"]].concat()).ok();
+    let place = home.path("store.db.work");
+    let dirs: Vec<PathBuf> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(dirs.len(), 2);
+    assert!(dirs.iter().all(|dir| dir.join("copy.txt").exists()), "{dirs:?}");
+}
