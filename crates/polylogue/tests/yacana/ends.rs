@@ -201,3 +201,27 @@ async fn a_member_sums_up_after_it_was_asked_about_its_task() {
     let (reason, summary) = played.chat.closed().unwrap();
     assert_eq!((reason.to_string().as_str(), &**summary), ("the task of one is complete", "They agreed."));
 }
+
+// Defect 18: a talk is bounded and stopped from outside, after whatever request, also within a check, and goes on from there.
+#[tokio::test]
+async fn a_talk_that_met_a_limit_of_the_run_goes_on_under_a_higher_one() {
+    use polylogue::{Limits, Status};
+    for calls in 1..10 {
+        let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);
+        let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+        let chat = solve.chat("room").unwrap();
+        let limits = |calls| Limits { calls, ..Limits::default() };
+        let mut log = crate::stage::log().await.limits(limits(calls));
+        let Status::Closed { reason, .. } = chat.run(&mut log, "").await.unwrap() else { panic!("{calls}") };
+        assert_eq!(reason, Reason::Calls { limit: calls });
+        assert_eq!(spy.asked().len() as u64, calls);
+        log.reopen().await.unwrap();
+        let mut log = log.limits(limits(100));
+        let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!("{calls}") };
+        assert_eq!(reason, Reason::Completed { who: vec![name("one")] });
+        assert_eq!(spy.asked().len(), 10, "no request is made twice");
+        let knows = crate::table::lines(&History::of(&log.transcript().await.unwrap(), &name("one")).entries);
+        let all = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3"];
+        assert_eq!(knows, all, "{calls}");
+    }
+}
