@@ -221,6 +221,14 @@ async fn two_sessions_share_nothing() {
     assert_eq!(says(&second, code).await, "no network");
 }
 
+fn until(wrong: &str, holds: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < Duration::from_secs(20), "{wrong}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[tokio::test]
 async fn it_is_killed_with_its_value() {
     let dir = Dir::new();
@@ -232,13 +240,10 @@ async fn it_is_killed_with_its_value() {
         &format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone"),
     )
     .await;
-    assert_eq!(running(&nap), 1);
+    // That it was started is told before it has a name.
+    until("it is not there", || running(&nap) == 1);
     drop(session);
-    let since = Instant::now();
-    while running(&nap) > 0 {
-        assert!(since.elapsed() < Duration::from_secs(20), "it outlives its session");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("it outlives its session", || running(&nap) == 0);
 }
 
 #[tokio::test]
