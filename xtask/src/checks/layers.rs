@@ -133,7 +133,7 @@ mod tests {
             ("polylogue-models", "polylogue-tools"),
             ("polylogue-models", "polylogue-test"),
             ("polylogue-macros", "polylogue"),
-            ("polylogue-tools", "polylogue-macros"),
+            ("polylogue-macros", "polylogue-core"),
             ("polylogue-store", "polylogue-team"),
             ("polylogue-team", "polylogue-server"),
             ("polylogue-server", "polylogue-cli"),
