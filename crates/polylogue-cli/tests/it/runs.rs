@@ -318,6 +318,7 @@ fn the_whole_of_the_help() {
               --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
               --record <FILE>           Record every model call to a new file
               --replay <FILE>           Take every model call from a recording; the network is not used
+              --allow <WHAT>            Allow programs what the team file asks for: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths)
               --max-turns <N>           Turns of agents, in all chats
               --max-cost <DOLLARS>      Dollars; models whose price is unknown are refused
               --max-tokens <N>          Tokens read and written
