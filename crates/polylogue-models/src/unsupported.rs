@@ -52,11 +52,16 @@ const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
 
 /// `error`, as one of a model that cannot do what `request` asks of it, if that is what it says.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
+    let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();
     match lacking(&error, request) {
         Some(skill) => ModelError { kind: ModelErrorKind::Unsupported(skill), ..error },
+        None if refuses && !asked_for(request).is_empty() => error.hint(ADVICE),
         None => error,
     }
 }
+
+/// What to do when nobody can tell why a request with tools or a form was refused: servers say it in their own words.
+const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--skills text`, or `skills: text` of its endpoint";
 
 fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
     let may_mean = matches!(error.status, Some(400 | 404 | 422 | 500 | 501));
@@ -147,6 +152,13 @@ mod tests {
 
     /// What a refusal with `status` and `message` means for a request with tools, a schema, or JSON.
     fn means(status: u16, message: &str, asked: Skill) -> Option<Skill> {
+        match refused(status, message, asked).kind {
+            ModelErrorKind::Unsupported(skill) => Some(skill),
+            _ => None,
+        }
+    }
+
+    fn refused(status: u16, message: &str, asked: Skill) -> ModelError {
         let tools = [ToolSpec::new("t", "", json!({"type": "object"}))];
         let params = Params {
             schema: (asked == Skill::Schema).then(|| json!({"type": "object"})),
@@ -160,10 +172,14 @@ mod tests {
         let request =
             Request { origin, system: None, entries: &entries, tools, params: &params, wire: &wire };
         let error = ModelError::new(ModelErrorKind::Config, "m", message);
-        match judged(ModelError { status: Some(status), ..error }, &request).kind {
-            ModelErrorKind::Unsupported(skill) => Some(skill),
-            _ => None,
-        }
+        judged(ModelError { status: Some(status), ..error }, &request)
+    }
+
+    #[test]
+    fn a_refusal_that_nobody_understands_comes_with_a_way_out() {
+        assert_eq!(refused(400, "Bad request", Skill::Tools).hint.as_deref(), Some(ADVICE));
+        assert_eq!(refused(500, "Bad luck", Skill::Tools).hint, None);
+        assert_eq!(refused(400, "tools are not supported", Skill::Tools).hint, None);
     }
 
     #[test]
