@@ -62,7 +62,8 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-const CODE_BLOCKS: &str = "left out: blocks of code in messages are not run";
+const CODE_BLOCKS: &str =
+    "left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox";
 
 /// The system text of an assistant that has none of its own, in short.
 const USUAL: &str =
@@ -103,7 +104,10 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
         Some(model) => {
             let is_usual = system.is_none() && kind == Kind::Assistant;
             if is_usual {
-                draft.note(&at.path, "its usual long system text is put in short: code is not run here");
+                draft.note(
+                    &at.path,
+                    "its usual long system text is put in short, without what it says of code",
+                );
             }
             let system = system.or_else(|| is_usual.then(|| USUAL.to_owned()));
             entries.extend(system.map(|text| ("system".to_owned(), Yaml::text(text))));

@@ -22,9 +22,9 @@ fn an_assistant_and_a_person() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short: code is not run here
+            # - $.agents[0]: its usual long system text is put in short, without what it says of code
             # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `ends_on`, if it is not `TERMINATE`
-            # - $.agents[1].code_execution_config: left out: blocks of code in messages are not run
+            # - $.agents[1].code_execution_config: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
 
             name: team
             task: "What is 2 + 2?"
@@ -131,8 +131,8 @@ fn chats_by_what_they_wait_for() {
             # Imported from team.json.
             #
             # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short: code is not run here
-            # - $.agents[1]: its usual long system text is put in short: code is not run here
+            # - $.agents[0]: its usual long system text is put in short, without what it says of code
+            # - $.agents[1]: its usual long system text is put in short, without what it says of code
 
             name: team
             agents:
@@ -245,9 +245,9 @@ fn groups_in_which_nobody_has_to_be_asked() {
         # Imported from team.json.
         #
         # Not carried over, or not as it was:
-        # - $.agents[0]: its usual long system text is put in short: code is not run here
-        # - $.agents[1]: its usual long system text is put in short: code is not run here
-        # - $.agents[2]: its usual long system text is put in short: code is not run here
+        # - $.agents[0]: its usual long system text is put in short, without what it says of code
+        # - $.agents[1]: its usual long system text is put in short, without what it says of code
+        # - $.agents[2]: its usual long system text is put in short, without what it says of code
 
         name: team
         model: ollama:m
@@ -275,9 +275,9 @@ fn groups_in_which_nobody_has_to_be_asked() {
         # Imported from team.json.
         #
         # Not carried over, or not as it was:
-        # - $.agents[0]: its usual long system text is put in short: code is not run here
-        # - $.agents[1]: its usual long system text is put in short: code is not run here
-        # - $.agents[2]: its usual long system text is put in short: code is not run here
+        # - $.agents[0]: its usual long system text is put in short, without what it says of code
+        # - $.agents[1]: its usual long system text is put in short, without what it says of code
+        # - $.agents[2]: its usual long system text is put in short, without what it says of code
 
         name: team
         model: ollama:m
@@ -320,7 +320,7 @@ fn a_team_that_an_agent_builder_saved() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.code_execution_config: left out: blocks of code in messages are not run
+            # - $.code_execution_config: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
             # - $.default_llm_config: no model is named: `--model` gives one
 
             name: team
