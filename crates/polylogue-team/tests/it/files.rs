@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Brief, Circles, DecisionTemperature, EndMode, Loaded, Off, OnlyText, Overrides, Own, Pattern, ShowNames,
-    Skills, Summary, Team, Template, ToolsBy, Trace, Window, load, parse,
+    Agent, Approve, Brief, Circles, DecisionTemperature, EndMode, Grant, Language, Loaded, Off, OnlyText,
+    Overrides, Own, Pattern, ShowNames, Skills, Summary, Team, Template, ToolsBy, Trace, Window, load, parse,
 };
 
 fn right(text: &str) -> Team {
@@ -34,17 +35,37 @@ fn check_files(files: &[(&str, &str)], expected: &Expect) {
     expected.assert_eq(&load_all(files, &Overrides::default()).unwrap_err());
 }
 
+fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
+    let sandbox = &team.sandbox;
+    assert_eq!(sandbox.network, ["short.example.org", "*.example.org:8080"]);
+    assert_eq!((sandbox.memory_mib, sandbox.disk_mib, sandbox.processes), (Some(512), Some(64), Some(16)));
+    assert_eq!(sandbox.time.map(Duration::from), Some(Duration::from_secs(30)));
+    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::Network, Grant::Readable]);
+    assert_eq!(team.commands[0].description, "Counts words of a short file");
+    assert!(team.commands[0].arguments["file"].may_be_option);
+    assert_eq!((&*cy.runs_code.languages, cy.runs_code.last), (&[Language::Python][..], Some(2)));
+    assert_eq!(cy.runs_code.approve, Some(Approve::When("code.contains('short')".into())));
+    assert_eq!(
+        (dee.runs_code.languages.len(), &dee.runs_code.approve),
+        (3, &Some(Approve::Matches("rm short".into())))
+    );
+    let asked = &cy.consults[0];
+    assert_eq!((asked.who.as_str(), asked.tool.as_deref(), asked.at_most), ("Dee", Some("ask_dee"), Some(3)));
+    assert_eq!(asked.about.as_deref(), Some("A short one"));
+}
+
 #[test]
 fn every_key_of_the_format_arrives() {
     let team = right(include_str!("full.yaml"));
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
-    let [ann, bob, me] = &team.agents[..] else { panic!() };
+    let [ann, bob, me, cy, dee] = &team.agents[..] else { panic!() };
     assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
     assert_eq!(ann.parameters.max_tokens, Some(800));
     assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
     assert_eq!((ann.sees.names, ann.sees.window), (ShowNames::Always, Some(Window::Messages(40))));
     assert_eq!(ann.sees.prefix[&Name::new("Me").unwrap()], "A short draft:");
     assert!(me.human);
+    check_programs(&team, cy, dee);
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
@@ -88,7 +109,10 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(team.script.steps()[0].say.as_deref(), Some("short {{unknown}} {{task}}"));
     assert_eq!(team.script_pace, Some(30.0));
     let voices = team.voices();
-    assert_eq!(voices.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ann", "Bob", "all_summary"]);
+    assert_eq!(
+        voices.iter().map(Name::as_str).collect::<Vec<_>>(),
+        ["Ann", "Bob", "Cy", "Dee", "all_summary"]
+    );
 
     let stored = serde_json::to_string(&team).unwrap();
     assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
