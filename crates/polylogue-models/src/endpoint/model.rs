@@ -139,6 +139,12 @@ impl EndpointModel {
 
     /// What the model is known to answer to `request`, if that is a refusal.
     fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
+        let said = |skill: &Skill| self.endpoint.skills().has(*skill) == Some(false);
+        if let Some(skill) = asked_for(request).into_iter().find(said) {
+            // A turn that was begun before this was said: it goes on in another way.
+            let kind = ModelErrorKind::Unsupported(skill);
+            return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such skill"));
+        }
         self.endpoint.lacks().known(&self.name, request).or_else(|| {
             let asked = AskedOf {
                 base_url: self.endpoint.shown(),

@@ -6,7 +6,7 @@ use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
 use serde_json::{Value, json};
 
-use crate::stage::{closed, printed, run};
+use crate::stage::{closed, log_of, printed, run};
 use crate::things::{clock, high_low};
 
 /// Answers by what the last message asks for, as a small model might.
@@ -84,6 +84,25 @@ async fn a_server_that_is_known_is_not_asked_in_vain() {
     assert_eq!(closed(&status).1, r#"{"more":7}"#, "{}", printed(&events));
     assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
     assert_eq!(server.violations(), [""; 0]);
+}
+
+// A turn that was begun in a way that the server refuses goes on in another, without asking, once it is said that it cannot.
+#[tokio::test]
+async fn a_turn_that_was_begun_in_vain_goes_on_when_it_is_said_what_the_server_cannot_do() {
+    let first = Server::start(small_model()).await;
+    let ann = |model| Assistant::new("Ann", AnyModel::new(model)).unwrap().tool(high_low());
+    let chat = |model| Chat::named("alone").with(ann(model)).policy(once_each()).build().unwrap();
+    let (_, events) = run(&chat(model(&endpoint(&first))), "Is seven more than three?").await;
+    for cut in 1..events.len() {
+        let server = Server::start(small_model()).await;
+        let config = Config { skills: polylogue::Skills::TEXT, ..Config::new(server.base_url()) };
+        let chat = chat(Endpoint::new(config).unwrap().model("small"));
+        let mut log = log_of(&events[..cut]).await;
+        let status = chat.resume(&mut log).await.unwrap();
+        assert_eq!(closed(&status).1, "Seven is more than three.", "{}", printed(&log.events().await));
+        assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
+        assert_eq!(server.violations(), [""; 0], "cut before event {cut}");
+    }
 }
 
 // Ollama refuses tools of models that know none, and holds every model to a schema.
