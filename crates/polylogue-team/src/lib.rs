@@ -76,7 +76,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
-pub use member::{EndsOn, HumanInput, Nested, Told, Trigger};
+pub use member::{EndsOn, Gist, HumanInput, Nested, Told, Trigger};
 pub use pattern::{
     Chance, Debate, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan, PlanWords,
     Repeat, Role, Selector, States, Tie, Transitions, Way, Ways,

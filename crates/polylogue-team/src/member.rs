@@ -75,7 +75,7 @@ pub struct Nested {
 }
 
 /// What of a conversation is told to a chat within an agent, besides its task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
     /// Nothing.
@@ -85,6 +85,24 @@ pub enum Told {
     Last,
     /// Every message that the agent sees.
     All,
+    /// What another agent makes of every message that the agent sees.
+    Reflect(Gist),
+}
+
+/// What an agent makes of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gist {
+    /// Who sums it up: an agent that speaks by a model.
+    #[schemars(with = "NameText")]
+    pub by: Name,
+    /// What it is asked after it has read the conversation.
+    #[serde(default = "gist_prompt")]
+    pub prompt: String,
+}
+
+fn gist_prompt() -> String {
+    "Summarise the conversation above in a few sentences, for somebody who has not read it. Add nothing of your own.".into()
 }
 
 impl Told {

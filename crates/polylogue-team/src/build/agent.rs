@@ -77,10 +77,14 @@ impl<'a> Crew<'a> {
         let no_chat = || Error::Config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(begins(inner));
-        Ok(match nested.tells {
+        Ok(match &nested.tells {
             Told::Nothing => chats,
             Told::Last => chats.carries(Outer::Last),
             Told::All => chats.carries(Outer::All),
+            Told::Reflect(gist) => {
+                let author = self.participant(&gist.by, around)?;
+                chats.carries(Outer::reflected(author, gist.prompt.as_str())?)
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chats::participants;
+use super::chats::{check_author, participants};
 use super::{Kind, Member, Outline, form, name};
 use crate::diagnostic::Report;
 use crate::suggest;
@@ -152,6 +152,7 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
         for who in nested.get("when").get("from").one_or_many() {
             check_known(outline, who, report);
         }
+        check_author(outline, nested.get("tells").get("reflect"), report);
     }
 }
 

@@ -75,7 +75,7 @@ fn check_stop(stop: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
 }
 
 /// Whoever writes the summary is an agent that is asked for nothing else then.
-fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut Report<'_>) {
+pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut Report<'_>) {
     let by = reflect.get("by");
     let Some(who) = name(by) else { return };
     for key in ["model", "parameters"] {

@@ -46,6 +46,11 @@ fn nested(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
         .filter_map(|nested| Some((name(nested.get("chat"))?, nested.get("chat"))))
 }
 
+/// Who sums up for the chats nested in an agent what was said around them.
+fn authors(agent: &Node) -> impl Iterator<Item = &str> {
+    agent.get("nested").items().iter().filter_map(|nested| name(nested.get("tells").get("reflect").get("by")))
+}
+
 /// A walk from chats to the chats within them.
 struct Walk<'o, 'n> {
     outline: &'o Outline<'n>,
@@ -128,6 +133,7 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
         while let Some(who) = met.pop() {
             let Some(member) = outline.member(who).filter(|_| reached.insert(who)) else { continue };
             met.extend(nested(member.node).map(|(chat, _)| chat));
+            met.extend(authors(member.node));
             met.extend(consults(member.node).map(|(who, ..)| who));
             chats.extend((member.kind == Kind::Chat).then_some(member.node));
         }

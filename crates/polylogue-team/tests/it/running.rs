@@ -61,6 +61,22 @@ async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is
 }
 
 #[tokio::test]
+async fn a_nested_chat_is_told_what_an_agent_makes_of_the_conversation_around() {
+    let team = team(
+        "{name: t, model: 'a:b',
+          agents: [{name: A}, {name: C, model: none, nested: [{chat: inner, tells: {reflect: {by: Scribe, prompt: In short?}}}]},
+                   {name: B}, {name: Scribe}],
+          chat: {participants: [A, C], pattern: once_each},
+          chats: [{name: inner, message: Judge it., participants: [B], pattern: once_each}],
+          script: [{A: A long story.}, {Scribe: {say: A story., expect: {last: In short?}}},
+                   {B: {say: Good., expect: {last: A story.}}}]}",
+    );
+    let (_, status, _) = run(&team, &[]).await;
+    let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
+    assert_eq!(&*summary, "Good.");
+}
+
+#[tokio::test]
 async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_decides() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: Zoe, human: true}],

@@ -33,7 +33,7 @@ async fn from(prefix: &[Arc<Event>], team: &Team, store: AnyStore) -> (Vec<Arc<E
 }
 
 /// What happened in each chat, apart from the others.
-fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<&Body>> {
+pub(crate) fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<&Body>> {
     let mut chats: BTreeMap<String, Vec<&Body>> = BTreeMap::new();
     for event in events {
         chats.entry(event.at.to_string()).or_default().push(&event.body);

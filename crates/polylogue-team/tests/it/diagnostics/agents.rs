@@ -75,6 +75,28 @@ script: [{A: x}]
 }
 
 #[test]
+fn who_sums_up_for_a_nested_chat_is_an_agent_with_a_model() {
+    let team = |by: &str| {
+        format!(
+            "name: t\nmodel: a:b\nagents:\n  - {{name: A, nested: [{{chat: c, tells: {{reflect: {{by: {by}}}}}}}]}}\n  - {{name: Bob}}\n\
+             chat: {{participants: [A], pattern: once_each}}\nchats: [{{name: c, message: m, participants: [Bob], pattern: once_each}}]\n"
+        )
+    };
+    let wrong =
+        |by: &str| polylogue_team::parse(&team(by), "t.yaml", &Default::default()).unwrap_err().to_string();
+    assert!(wrong("Bo").contains("there is no agent `Bo`") && wrong("Bo").contains("did you mean `Bob`?"));
+    assert!(wrong("c").contains("`c` cannot write the summary"), "{}", wrong("c"));
+    assert!(
+        polylogue_team::parse(&team("Bob"), "t.yaml", &Default::default())
+            .unwrap()
+            .warnings
+            .iter()
+            .next()
+            .is_none()
+    );
+}
+
+#[test]
 fn a_tool_is_run_by_one() {
     check(
         "name: t\nagents: [{name: A, tools: [chess, chess], offers: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
