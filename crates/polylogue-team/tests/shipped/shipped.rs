@@ -129,7 +129,7 @@ async fn every_team_runs_the_same_when_it_comes_out_of_the_store() {
         let stored = serde_json::to_string(&team).unwrap();
         let read: Team = serde_json::from_str(&stored).unwrap();
         let (read, made) = (play(&read).await.events, play(&team).await.events);
-        assert_eq!(apart(&read), apart(&made), "{}", team.name);
+        assert_eq!(apart::apart(&read), apart::apart(&made), "{}", team.name);
     }
 }
 
