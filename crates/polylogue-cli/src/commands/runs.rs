@@ -43,6 +43,8 @@ fn as_json(listing: &Listing) -> String {
 fn state(listing: &Listing) -> String {
     match listing.last.as_ref().map(|event| (&event.body, event.at.is_root())) {
         Some((Body::Closed { reason, .. }, true)) => Ending::why(reason),
+        // Of agents that are called without a chat around them, any room may be the last to speak.
+        Some((Body::Closed { reason, .. }, false)) if listing.meta.team.is_null() => Ending::why(reason),
         Some((Body::Asked(question), _)) => format!("waiting for {}", question.who),
         Some((Body::Failed { error, .. }, _)) => {
             format!("failed: {}", error.message.lines().next().unwrap_or_default())

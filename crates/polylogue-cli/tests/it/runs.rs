@@ -348,3 +348,27 @@ fn the_whole_of_the_help() {
         );
     }
 }
+
+#[test]
+fn agents_that_a_program_called_are_listed_and_shown() {
+    let home = Home::new();
+    let store = polylogue::AnyStore::new(polylogue_store::Sqlite::open(home.path("store.db")).unwrap());
+    let script: polylogue_models::Script =
+        serde_json::from_str(r#"[{"poet": "A rose."}, {"critic": "Fine."}]"#).unwrap();
+    let agent = |name: &str| {
+        polylogue::Assistant::new(name, polylogue::AnyModel::new(script.model("test"))).unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let id = polylogue::LogId::new("session").unwrap();
+        let session = polylogue::Session::create(store, id).await.unwrap();
+        session.call(&agent("poet"), "What is red?").await.unwrap();
+        session.call(&agent("critic"), "Is it good?").await.unwrap();
+        drop(session);
+    });
+    assert_eq!(home.listed()[0]["state"], "done: everybody had their turn");
+    let shown = home.run(&["show", "session"]).ok();
+    assert!(shown.out.contains("A rose.") && shown.out.contains("Fine."), "{}", shown.out);
+    let unknown = home.run(&["show", "session", "--as", "poet"]).exits(2);
+    assert!(unknown.err.contains("was begun by a program of its own"), "{}", unknown.err);
+}
