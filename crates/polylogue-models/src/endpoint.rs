@@ -10,8 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skills};
+use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
 use url::Url;
 
 pub use config::{Api, Config};
@@ -19,11 +20,10 @@ pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
 use crate::failure::{Blame, Failure};
-use crate::http::{Clock, Limit, Transport};
-use crate::key::{Key, Redactor};
 use crate::known::{Findings, KnownSkills};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
+use crate::timeouts::{Clock, Limit};
 use crate::unsupported::Lacks;
 use crate::wire::Protocol;
 use crate::wire::encode::Style;

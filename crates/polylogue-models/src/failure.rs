@@ -3,16 +3,14 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use hyper::Uri;
-use hyper::header::HeaderMap;
 use polylogue_core::{ModelError, ModelErrorKind as Kind};
+use polylogue_http::{Broken, HeaderMap, Redactor, StatusCode, Unsent, Uri};
 use serde_json::Value;
 
 use crate::endpoint::Api;
-use crate::http::{Limit, Timeouts, Unsent};
-use crate::key::Redactor;
 use crate::ollama::{self, Advice};
 use crate::retry::{GivenUp, retry_after};
+use crate::timeouts::{Limit, Timeouts};
 use crate::wire::decode::Flaw;
 
 /// How much of an error's body is kept.
@@ -202,7 +200,7 @@ impl Blame<'_> {
     }
 
     /// A connection that broke.
-    pub(crate) fn broken(&self, error: &hyper::Error) -> Failure {
+    pub(crate) fn broken(&self, error: &Broken) -> Failure {
         let message = format!("the connection broke: {}", causes(error));
         self.failure(Kind::Connection, &message, None, Again::Yes(None))
     }
@@ -423,7 +421,7 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn reason(status: u16) -> &'static str {
-    let status = hyper::StatusCode::from_u16(status).ok();
+    let status = StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or("it does not say why")
 }
 

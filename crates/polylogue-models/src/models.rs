@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::ModelError;
+use polylogue_http::Env;
 
 use crate::endpoint::{Config, Endpoint, EndpointModel};
-use crate::env::Env;
 use crate::provider::{Provider, parse_spec};
 
 /// Gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.

@@ -1,11 +1,9 @@
 //! The providers that are known by name.
 
 use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_http::{Env, Key, Proxies};
 
 use crate::endpoint::Config;
-use crate::env::Env;
-use crate::http::Proxies;
-use crate::key::Key;
 
 /// A provider with an endpoint that can be asked: in OpenAI's way, or in Ollama's own.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
 const LAYERS: [&[&str]; 6] = [
-    &[CORE, "polylogue-macros", "polylogue-sandbox"],
+    &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http"],
     &[
         "polylogue",
         "polylogue-models",
@@ -30,8 +30,7 @@ const KERNEL_MAY_USE: [&str; 6] = ["blake3", "futures-util", "serde", "serde_jso
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str =
-    "core <- polylogue, models, tools, mcp, store, test <- team <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- polylogue, models, tools, mcp, store, test <- team <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

@@ -38,7 +38,9 @@ impl Kept {
     pub(crate) async fn of(store: &AnyStore, id: &LogId) -> Result<Self, Trouble> {
         let meta = store.meta(id).await?;
         if meta.team.is_null() {
-            let what = format!("the conversation `{id}` was begun by a program of its own, which alone knows its agents");
+            let what = format!(
+                "the conversation `{id}` was begun by a program of its own, which alone knows its agents"
+            );
             return Err(Trouble::usage(what).hint(format!("`polylogue show {id}` shows what was said")));
         }
         serde_json::from_value(meta.team).map_err(|error| {

@@ -355,9 +355,8 @@ fn agents_that_a_program_called_are_listed_and_shown() {
     let store = polylogue::AnyStore::new(polylogue_store::Sqlite::open(home.path("store.db")).unwrap());
     let script: polylogue_models::Script =
         serde_json::from_str(r#"[{"poet": "A rose."}, {"critic": "Fine."}]"#).unwrap();
-    let agent = |name: &str| {
-        polylogue::Assistant::new(name, polylogue::AnyModel::new(script.model("test"))).unwrap()
-    };
+    let agent =
+        |name: &str| polylogue::Assistant::new(name, polylogue::AnyModel::new(script.model("test"))).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let id = polylogue::LogId::new("session").unwrap();

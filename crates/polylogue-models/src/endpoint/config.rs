@@ -3,15 +3,14 @@
 use std::fmt;
 
 use polylogue_core::Skills;
+use polylogue_http::{Env, Key, Proxies};
 use url::Url;
 
 use super::address::shown;
-use crate::env::Env;
-use crate::http::{Proxies, Timeouts};
-use crate::key::Key;
 use crate::known::KnownSkills;
 use crate::limits::Limits;
 use crate::retry::Retries;
+use crate::timeouts::Timeouts;
 
 /// In what way the models of an endpoint are asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

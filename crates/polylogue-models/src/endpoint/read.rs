@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use polylogue_core::{Deltas, Reply, Request};
+use polylogue_http::{Broken, ReadError, Response, read_all, read_up_to};
 
 use crate::failure::{Blame, Failure, Refusal};
-use crate::http::{Clock, Limit, ReadError, Response, Timeouts, read_all, read_up_to};
+use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::Protocol;
 use crate::wire::decode::{Decoder, Flaw};
 
@@ -28,7 +29,7 @@ const AFTER_END: Duration = Duration::from_millis(50);
 /// Why reading a reply stopped.
 pub(super) enum Stop {
     Late(Limit),
-    Broken(hyper::Error),
+    Broken(Broken),
     Flaw(Flaw),
 }
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_http::Transport;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::address::place;
 use super::read::{read_body, refusal};
 use super::{Api, Endpoint, headers};
 use crate::failure::{Blame, Failure};
-use crate::http::{Clock, Limit, Timeouts, Transport};
+use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::decode::Flaw;
 
 /// A model that a server has.

@@ -5,11 +5,11 @@ use http_body_util::BodyExt as _;
 use hyper::HeaderMap;
 use hyper::body::{Body as _, Incoming};
 
-use super::pool::{Pool, Sender};
+use crate::pool::{Pool, Sender};
 
 /// A reply whose body is still to come. Dropped before its end, it takes its connection with it.
 #[derive(Debug)]
-pub(crate) struct Response<'a> {
+pub struct Response<'a> {
     inner: hyper::Response<Incoming>,
     /// The connection, until all is read.
     sender: Option<Sender>,
@@ -21,11 +21,15 @@ impl<'a> Response<'a> {
         Self { inner, sender: Some(sender), pool }
     }
 
-    pub(crate) fn status(&self) -> u16 {
+    /// The status of the answer, such as 200.
+    #[must_use]
+    pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    pub(crate) fn headers(&self) -> &HeaderMap {
+    /// The headers of the answer.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }
 
@@ -33,7 +37,7 @@ impl<'a> Response<'a> {
     ///
     /// # Errors
     /// When the connection broke.
-    pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+    pub async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
         if self.sender.is_none() {
             return Ok(None);
         }
@@ -48,24 +52,31 @@ impl<'a> Response<'a> {
 }
 
 /// A body that is longer than allowed, or broke off.
-#[derive(Debug)]
-pub(crate) enum ReadError {
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is longer.
+    #[error("the body is longer than allowed")]
     TooLong,
-    Broken(hyper::Error),
+    /// The connection broke before its end.
+    #[error("the connection broke")]
+    Broken(#[source] hyper::Error),
 }
 
 /// Reads a body of at most `limit` bytes.
-pub(crate) async fn read_all(response: &mut Response<'_>, limit: usize) -> Result<Bytes, ReadError> {
+///
+/// # Errors
+/// When it is longer, or the connection broke.
+pub async fn read_all(response: &mut Response<'_>, limit: usize) -> Result<Bytes, ReadError> {
     let (body, is_cut) = read_up_to(response, limit).await?;
     if is_cut { Err(ReadError::TooLong) } else { Ok(body) }
 }
 
 /// Reads the beginning of a body, about `limit` bytes, and whether that is not all of it. Most bodies come in one
 /// piece and are not copied.
-pub(crate) async fn read_up_to(
-    response: &mut Response<'_>,
-    limit: usize,
-) -> Result<(Bytes, bool), ReadError> {
+///
+/// # Errors
+/// When the connection broke.
+pub async fn read_up_to(response: &mut Response<'_>, limit: usize) -> Result<(Bytes, bool), ReadError> {
     let Some(first) = response.chunk().await.map_err(ReadError::Broken)? else {
         return Ok((Bytes::new(), false));
     };

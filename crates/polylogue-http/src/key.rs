@@ -15,7 +15,8 @@ impl Key {
     }
 
     /// The key itself, for the one place that sends it.
-    pub(crate) fn reveal(&self) -> &str {
+    #[must_use]
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -34,7 +35,7 @@ impl fmt::Display for Key {
 
 /// Takes secrets out of texts that others wrote.
 #[derive(Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// The secrets, longest first, and as JSON writes them where that differs.
     secrets: Vec<String>,
 }
@@ -43,7 +44,8 @@ pub(crate) struct Redactor {
 const MIN_SECRET: usize = 6;
 
 impl Redactor {
-    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+    /// Takes out `secrets`, each also as JSON writes it.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all = Vec::new();
         for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.len() >= MIN_SECRET) {
             // `Authorization: Bearer abc` in a header of the caller's own: the value alone is the secret too.
@@ -58,7 +60,8 @@ impl Redactor {
     }
 
     /// `text` without the secrets.
-    pub(crate) fn clean(&self, text: &str) -> String {
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
         let mut clean = text.to_owned();
         for secret in &self.secrets {
             if clean.contains(secret) {
@@ -69,7 +72,8 @@ impl Redactor {
     }
 
     /// The beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is cut within one.
-    pub(crate) fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {
+    #[must_use]
+    pub fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {
         let mut clean = self.clean(text);
         if is_cut {
             let longest = self.secrets.first().map_or(0, String::len);

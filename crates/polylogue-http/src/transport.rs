@@ -14,26 +14,30 @@ use hyper_util::client::proxy::matcher::Intercept;
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
-use super::connect::{BoxError, Connector};
-use super::pool::{Pool, Sender};
-use super::{Proxies, Response};
+use crate::connect::{BoxError, Connector};
+use crate::pool::{Pool, Sender};
+use crate::{Proxies, Response};
 
 /// Why a request was not answered.
-#[derive(Debug)]
-pub(crate) enum Unsent {
+#[derive(Debug, thiserror::Error)]
+pub enum Unsent {
     /// Nobody could be trusted: the system's certificates cannot be read.
-    NoCertificates(rustls::Error),
+    #[error("the certificates of this machine cannot be read")]
+    NoCertificates(#[source] rustls::Error),
     /// No connection came about in time.
+    #[error("no connection came about in time")]
     Late,
     /// No connection came about.
-    Unreachable(BoxError),
+    #[error("no connection came about")]
+    Unreachable(#[source] BoxError),
     /// The connection broke.
-    Broken(hyper::Error),
+    #[error("the connection broke")]
+    Broken(#[source] hyper::Error),
 }
 
 /// The way to one address.
 #[derive(Debug)]
-pub(crate) struct Transport {
+pub struct Transport {
     /// What the first line of a request names.
     target: Uri,
     headers: HeaderMap,
@@ -52,12 +56,7 @@ impl Transport {
     ///
     /// # Errors
     /// Why requests cannot be sent there.
-    pub(crate) fn new(
-        url: &Url,
-        headers: HeaderMap,
-        connect: Duration,
-        proxies: &Proxies,
-    ) -> Result<Self, String> {
+    pub fn new(url: &Url, headers: HeaderMap, connect: Duration, proxies: &Proxies) -> Result<Self, String> {
         let address = uri(url)?;
         let proxy = if is_loopback(url) { None } else { proxies.before(&address) };
         let mut headers = with_defaults(headers, url)?;
@@ -76,18 +75,18 @@ impl Transport {
     }
 
     /// The proxy that stands between.
-    pub(crate) fn proxy(&self) -> Option<&Uri> {
+    pub fn proxy(&self) -> Option<&Uri> {
         self.proxy.as_ref().map(Intercept::uri)
     }
 
     /// Sends `body` and waits for the head of the answer. Redirects are not followed: a key must not reach another host,
     /// and a moved endpoint is a setting to correct.
-    pub(crate) fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+    pub fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, Unsent>> {
         self.send(self.request(Method::POST, body))
     }
 
     /// Asks for what is at the address, as [`Self::post`] does.
-    pub(crate) fn get(&self) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+    pub fn get(&self) -> impl Future<Output = Result<Response<'_>, Unsent>> {
         self.send(self.request(Method::GET, Bytes::new()))
     }
 
@@ -181,7 +180,7 @@ fn basic(url: &Url) -> Option<HeaderValue> {
 }
 
 /// Whether `url` is on this machine, where no proxy stands between.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())

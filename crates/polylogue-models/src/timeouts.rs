@@ -1,10 +1,4 @@
-//! Sending a body and reading what comes back, within limits of time and size.
-
-mod connect;
-mod pool;
-mod proxies;
-mod response;
-mod transport;
+//! How long each step of a call may take.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,10 +6,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-
-pub use proxies::Proxies;
-pub(crate) use response::{ReadError, Response, read_all, read_up_to};
-pub(crate) use transport::{Transport, Unsent};
 
 /// How long each step of a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

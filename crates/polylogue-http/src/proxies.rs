@@ -14,11 +14,11 @@ use crate::env::Env;
 /// and a password.
 ///
 /// ```
-/// use polylogue_models::{Config, Env, Proxies};
+/// use polylogue_http::{Env, Proxies};
 ///
 /// let env = Env::of([("HTTPS_PROXY", "http://proxy.example:3128"), ("NO_PROXY", "house.example")]);
-/// let config = Config { proxies: Proxies::of(&env), ..Config::new("https://api.example.com/v1") };
-/// # let _ = config;
+/// let proxies = Proxies::of(&env);
+/// assert_eq!(format!("{proxies:?}"), r#"["HTTPS_PROXY", "NO_PROXY"]"#);
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
@@ -52,7 +52,7 @@ impl Proxies {
     }
 
     /// The proxy on the way to `uri`.
-    pub(super) fn before(&self, uri: &Uri) -> Option<Intercept> {
+    pub(crate) fn before(&self, uri: &Uri) -> Option<Intercept> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let builder = Matcher::builder().all(text(&self.all)).http(text(&self.http)).https(text(&self.https));
         builder.no(text(&self.no)).build().intercept(uri)

@@ -1,0 +1,36 @@
+//! HTTP requests: the one way in which Polylogue reaches models, tools and pages.
+//!
+//! A [`Transport`] is the way to one address, with what every request there carries; its connections are used again. What
+//! comes back is a [`Response`], read piece by piece, so that whoever asked decides how long and how much to read.
+//! [`Proxies`] and [`Env`] say how this machine reaches others and where keys are.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use polylogue_http::{HeaderMap, Proxies, Transport, read_all};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let url = "http://localhost:11434/api/tags".parse()?;
+//! let way = Transport::new(&url, HeaderMap::new(), Duration::from_secs(10), &Proxies::none())?;
+//! let mut response = way.get().await?;
+//! let body = read_all(&mut response, 1024 * 1024).await?;
+//! println!("{} {}", response.status(), String::from_utf8_lossy(&body));
+//! # Ok(())
+//! # }
+//! ```
+
+mod connect;
+mod env;
+mod key;
+mod pool;
+mod proxies;
+mod response;
+mod transport;
+
+pub use env::{Env, EnvError};
+pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+pub use hyper::{Error as Broken, Method, StatusCode, Uri};
+pub use key::{Key, Redactor};
+pub use proxies::Proxies;
+pub use response::{ReadError, Response, read_all, read_up_to};
+pub use transport::{Transport, Unsent, is_loopback};
