@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Name;
+use crate::{Name, Outcome};
 
 /// Something said: it has an author and an audience, never a role.
 ///
@@ -200,82 +200,6 @@ pub struct CallOutcome {
     pub outcome: Outcome,
 }
 
-/// What came of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// Whether it worked.
-    pub status: OutcomeStatus,
-    /// What the model is told.
-    pub parts: Vec<Part>,
-}
-
-impl Outcome {
-    /// A tool's result in words.
-    #[must_use]
-    pub fn done(text: impl Into<Arc<str>>) -> Self {
-        Self { status: OutcomeStatus::Done, parts: vec![Part::text(text)] }
-    }
-
-    /// A failure, in words that the model can act on.
-    #[must_use]
-    pub fn failed(text: impl Into<Arc<str>>) -> Self {
-        Self { status: OutcomeStatus::Failed, parts: vec![Part::text(text)] }
-    }
-
-    /// The outcome of a call that was in flight when the process stopped and is not safe to repeat.
-    #[must_use]
-    pub fn unknown() -> Self {
-        let text = "The outcome of this call is unknown: the program stopped while it ran. \
-                    Find out what happened before you call it again.";
-        Self { status: OutcomeStatus::Unknown, parts: vec![Part::text(text)] }
-    }
-
-    /// How many bytes of text and data an outcome has at most: about 16,000 tokens of a model's window.
-    pub const MAX_BYTES: usize = 64 * 1024;
-
-    /// The same outcome, cut to [`MAX_BYTES`](Self::MAX_BYTES); what was left out is said. Data too large is cut as text.
-    #[must_use]
-    pub fn bounded(mut self) -> Self {
-        let mut left = Self::MAX_BYTES;
-        for part in &mut self.parts {
-            let text: Arc<str> = match part {
-                Part::Text(text) | Part::Thought(text) => Arc::clone(text),
-                Part::Data(value) => value.to_string().into(),
-                Part::Media(_) | Part::Call(_) | Part::Outcome(_) => continue,
-            };
-            if text.len() > left {
-                *part = Part::text(cut(&text, left));
-            }
-            left = left.saturating_sub(text.len());
-        }
-        self
-    }
-
-    /// Its text.
-    #[must_use]
-    pub fn plain(&self) -> Cow<'_, str> {
-        plain(&self.parts)
-    }
-}
-
-/// The first `bytes` bytes of `text`, and how many were left out.
-fn cut(text: &str, bytes: usize) -> String {
-    let kept = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
-    format!("{kept}\n({} more bytes are left out)", text.len() - kept.len())
-}
-
-/// Whether a tool call worked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeStatus {
-    /// It did what was asked.
-    Done,
-    /// It did not; the parts say why.
-    Failed,
-    /// Nobody knows: it was in flight when the process died.
-    Unknown,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,24 +210,6 @@ mod tests {
         assert_eq!(plain(&parts), "a\n\nb\n\nc");
         assert!(matches!(plain(&parts[..2]), Cow::Borrowed("a")));
         assert_eq!(plain(&[]), "");
-    }
-
-    #[test]
-    fn long_outcomes_are_cut_and_say_so() {
-        let long = "é".repeat(Outcome::MAX_BYTES);
-        let mut outcome = Outcome::done(long);
-        outcome.parts.push(Part::Data(serde_json::json!({"a": 1})));
-        let texts: Vec<_> =
-            outcome.bounded().parts.iter().map(|part| plain(std::slice::from_ref(part)).len()).collect();
-        assert_eq!(
-            texts,
-            [
-                Outcome::MAX_BYTES + "\n(65536 more bytes are left out)".len(),
-                "\n(7 more bytes are left out)".len()
-            ]
-        );
-        let short = Outcome::done("ok");
-        assert_eq!(short.clone().bounded(), short);
     }
 
     #[test]

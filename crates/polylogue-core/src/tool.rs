@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Event, Name, Outcome, Path, Transcript};
+use crate::{Event, LogId, Name, Outcome, Path, Transcript};
 
 /// Something an agent can call.
 ///
@@ -66,6 +66,8 @@ impl ToolSpec {
 /// What a tool may know of the conversation it is called from.
 #[derive(Clone, Copy)]
 pub struct ToolCx<'a> {
+    /// The conversation.
+    pub log: &'a LogId,
     /// The chat.
     pub at: &'a Path,
     /// The agent that calls.

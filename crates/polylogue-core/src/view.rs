@@ -392,7 +392,7 @@ impl View {
     /// A call that was never answered is answered here: providers reject a history without the answer.
     fn answer_calls(&mut self) {
         for (call, outcome) in std::mem::take(&mut self.awaited) {
-            let outcome = outcome.map(|outcome| Outcome { parts: spoken(&outcome.parts), ..outcome });
+            let outcome = outcome.map(|outcome| Outcome::new(outcome.status, spoken(&outcome.told())));
             let outcome = match outcome {
                 Some(outcome) if !outcome.parts.is_empty() => outcome,
                 Some(empty) => Outcome { parts: vec![Part::text("(nothing)")], ..empty },

@@ -37,7 +37,7 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
         Part::Outcome(answer) if answer.to == *me => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
             let (words, rest): (Vec<Part>, Vec<Part>) =
-                outcome.parts.into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
+                outcome.told().into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
             let words: Vec<String> = words.iter().map(in_words).collect();
             let words = Part::text(format!("(`{tool}` returned: {})", words.join("\n\n")));
             let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));

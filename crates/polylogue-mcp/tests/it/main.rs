@@ -17,7 +17,7 @@ mod run;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{AnyTool, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, Transcript};
+use polylogue_core::{AnyTool, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, Transcript};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use serde_json::{Value, json};
 
@@ -103,8 +103,9 @@ impl Tools {
 
     pub(crate) async fn call(&self, name: &str, args: Value) -> Outcome {
         let (at, who) = (Path::root(), Name::new("Ann").unwrap());
+        let log = LogId::new("test").unwrap();
         let transcript = Transcript::new(at.clone());
-        let cx = ToolCx { at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+        let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
         match self.get(name).call(args, &cx).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::failed(error.0),

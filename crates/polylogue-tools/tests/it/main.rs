@@ -18,7 +18,7 @@ mod python_session;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use polylogue_core::{Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain};
+use polylogue_core::{LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain};
 use polylogue_tools::code::{Sandbox, what_is_enforced};
 use serde_json::Value;
 
@@ -68,8 +68,9 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
 /// Calls `tool`, outside of any conversation.
 pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
+    let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let cx = ToolCx { at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+    let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
     tool.call(args, &cx).await
 }
 

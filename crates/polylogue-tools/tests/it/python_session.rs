@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use polylogue_core::OutcomeStatus::{Done, Failed};
-use polylogue_core::{Event, Name, Outcome, Part, Path, Tool as _, ToolCx, Transcript};
+use polylogue_core::{Event, LogId, Name, Outcome, Part, Path, Tool as _, ToolCx, Transcript};
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
@@ -304,8 +304,9 @@ async fn a_model_is_told_that_its_variables_are_gone() {
         "call": {"id": "c0", "tool": "python_session", "args": {"code": "x = 1"}}});
     let turn = [Arc::new(serde_json::from_value::<Event>(called).unwrap())];
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
+    let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let cx = ToolCx { at: &at, who: &who, transcript: &transcript, turn: &turn, id: "c1" };
+    let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &turn, id: "c1" };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
     let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();
