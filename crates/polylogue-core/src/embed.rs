@@ -1,0 +1,75 @@
+//! Texts as vectors, so that what means the same is found by other words.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::{ModelError, Usage};
+
+/// A model that makes vectors of texts.
+pub trait Embed: Send + Sync + 'static {
+    /// Which one, as `provider:model`. Vectors of models with different names are never compared.
+    fn name(&self) -> &str;
+
+    /// A vector for each of `texts`, in their order, all of the same length, all numbers finite.
+    ///
+    /// # Errors
+    /// When the model gives none.
+    fn embed(&self, texts: &[String]) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
+}
+
+/// Texts as vectors.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Embedded {
+    /// One for each text.
+    pub vectors: Vec<Vec<f32>>,
+    /// The tokens that it took, as far as that was said.
+    pub usage: Usage,
+}
+
+/// Any model that makes vectors. Cloning shares it.
+#[derive(Clone)]
+pub struct AnyEmbed(Arc<dyn ErasedEmbed>);
+
+trait ErasedEmbed: Send + Sync {
+    fn name(&self) -> &str;
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+}
+
+impl<E: Embed> ErasedEmbed for E {
+    fn name(&self) -> &str {
+        Embed::name(self)
+    }
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
+        Box::pin(Embed::embed(self, texts))
+    }
+}
+
+impl AnyEmbed {
+    /// Wraps `model`.
+    pub fn new(model: impl Embed) -> Self {
+        Self(Arc::new(model))
+    }
+}
+
+impl Embed for AnyEmbed {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+        self.0.embed(texts).await
+    }
+}
+
+impl fmt::Debug for AnyEmbed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyEmbed").field(&self.0.name()).finish()
+    }
+}
