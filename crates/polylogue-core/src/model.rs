@@ -1,5 +1,7 @@
 //! Models: what is asked of them and what they reply.
 
+mod stops;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use self::stops::Stopped;
 use crate::{Call, Fault, Finish, Money, Name, Outcome, Part, Path, Skill, Skills, ToolSpec, Usage, plain};
 
 /// Something that completes conversations: a provider over HTTP, a script, a recording.
@@ -90,7 +93,14 @@ impl Model for AnyModel {
         self.0.name()
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
-        self.0.complete(request, deltas).await
+        let stops = &request.params.stop;
+        if stops.is_empty() {
+            return self.0.complete(request, deltas).await;
+        }
+        let mut stopped = Stopped::new(stops, deltas);
+        let reply = self.0.complete(request, &mut stopped).await?;
+        stopped.finish();
+        Ok(stops::cut(reply, stops))
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.0.cost(usage)
@@ -210,7 +220,7 @@ pub struct Params {
     /// The longest reply, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Texts that end the reply.
+    /// Texts that end the reply. Where a model writes on behind one, the reply is cut before it, and so are its pieces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
     /// The JSON Schema that the reply has to satisfy.
