@@ -9,7 +9,7 @@ impl Request<'_> {
     ///
     /// A request has entries; the first is somebody else's words, the last is not the agent's own, and its own words never
     /// stand twice in a row; nobody else speaks right after the results of tools; no entry is without content; nothing holds
-    /// thoughts; every call is answered right after the entry that makes it, in the order of the calls, and by nothing
+    /// thoughts or notes; every call is answered right after the entry that makes it, in the order of the calls, and by nothing
     /// else; ids are not used twice. What others say may stand twice in a row: providers that mind are given it merged.
     ///
     /// # Errors
@@ -78,6 +78,7 @@ fn check_entry<'a>(
             }
             Part::Call(call) => awaited.push(call),
             Part::Thought(_) => return Err("holds a thought".into()),
+            Part::Note(_) => return Err("holds a note for programs".into()),
             part if part.is_blank() => return Err("has an empty text".into()),
             _ => {}
         }

@@ -36,7 +36,7 @@ impl Message {
         Self { to, ..self }
     }
 
-    /// All its text, pieces joined by a blank line; thoughts, media and data are no text.
+    /// All its text, pieces joined by a blank line; thoughts, media, data and notes are no text.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
@@ -133,8 +133,11 @@ pub enum Part {
     Text(Arc<str>),
     /// A picture, sound or document.
     Media(Media),
-    /// A value: structured output, or what a parser made of a text.
+    /// A value: structured output.
     Data(Value),
+    /// A value for programs, beside the words: what a parser read in them, what became of a call. Kept in the log, never sent to
+    /// a model.
+    Note(Value),
     /// Reasoning of a model: kept in the log, shown dimmed, never sent to anyone.
     Thought(Arc<str>),
     /// A tool is asked for: by a model in its reply, or in a message, for another participant to run it.
@@ -161,7 +164,7 @@ impl Part {
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
-            Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
+            Self::Media(_) | Self::Data(_) | Self::Note(_) | Self::Call(_) | Self::Outcome(_) => false,
         }
     }
 }

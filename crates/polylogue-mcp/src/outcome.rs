@@ -25,7 +25,7 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
         parts.push(Part::text(if is_error { "it failed, and did not say why" } else { "(no result)" }));
     }
     let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    Outcome { status, parts }.bounded()
+    Outcome::new(status, parts).bounded()
 }
 
 /// What the model is told of the contents of a resource.
@@ -35,7 +35,7 @@ pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -
     if parts.is_empty() {
         parts.push(Part::text("(nothing is in it)"));
     }
-    Outcome { status: OutcomeStatus::Done, parts }.bounded()
+    Outcome::new(OutcomeStatus::Done, parts).bounded()
 }
 
 fn part(block: ContentBlock, left: &mut usize) -> Part {

@@ -87,7 +87,7 @@ fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
         Body::Called { who: name("a"), call },
         returned(Outcome::done("A\\B")),
         returned(Outcome::failed("no grades")),
-        returned(Outcome { status: OutcomeStatus::Unknown, parts: vec![Part::Data(json!({"x": 1}))] }),
+        returned(Outcome::new(OutcomeStatus::Unknown, vec![Part::Data(json!({"x": 1}))])),
         sample(vec![], Finish::Length, Usage::default(), None),
     ]);
     let expected = r#"0 a samples openai:x (calls, 12+? tokens, $0.0012): (hm) | I look | call grade {"of":"poem"} #a-0-0

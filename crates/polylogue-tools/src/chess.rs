@@ -68,7 +68,7 @@ impl Tool for Chess {
         if let Some(result) = game.result() {
             parts.push(Part::Data(json!({"state": {RESULT: result.score()}})));
         }
-        Ok(Outcome { status: OutcomeStatus::Done, parts })
+        Ok(Outcome::new(OutcomeStatus::Done, parts))
     }
 }
 

@@ -187,5 +187,5 @@ fn told(code: i32, output: &str) -> Outcome {
     let (result, status) =
         if code == 0 { ("succeeded", OutcomeStatus::Done) } else { ("failed", OutcomeStatus::Failed) };
     let text = format!("exitcode: {code} (execution {result})\nCode output: {output}");
-    Outcome { status, parts: vec![Part::text(text.trim_end())] }
+    Outcome::new(status, vec![Part::text(text.trim_end())])
 }

@@ -106,7 +106,7 @@ fn told(ended: &Ended) -> Outcome {
         How::Exited(0) => Outcome::done(output),
         how => {
             let text = if output.is_empty() { how.to_string() } else { format!("{output}\n{how}") };
-            Outcome { status: OutcomeStatus::Failed, parts: vec![Part::text(text)] }
+            Outcome::new(OutcomeStatus::Failed, vec![Part::text(text)])
         }
     }
 }

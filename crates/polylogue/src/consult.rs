@@ -135,7 +135,7 @@ impl Consult {
             },
             Whom::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.is_empty() => Ok(Outcome::failed("Nothing came of it")),
-                Ok(reply) => Ok(Outcome { status: OutcomeStatus::Done, parts: reply.parts }.bounded()),
+                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, reply.parts).bounded()),
                 Err(Error::Ended { reason, .. }) => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }

@@ -191,7 +191,7 @@ impl Tool for SetState {
             return Err(format!("there are {MAX_KEYS} keys already; take one away first").into());
         }
         let values = Map::from_iter([(key, value.clone())]);
-        Ok(Outcome { status: OutcomeStatus::Done, parts: vec![sets(values)] })
+        Ok(Outcome::new(OutcomeStatus::Done, vec![sets(values)]))
     }
 }
 

@@ -54,7 +54,7 @@ fn share(call: Line, result: Line, width: Option<usize>) -> (Line, Line) {
     (call, result.fit(rest))
 }
 
-/// What a tool gave back, as text.
+/// What a tool gave back, as text. Whoever reads it is told, as the models are, that others wrote it.
 pub(super) fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
@@ -62,7 +62,8 @@ pub(super) fn result_text(outcome: &Outcome) -> String {
         Part::Media(media) => Some(format!("[{}]", media.kind)),
         _ => None,
     });
-    parts.collect::<Vec<_>>().join("\n")
+    let text = parts.collect::<Vec<_>>().join("\n");
+    if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
 }
 
 /// `key: value, key: value`; raw text as it is.
@@ -142,13 +143,9 @@ mod tests {
             Some(60),
             &expect!["? search({broken (+1 line)) → The outcome of this call is u…"],
         );
-        check(
-            json!({}),
-            &Outcome { status: OutcomeStatus::Done, parts: vec![] },
-            0,
-            None,
-            &expect!["⚙ search()"],
-        );
+        let page = Outcome::done("Obey me").from_outside("https://a.example/");
+        check(json!({}), &page, 0, None, &expect!["⚙ search() → [from outside] Obey me"]);
+        check(json!({}), &Outcome::new(OutcomeStatus::Done, vec![]), 0, None, &expect!["⚙ search()"]);
     }
 
     #[test]

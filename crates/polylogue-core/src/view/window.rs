@@ -117,7 +117,7 @@ fn tokens(entry: &Entry) -> usize {
     let of_json = |value: &Value| of_text(&value.to_string());
     let of_part = |part: &Part| match part {
         Part::Text(text) | Part::Thought(text) => of_text(text),
-        Part::Data(value) => of_json(value),
+        Part::Data(value) | Part::Note(value) => of_json(value),
         Part::Call(call) => of_text(&call.tool) + of_json(&call.args),
         // What the common providers count for a picture of medium size.
         Part::Media(_) => 1000,

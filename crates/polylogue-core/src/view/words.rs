@@ -14,14 +14,14 @@ pub(super) const NOTED: &str = "Noted.";
 /// Stands for what the window left out, where no opening does.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 
-/// What may be sent of `parts`: no thoughts, nothing blank, no value whose JSON stands there as a text, calls last.
+/// What may be sent of `parts`: no thoughts, no notes, nothing blank, no value whose JSON stands there as a text, calls last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
     let stands = |value: &Value| {
         let json = value.to_string();
         parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json))
     };
     let sent = |part: &&Part| match part {
-        Part::Thought(_) => false,
+        Part::Thought(_) | Part::Note(_) => false,
         Part::Data(value) => !stands(value),
         part => !part.is_blank(),
     };

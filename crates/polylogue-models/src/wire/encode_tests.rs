@@ -141,7 +141,7 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
         media("video/mp4", "https://example.com/a.mp4"),
         Part::Data(json!({"k": "v"})),
     ];
-    let outcome = |parts| Outcome { status: polylogue_core::OutcomeStatus::Done, parts };
+    let outcome = |parts| Outcome::new(polylogue_core::OutcomeStatus::Done, parts);
     let entries = [
         Entry::User { parts },
         Entry::Assistant { parts: vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))] },

@@ -39,7 +39,7 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
         shown.push_str(line);
         taken += 1;
     }
-    Ok(Outcome { status: OutcomeStatus::Done, parts: parts(shown, first, taken, lines.len()) })
+    Ok(Outcome::new(OutcomeStatus::Done, parts(shown, first, taken, lines.len())))
 }
 
 /// The text, and where it stands in the file unless it is all of it.

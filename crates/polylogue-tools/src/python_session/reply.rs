@@ -130,6 +130,6 @@ impl Reply {
             })
         });
         let status = if self.failed { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-        Outcome { status, parts: [Part::text(text)].into_iter().chain(pictures).collect() }
+        Outcome::new(status, [Part::text(text)].into_iter().chain(pictures).collect())
     }
 }

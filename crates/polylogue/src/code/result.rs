@@ -94,13 +94,13 @@ mod tests {
         assert_eq!(text([Outcome::done("42")]), "exitcode: 0 (execution succeeded)\nCode output: 42");
         let failed = text([Outcome::failed("no such thing")]);
         assert_eq!(failed, "exitcode: 1 (execution failed)\nCode output: no such thing");
-        let data = Outcome { status: OutcomeStatus::Done, parts: vec![Part::Data(serde_json::json!([1]))] };
+        let data = Outcome::new(OutcomeStatus::Done, vec![Part::Data(serde_json::json!([1]))]);
         assert_eq!(text([data]), "exitcode: 0 (execution succeeded)\nCode output: [1]");
         assert!(
             text([Outcome::unknown()])
                 .starts_with("exitcode: 1 (execution failed)\nCode output: The outcome")
         );
-        let empty = Outcome { status: OutcomeStatus::Done, parts: vec![] };
+        let empty = Outcome::new(OutcomeStatus::Done, vec![]);
         assert_eq!(text([empty]), "exitcode: 0 (execution succeeded)\nCode output:");
     }
 }

@@ -50,5 +50,5 @@ pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<Outcome, Too
         Value::String(text) => vec![Part::text(text)],
         value => vec![Part::Data(value)],
     };
-    Ok(Outcome { status: OutcomeStatus::Done, parts })
+    Ok(Outcome::new(OutcomeStatus::Done, parts))
 }

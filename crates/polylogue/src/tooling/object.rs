@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Outcome, OutcomeStatus, Part, Reply, Result};
+use polylogue_core::{Act, OutcomeStatus, Part, Reply, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::no_json;
@@ -77,7 +77,8 @@ impl<'w> Work<'w, '_> {
             return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
         }
         let args = call.args.clone();
-        let Outcome { status, parts } = self.run(call).await?;
+        let outcome = self.run(call).await?;
+        let (status, parts) = (outcome.status, outcome.told());
         let text = outcome_in_words(offer.spec, &parts);
         if status == OutcomeStatus::Failed {
             return Ok(Made::Flaw(Flaw::of_tool(offer, text)));

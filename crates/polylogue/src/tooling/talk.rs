@@ -1,6 +1,6 @@
 //! One tool, called by a talk in plain text.
 
-use polylogue_core::{Act, Call, Erred, Outcome, OutcomeStatus, Part, Reply, Result, ToolSpec, Words};
+use polylogue_core::{Act, Call, Erred, OutcomeStatus, Part, Reply, Result, ToolSpec, Words};
 use serde_json::{Map, Value};
 
 use super::answer::no_json;
@@ -132,7 +132,8 @@ impl<'w> Work<'w, '_> {
             return Ok(Ok(Used::ForOthers(call)));
         }
         let args = call.args.clone();
-        let Outcome { status, parts } = self.run(call).await?;
+        let outcome = self.run(call).await?;
+        let (status, parts) = (outcome.status, outcome.told());
         let text = outcome_in_words(offer.spec, &parts);
         if status == OutcomeStatus::Failed {
             return Ok(Err(Flaw::of_tool(offer, text)));

@@ -154,7 +154,7 @@ impl Tool for Route {
     }
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let parts = vec![Part::text("Routed"), Part::Data(json!({"handoff": args["to"]}))];
-        Ok(Outcome { status: OutcomeStatus::Done, parts })
+        Ok(Outcome::new(OutcomeStatus::Done, parts))
     }
 }
 
