@@ -1,0 +1,156 @@
+//! An agent that is reminded of what it wrote down, before it speaks.
+
+use std::collections::BTreeSet;
+
+use polylogue_core::{
+    Act, Agent, AnyTool, Body, Call, Layer, Name, Outcome, OutcomeStatus, Part, Result, Tool, ToolCx,
+    ToolError, ToolSpec, Transcript, Turn,
+};
+use serde_json::{Value, json};
+
+use super::{Fact, LongTerm, Memory as _, Query, Scope, words};
+
+/// An agent that is told, before it speaks, of facts that match what it was told last.
+///
+/// Looking them up is a tool call of the agent's turn, so that the log has what was found, and telling them is a prompt of
+/// that turn: a turn that is resumed is told the same, whatever the memory holds by then. The prompt stands behind
+/// what was said, where it leaves the prompt cache of the provider alone. A fact that stands among the agent's last turns
+/// is not told again. Asked aside, for a choice or a summary, it is not reminded. When the memory fails, the log says so,
+/// and the agent speaks without it.
+#[derive(Debug, Clone)]
+pub struct Reminded<A> {
+    agent: A,
+    facts: usize,
+    scope: Scope,
+    tool: AnyTool,
+}
+
+/// What the lookup is called in logs. No model is offered it.
+const LOOKUP: &str = "recall_before_turn";
+
+/// Among how many of its own last turns a fact is looked for that it was told already.
+const TURNS: usize = 8;
+
+/// How much of the last message is looked for, in characters.
+const QUERY_CHARS: usize = 2_000;
+
+impl<A: Agent> Reminded<A> {
+    pub(super) fn new(agent: A, memory: LongTerm, facts: usize) -> Self {
+        let parameters = json!({"type": "object"});
+        let spec = ToolSpec::new(LOOKUP, "Finds facts for the next turn.", parameters).repeatable();
+        let facts = facts.min(Query::MAX_LIMIT);
+        let scope = memory.scope.clone();
+        Self { agent, facts, scope, tool: AnyTool::new(Lookup(memory, spec)) }
+    }
+
+    async fn remind(&self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(query) = query(turn).filter(|_| self.facts > 0) else { return Ok(()) };
+        let nth = turn.transcript().begun(turn.me());
+        let known = told(turn.transcript(), turn.me());
+        let args = json!({"query": query, "limit": self.facts, "known": known});
+        // The scope tells the lookups of several memories in one turn apart.
+        let call = Call { id: format!("{LOOKUP}-{nth}-{}", self.scope), tool: LOOKUP.into(), args };
+        let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
+        let fresh: Vec<Fact> = outcomes.iter().flat_map(facts).collect();
+        if !fresh.is_empty() {
+            turn.prompt(words::reminder(&fresh)).await?;
+        }
+        Ok(())
+    }
+}
+
+impl<A: Agent> Agent for Reminded<A> {
+    fn name(&self) -> &Name {
+        self.agent.name()
+    }
+
+    fn description(&self) -> &str {
+        self.agent.description()
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.agent.layers()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        self.remind(turn).await?;
+        self.agent.act(turn).await
+    }
+}
+
+/// What is looked for: what was said to the agent last, or what the chat is about.
+fn query(turn: &Turn<'_>) -> Option<String> {
+    if turn.cue().to.is_aside() {
+        return None;
+    }
+    let heard = turn.heard().map(|line| line.message.plain().into_owned());
+    let heard = heard.filter(|text| !text.trim().is_empty());
+    let text = heard.unwrap_or_else(|| turn.transcript().task().to_owned());
+    let prompt = turn.cue().prompt.as_deref().unwrap_or_default();
+    let text: String = format!("{text}\n{prompt}").trim().chars().take(QUERY_CHARS).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The facts that `me` was told in its last turns and still sees.
+fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
+    let (mut known, mut within, mut turns) = (BTreeSet::new(), BTreeSet::new(), 0);
+    let mut forgotten = false;
+    for event in transcript.events().iter().rev() {
+        match &event.body {
+            Body::Returned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
+                within = facts(outcome).iter().map(|fact| fact.id).collect();
+            }
+            // It remembers something else in place of what happened in this turn.
+            Body::Remembered { who, .. } if who == me => forgotten = true,
+            Body::Cleared { of, .. } if of.as_ref().is_none_or(|of| of == me) => break,
+            Body::Cued { cues } if cues.iter().any(|cue| cue.who == *me) => {
+                let seen = std::mem::take(&mut within);
+                known.extend(seen.into_iter().filter(|_| !forgotten));
+                forgotten = false;
+                turns += 1;
+                if turns > TURNS {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    known
+}
+
+/// The facts in what a lookup returned.
+fn facts(outcome: &Outcome) -> Vec<Fact> {
+    let data = outcome.parts.iter().find_map(|part| match part {
+        Part::Data(value) => serde_json::from_value(value.clone()).ok(),
+        _ => None,
+    });
+    data.unwrap_or_default()
+}
+
+#[derive(Debug)]
+struct Lookup(LongTerm, ToolSpec);
+
+impl Tool for Lookup {
+    fn spec(&self) -> &ToolSpec {
+        &self.1
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let text = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let known: BTreeSet<u64> = args
+            .get("known")
+            .and_then(|known| serde_json::from_value(known.clone()).ok())
+            .unwrap_or_default();
+        let wanted = super::tools::limit(&args)?;
+        // More than are wanted, since those that are known are left out.
+        let limit = (wanted + known.len()).min(Query::MAX_LIMIT);
+        let query = Query { scope: self.0.scope.clone(), text, limit };
+        let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
+        let fresh = recalled.facts.iter().filter(|fact| !known.contains(&fact.id)).take(wanted);
+        let fresh: Vec<&Fact> = fresh.collect();
+        let fresh = serde_json::to_value(&fresh).map_err(|error| error.to_string())?;
+        let missed = recalled.missed.map(|why| Part::text(format!("looked for by words only: {why}")));
+        let parts = std::iter::once(Part::Data(fresh)).chain(missed).collect();
+        Ok(Outcome::new(OutcomeStatus::Done, parts))
+    }
+}

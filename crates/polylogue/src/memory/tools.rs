@@ -1,0 +1,132 @@
+//! A memory as tools.
+
+use polylogue_core::{Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+use super::{LongTerm, Memory as _, Note, Query, Source, words};
+
+fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
+    let parameters = json!({
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    });
+    ToolSpec::new(name, description, parameters).repeatable()
+}
+
+/// A text among the arguments.
+fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
+    let text = args.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    text.ok_or_else(|| format!("`{name}` must be a text that is not empty").into())
+}
+
+/// When, and as which call of the conversation: by the event that led to it, which is the same when the turn is resumed.
+fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
+    let last = cx.turn.last().or_else(|| cx.transcript.events().last());
+    let (seq, time) = last.map_or((0, Timestamp(0)), |event| (event.seq, event.time));
+    let call = format!("{}:{}:{seq}:{}", cx.at, cx.who, cx.id);
+    (time, Source { conversation: cx.log.clone(), call })
+}
+
+/// The tool `remember`.
+#[derive(Debug)]
+pub(super) struct Remember(LongTerm, ToolSpec);
+
+impl Remember {
+    pub(super) fn of(memory: &LongTerm) -> Self {
+        let about = "Writes down a fact for later conversations. Write a whole sentence that is understood \
+                     without this conversation, and one fact at a time.";
+        let properties = json!({"text": {"type": "string", "description": "The fact"}});
+        Self(memory.clone(), spec("remember", about, &properties, &["text"]))
+    }
+}
+
+impl Tool for Remember {
+    fn spec(&self) -> &ToolSpec {
+        &self.1
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let (time, source) = origin(cx);
+        let (scope, text) = (self.0.scope.clone(), text(&args, "text")?.to_owned());
+        let note = Note { scope, text, by: cx.who.clone(), time, source };
+        let fact = self.0.memory.remember(&note).await.map_err(|error| error.to_string())?;
+        Ok(Outcome::done(format!("Remembered as #{}.", fact.id)))
+    }
+}
+
+/// The tool `recall`.
+#[derive(Debug)]
+pub(super) struct Recall(LongTerm, ToolSpec);
+
+impl Recall {
+    pub(super) fn of(memory: &LongTerm) -> Self {
+        let about = "Finds what was written down in earlier conversations, best match first.";
+        let properties = json!({
+            "query": {"type": "string", "description": "What is looked for, in words"},
+            "limit": {
+                "type": "integer", "minimum": 1, "maximum": Query::MAX_LIMIT,
+                "description": "How many facts at most",
+            },
+        });
+        Self(memory.clone(), spec("recall", about, &properties, &["query"]))
+    }
+}
+
+/// How many facts are asked for.
+pub(super) fn limit(args: &Value) -> Result<usize, ToolError> {
+    let Some(limit) = args.get("limit").filter(|limit| !limit.is_null()) else {
+        return Ok(LongTerm::DEFAULT_FACTS);
+    };
+    let number = limit.as_u64().and_then(|limit| usize::try_from(limit).ok());
+    number.filter(|limit| (1..=Query::MAX_LIMIT).contains(limit)).ok_or_else(|| {
+        format!("`limit` must be a whole number from 1 to {}; got {limit}", Query::MAX_LIMIT).into()
+    })
+}
+
+impl Tool for Recall {
+    fn spec(&self) -> &ToolSpec {
+        &self.1
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let (scope, text) = (self.0.scope.clone(), text(&args, "query")?.to_owned());
+        let query = Query { scope, text, limit: limit(&args)? };
+        let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
+        let mut lines: Vec<String> = recalled.facts.iter().map(words::line).collect();
+        if lines.is_empty() {
+            lines.push("Nothing is remembered about that.".into());
+        }
+        lines.extend(recalled.missed.map(|why| format!("(Looked for by words only: {why})")));
+        Ok(Outcome::done(lines.join("\n")))
+    }
+}
+
+/// The tool `forget`.
+#[derive(Debug)]
+pub(super) struct Forget(LongTerm, ToolSpec);
+
+impl Forget {
+    pub(super) fn of(memory: &LongTerm) -> Self {
+        let about = "Drops a fact that was written down, because it is wrong or no longer true.";
+        let properties = json!({"id": {"type": "integer", "minimum": 1, "description": "The fact's number, without the #"}});
+        Self(memory.clone(), spec("forget", about, &properties, &["id"]))
+    }
+}
+
+impl Tool for Forget {
+    fn spec(&self) -> &ToolSpec {
+        &self.1
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let id = args.get("id");
+        // Models write the number as they read it, too.
+        let written =
+            id.and_then(Value::as_str).and_then(|id| id.trim().trim_start_matches('#').parse().ok());
+        let id = id.and_then(Value::as_u64).or(written).ok_or("`id` must be the number of a fact")?;
+        match self.0.memory.forget(&self.0.scope, id).await {
+            Ok(true) => Ok(Outcome::done(format!("#{id} is forgotten."))),
+            Ok(false) => Err(format!("there is no fact #{id}").into()),
+            Err(error) => Err(error.to_string().into()),
+        }
+    }
+}
