@@ -159,12 +159,13 @@ impl Part {
         matches!(self, Self::Thought(_))
     }
 
-    /// Whether it says nothing: a text or a thought of white space only.
+    /// Whether it says nothing: a text or a thought of white space only, or a note.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
-            Self::Media(_) | Self::Data(_) | Self::Note(_) | Self::Call(_) | Self::Outcome(_) => false,
+            Self::Note(_) => true,
+            Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
         }
     }
 }

@@ -147,6 +147,7 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     let mut parts = vec![Part::text(&*reply.text)];
     if reply.thought {
         parts.insert(0, Part::Thought("hm".into()));
+        parts.push(Part::Note(json!({"for": "programs"})));
     }
     let calls: Vec<Call> = (0..reply.calls)
         .map(|_| {

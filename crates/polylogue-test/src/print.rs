@@ -169,6 +169,7 @@ fn part(part: &Part) -> String {
             format!("<{kind} {}{more}>", line(&shown))
         }
         Part::Data(value) => value.to_string(),
+        Part::Note(value) => format!("[note: {value}]"),
         Part::Call(call) => self::call("call", call),
         Part::Outcome(answer) => {
             format!("{} #{} of {}: {}", answer.tool, answer.id, answer.to, parts(&answer.outcome.parts))
