@@ -1,9 +1,8 @@
 //! What a program reads in what a model wrote.
 //!
 //! A [`Parser`] makes a value of a text. [`Parsed`] is an agent with a parser: what it says is the text, and beside it the value
-//! as [`Part::Data`]. The model is told of the form it is to write in, and reads its earlier words as it wrote them; the
-//! values are for programs. A text that cannot be read is no call of anything: [`Actions`] runs only what was read, and says
-//! so of the rest.
+//! as [`Part::Note`], which no model is sent. The model is told of the form it is to write in, and reads its earlier words as it
+//! wrote them. A text that cannot be read is no call of anything: [`Actions`] runs only what was read, and says so of the rest.
 //!
 //! | you want | look at |
 //! |---|---|
@@ -12,6 +11,7 @@
 //! | one of several such blocks | [`Mixed`] |
 //! | JSON that satisfies a schema | [`Assistant::answers`](crate::Assistant::answers) |
 //! | anything else | a [`Parser`] of your own |
+//! | what was read to be run | [`Actions`]; what came of it: [`Ran`] |
 //!
 //! # A model that writes Python when it needs to
 //! ```
@@ -29,6 +29,8 @@
 
 mod action;
 mod block;
+mod kit;
+mod ran;
 mod template;
 
 use std::fmt;
@@ -39,6 +41,7 @@ use serde_json::Value;
 
 pub use self::action::Actions;
 pub use self::block::{Block, Mixed, ToolBlock};
+pub use self::ran::{Ran, RunState};
 pub use self::template::{MissingField, Template};
 
 use crate::Assistant;
@@ -51,7 +54,7 @@ pub trait Parser: Send + Sync + 'static {
         String::new()
     }
 
-    /// The value in `text`; nothing if there is none to be read.
+    /// The value in `text`; nothing if there is none to be read. It has to be the same for the same.
     ///
     /// # Errors
     /// What is wrong with the text, in words that the model can act on.
@@ -107,42 +110,27 @@ impl Parsed {
     }
 }
 
-/// The last value that rides on `message`: what a parser made of it.
+/// The last value that rides on `message`: what a parser made of it, or an [answer](Assistant::answers) in a form.
 #[must_use]
 pub fn value(message: &Message) -> Option<&Value> {
     message.parts.iter().rev().find_map(|part| match part {
-        Part::Data(value) => Some(value),
+        Part::Note(value) | Part::Data(value) => Some(value),
         _ => None,
     })
 }
 
-/// What the model is sent of an entry. Values that ride on texts are for programs.
+/// What the model is sent of an entry: earlier words of its own as the parser writes them. Those with a call stand as they are,
+/// since its outcome follows.
 fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
     let is_text = |part: &Part| matches!(part, Part::Text(_));
-    let without_values = |parts: Vec<Part>| match parts.iter().any(is_text) {
-        true => parts.into_iter().filter(|part| !matches!(part, Part::Data(_))).collect(),
-        false => parts,
-    };
-    Some(match entry {
-        Entry::User { parts } => Entry::User { parts: without_values(parts) },
-        Entry::Assistant { parts } => {
-            let value = parts.iter().rev().find_map(|part| match part {
-                Part::Data(value) => Some(value.clone()),
-                _ => None,
-            });
-            let text = polylogue_core::plain(&parts).into_owned();
-            let parts = match value.filter(|_| !text.is_empty()) {
-                Some(value) => {
-                    let text = Part::text(parser.render(&text, &value)?);
-                    let rest = without_values(parts).into_iter().filter(|part| !is_text(part));
-                    std::iter::once(text).chain(rest).collect()
-                }
-                None => parts,
-            };
-            Entry::Assistant { parts }
-        }
-        entry => entry,
-    })
+    let Entry::Assistant { parts } = entry else { return Some(entry) };
+    let text = polylogue_core::plain(&parts).into_owned();
+    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let value = if calls || text.is_empty() { None } else { parser.parse(&text).ok().flatten() };
+    let Some(value) = value else { return Some(Entry::Assistant { parts }) };
+    let text = Part::text(parser.render(&text, &value)?);
+    let rest = parts.into_iter().filter(|part| !is_text(part));
+    Some(Entry::Assistant { parts: std::iter::once(text).chain(rest).collect() })
 }
 
 impl Agent for Parsed {
@@ -166,7 +154,7 @@ impl Agent for Parsed {
                 act => return Ok(act),
             };
             match self.parser.parse(&polylogue_core::plain(&parts)) {
-                Ok(value) => return Ok(Act::Say(parts.into_iter().chain(value.map(Part::Data)).collect())),
+                Ok(value) => return Ok(Act::Say(parts.into_iter().chain(value.map(Part::Note)).collect())),
                 Err(flaw) if left > 0 => turn.prompt(format!("{flaw} Write it again.")).await?,
                 Err(flaw) => {
                     return Err(Error::Agent(format!("what `{}` wrote cannot be read: {flaw}", self.name())));

@@ -80,8 +80,8 @@
 mod answer;
 mod asks;
 mod can;
-mod check;
-mod lenient;
+pub(crate) mod check;
+pub(crate) mod lenient;
 mod native;
 mod object;
 mod read;

@@ -1,22 +1,69 @@
 //! Runs what a parser read.
 
 use polylogue_core::{
-    Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Result, Tool, Turn,
+    Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Part, Result, Tool, Turn,
 };
 use serde_json::{Value, json};
 
-use super::Block;
+use super::kit::Kit;
+use super::ran::{Ran, RunState};
+use super::{Block, value};
+use crate::tooling::check::check;
+use crate::tooling::lenient;
 
-/// An agent that runs the tool that the message it hears calls, as a [`Block`], and says what came of it.
+/// An agent that runs the tool that the message it hears calls, and says what came of it.
 ///
-/// A block that is an object is `{"name": ..., "parameters": {...}}`; one that is a text is code, for the tool that
-/// [`runs`](Self::runs) its kind. What could not be read is never run: whoever wrote it is told so.
+/// What it runs is what a parser read: a [`Block`], or another value of the form `{"name": ..., "parameters": {...}}`. A block that is
+/// a text is code, for the tool that [`runs`](Self::runs) its kind. What could not be read is never run: whoever wrote it is
+/// told so.
+///
+/// Whatever happens, it replies: with what the tool returned or with what is wrong, in words, and beside them with a [`Ran`]
+/// for programs. A tool that [ends the turn](polylogue_core::ToolSpec::ends_turn), such as [`Finish`](crate::tool::Finish), is how
+/// whoever calls says that the work is done.
+///
+/// # Tools by their names, those of a toolkit by its name and theirs
+/// ```
+/// use polylogue::parse::{Actions, Ran, RunState};
+/// use polylogue::tool::Finish;
+/// use polylogue::{Message, Part, Session, toolkit};
+/// # use polylogue::{AnyStore, LogId};
+/// # use polylogue_store::Memory;
+///
+/// struct Shop;
+///
+/// #[toolkit]
+/// impl Shop {
+///     /// Tells the price of an article.
+///     #[tool(repeatable)]
+///     fn price(&self, article: String) -> String {
+///         format!("{article}: 5 EUR")
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let runner = Actions::new("runner")?.toolkit("Shop", Shop.tools()).tool(Finish::default());
+/// # let session = Session::create(AnyStore::new(Memory::new()), LogId::new("shop")?).await?;
+/// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
+/// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
+/// assert_eq!(reply.plain(), "tea: 5 EUR");
+/// assert_eq!(Ran::of(&reply).map(|ran| ran.state), Some(RunState::Done));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Actions {
     name: Name,
-    tools: Vec<AnyTool>,
-    /// Kind of block, name of the tool.
-    kinds: Vec<(String, String)>,
+    kit: Kit,
+    kinds: Vec<Kind>,
+}
+
+/// What runs blocks of a kind that are texts.
+#[derive(Debug, Clone)]
+struct Kind {
+    kind: String,
+    tool: String,
+    argument: String,
 }
 
 impl Actions {
@@ -25,51 +72,102 @@ impl Actions {
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        Ok(Self { name: Name::new(name)?, tools: Vec::new(), kinds: Vec::new() })
+        Ok(Self { name: Name::new(name)?, kit: Kit::default(), kinds: Vec::new() })
     }
 
     /// Adds a tool. One of the same name is replaced.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        let tool = AnyTool::new(tool);
-        self.tools.retain(|other| other.spec().name != tool.spec().name);
-        self.tools.push(tool);
+        self.kit.add(AnyTool::new(tool));
+        self
+    }
+
+    /// Adds tools that are called as `name.tool`; one with the name `run` also as `name`.
+    #[must_use]
+    pub fn toolkit(mut self, name: &str, tools: impl IntoIterator<Item = AnyTool>) -> Self {
+        tools.into_iter().for_each(|tool| self.kit.add_of(name, tool));
         self
     }
 
     /// Adds a tool that is given the text of blocks of this kind, as its argument `code`.
     #[must_use]
-    pub fn runs(mut self, kind: &str, tool: impl Tool) -> Self {
+    pub fn runs(self, kind: &str, tool: impl Tool) -> Self {
+        self.runs_as(kind, "code", tool)
+    }
+
+    /// As [`runs`](Self::runs), as another argument.
+    #[must_use]
+    pub fn runs_as(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
-        self.kinds.retain(|(other, _)| other != kind);
-        self.kinds.push((kind.to_owned(), tool.spec().name.clone()));
+        self.kinds.retain(|other| other.kind != kind);
+        let (kind, argument) = (kind.to_owned(), argument.to_owned());
+        self.kinds.push(Kind { kind, tool: tool.spec().name.clone(), argument });
         self.tool(tool)
     }
 
-    /// The call in `message`.
-    ///
-    /// # Errors
-    /// What whoever wrote it is told.
-    fn call(&self, message: &Message) -> Result<(String, Value), String> {
-        let block = Block::of(message).ok_or("There is nothing to run.")?;
+    /// What it can run, as a JSON list of names, descriptions and parameters: for the system text of whoever is to call it.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let tool = |(name, tool): (&str, &AnyTool)| {
+            let spec = tool.spec();
+            json!({"name": name, "description": spec.description, "parameters": spec.parameters})
+        };
+        serde_json::to_string_pretty(&self.kit.iter().map(tool).collect::<Vec<_>>()).unwrap_or_default()
+    }
+
+    /// What `message` calls, with which arguments.
+    fn wish(&self, message: &Message) -> std::result::Result<(String, Value), Refusal> {
+        let nothing = || Refusal::not_read("There is nothing to run.");
+        let block = match (Block::of(message), value(message)) {
+            (Some(block), _) => block,
+            (None, Some(call @ Value::Object(_))) => {
+                Block { tool_type: None, thought: String::new(), action: call.clone(), status: 1 }
+            }
+            _ => return Err(nothing()),
+        };
         match (block.action, block.status) {
-            (_, -1) => Err("What you wrote has not the form asked for, and was not run.".into()),
-            (Value::Null, _) => Err("There is nothing to run.".into()),
+            (_, -1) => Err(Refusal::not_read("What you wrote has not the form asked for, and was not run.")),
+            (Value::Null, _) => Err(nothing()),
             (Value::String(code), _) => {
                 let kind = block.tool_type.unwrap_or_default();
-                let tool = self.kinds.iter().find(|(other, _)| *other == kind).map(|(_, tool)| tool.clone());
-                Ok((
-                    tool.ok_or_else(|| format!("There is nothing here that runs `{kind}`."))?,
-                    json!({"code": code}),
-                ))
+                let runs = self.kinds.iter().find(|other| other.kind == kind).ok_or_else(|| {
+                    Refusal::not_read(&format!("There is nothing here that runs `{kind}`."))
+                })?;
+                Ok((runs.tool.clone(), json!({runs.argument.as_str(): code})))
             }
             (Value::Object(mut call), _) => match call.remove("name") {
                 Some(Value::String(name)) => {
                     Ok((name, call.remove("parameters").unwrap_or_else(|| json!({}))))
                 }
-                _ => Err("A call has to have a `name` and `parameters`.".into()),
+                _ => Err(Refusal::not_read("A call has to have a `name` and `parameters`.")),
             },
-            _ => Err("A call has to be an object with `name` and `parameters`.".into()),
+            _ => Err(Refusal::not_read("A call has to be an object with `name` and `parameters`.")),
+        }
+    }
+
+    /// The tool, and arguments that fit it.
+    fn admitted(&self, name: String, args: Value) -> std::result::Result<(&AnyTool, Ran), Refusal> {
+        let refused = |name: String, args: Value, state: RunState, why: String| Refusal {
+            ran: Ran { tool: Some(name), args, state },
+            why,
+        };
+        let Some(tool) = self.kit.get(&name) else {
+            let why = format!("There is no tool `{name}`. {}", self.kit.known());
+            return Err(refused(name, args, RunState::NoSuchTool, why));
+        };
+        let args = match args {
+            Value::String(text) => lenient::object(&text).map_or(Value::String(text), Value::Object),
+            args => args,
+        };
+        let flaw = match args.is_object() {
+            false => Some(format!("The arguments of `{name}` must be a JSON object; got: {args}")),
+            true => check(&args, &tool.spec().parameters)
+                .err()
+                .map(|flaws| format!("The arguments of `{name}` are wrong: {flaws}")),
+        };
+        match flaw {
+            Some(why) => Err(refused(name, args, RunState::WrongArguments, why)),
+            None => Ok((tool, Ran { tool: Some(name), args, state: RunState::Done })),
         }
     }
 }
@@ -80,21 +178,48 @@ impl Agent for Actions {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let (tool, args) = match self.call(&turn.message()) {
-            Ok(call) => call,
-            Err(flaw) => return Ok(Act::say(flaw)),
+        let admitted = self.wish(&turn.message()).and_then(|(name, args)| self.admitted(name, args));
+        let (tool, ran) = match admitted {
+            Ok(admitted) => admitted,
+            Err(Refusal { ran, why }) => return Ok(said(vec![Part::text(why)], &ran)),
         };
         let id = format!("action-{}", turn.transcript().begun(turn.me()));
-        let outcomes = turn.call(&self.tools, &[Call { id, tool, args }]).await?;
-        Ok(outcomes.into_iter().next().map_or(Act::Pass, said))
+        let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
+        let outcome = turn.call(std::slice::from_ref(tool), &[call]).await?.into_iter().next();
+        Ok(outcome.map_or(Act::Pass, |outcome| came_of(outcome, tool, ran)))
     }
 }
 
-fn said(outcome: Outcome) -> Act {
-    let is_blank = outcome.parts.iter().all(polylogue_core::Part::is_blank);
-    match (is_blank, outcome.status) {
-        (false, _) => Act::Say(outcome.parts),
-        (true, OutcomeStatus::Done) => Act::say("(It ran, and there is no output.)"),
-        (true, _) => Act::say("(It failed, and there is no output.)"),
+/// Why nothing is run.
+struct Refusal {
+    ran: Ran,
+    why: String,
+}
+
+impl Refusal {
+    fn not_read(why: &str) -> Self {
+        Self { ran: Ran { tool: None, args: Value::Null, state: RunState::NotRead }, why: why.to_owned() }
     }
+}
+
+fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
+    let state = match outcome.status {
+        OutcomeStatus::Done if tool.spec().ends_turn => RunState::Finished,
+        OutcomeStatus::Done => RunState::Done,
+        OutcomeStatus::Unknown => RunState::Unknown,
+        _ => RunState::Failed,
+    };
+    let mut parts = outcome.parts;
+    if parts.iter().all(Part::is_blank) {
+        parts.push(Part::text(match state {
+            RunState::Done | RunState::Finished => "(It ran, and there is no output.)",
+            _ => "(It failed, and there is no output.)",
+        }));
+    }
+    said(parts, &Ran { state, ..ran })
+}
+
+fn said(mut parts: Vec<Part>, ran: &Ran) -> Act {
+    parts.extend(serde_json::to_value(ran).ok().map(Part::Note));
+    Act::Say(parts)
 }

@@ -84,17 +84,7 @@ impl Session {
     /// # Errors
     /// When the log is no valid conversation, or a layer has an illegal label.
     pub async fn state(&self, agent: &(impl Agent + Clone)) -> Result<State> {
-        let mut rooms = self.rooms(agent).await?;
-        let home = self.home(agent.name()).await?;
-        for event in self.log.events().await {
-            let Body::Opened(opening) = &event.body else { continue };
-            let is_new = event.at.is_within(&home) && !rooms.iter().any(|room| room.at == event.at);
-            let below = event.at.as_str().strip_prefix(home.as_str()).unwrap_or_default();
-            if let ([who], true, false) = (&*opening.with, is_new, below.contains('.')) {
-                let key = below.trim_start_matches('/').replace('/', ".");
-                rooms.push(Room { key: format!("{key}.memory"), at: event.at.clone(), who: who.clone() });
-            }
-        }
+        let rooms = self.all_rooms(agent).await?;
         let mut state = State::default();
         for Room { key, at, who } in rooms {
             state.0.push((key, remembered(&self.log.transcript_of(&at).await?, &who)));
@@ -109,8 +99,8 @@ impl Session {
     /// When `state` has no entry for one of them: the error names all that are missing. When a call is not over, or the log
     /// cannot be written. Nothing is changed then.
     pub async fn load(&self, agent: &(impl Agent + Clone), state: &State) -> Result<Vec<String>> {
-        let rooms = self.rooms(agent).await?;
-        let missing: Vec<String> = rooms
+        let declared = self.rooms(agent).await?;
+        let missing: Vec<String> = declared
             .iter()
             .filter(|room| state.get(&room.key).is_none())
             .map(|room| format!("`{}`", room.key))
@@ -119,6 +109,7 @@ impl Session {
             let who = agent.name();
             return Err(Error::Config(format!("the state of `{who}` has no {}", missing.join(", "))));
         }
+        let rooms = self.all_rooms(agent).await?;
         let unknown = |key: &&str| !rooms.iter().any(|room| room.key == **key);
         let extra = state.keys().filter(unknown).map(str::to_owned).collect();
         let messages = |key: &str| state.get(key).unwrap_or_default().to_vec();
@@ -132,7 +123,7 @@ impl Session {
     /// # Errors
     /// When there is no such layer, a call is not over, or the log cannot be written.
     pub async fn reset(&self, agent: &(impl Agent + Clone), forget: Forget<'_>) -> Result<()> {
-        let mut rooms = self.rooms(agent).await?;
+        let mut rooms = self.all_rooms(agent).await?;
         match forget {
             Forget::Own => rooms.truncate(1),
             Forget::All => {}
@@ -147,6 +138,22 @@ impl Session {
         }
         let forgotten: Vec<_> = rooms.into_iter().map(|room| (room.at, room.who, Vec::new())).collect();
         self.log.set_rooms(forgotten).await
+    }
+
+    /// Its own room, those of its layers, and those of others that it asked.
+    async fn all_rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
+        let mut rooms = self.rooms(agent).await?;
+        let home = self.home(agent.name()).await?;
+        for event in self.log.events().await {
+            let Body::Opened(opening) = &event.body else { continue };
+            let is_new = event.at.is_within(&home) && !rooms.iter().any(|room| room.at == event.at);
+            let below = event.at.as_str().strip_prefix(home.as_str()).unwrap_or_default();
+            if let ([who], true, false) = (&*opening.with, is_new, below.contains('.')) {
+                let key = below.trim_start_matches('/').replace('/', ".");
+                rooms.push(Room { key: format!("{key}.memory"), at: event.at.clone(), who: who.clone() });
+            }
+        }
+        Ok(rooms)
     }
 
     /// Its own room, and those of its layers: each before those of its own.

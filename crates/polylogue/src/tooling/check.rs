@@ -21,7 +21,7 @@ const MAX_STEPS: u32 = 20_000;
 ///
 /// # Errors
 /// The first flaws, each with where it is, for the model to read.
-pub(super) fn check(value: &Value, schema: &Value) -> Result<(), String> {
+pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
     let steps = Cell::new(MAX_STEPS);
     let mut check = Check { root: schema, steps: &steps, flaws: Vec::new() };
     check.look("", value, schema, MAX_DEPTH);

@@ -35,7 +35,7 @@ pub(super) fn value(text: &str) -> Option<Value> {
 }
 
 /// The JSON object in what a model wrote; see [`value`].
-pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     match within(&without_thoughts(text), &['{']) {
         Some(Value::Object(object)) => Some(object),
         _ => None,

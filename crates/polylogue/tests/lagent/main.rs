@@ -8,6 +8,7 @@
     reason = "these are tests"
 )]
 
+mod actions;
 mod calls;
 mod compose;
 mod cut;

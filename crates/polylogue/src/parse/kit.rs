@@ -1,0 +1,69 @@
+//! Tools under the names by which texts call them.
+
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::Value;
+
+/// Tools, each under one name or two. A name with dots is nothing but a name: there is nothing behind it to be reached.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kit(Vec<(String, AnyTool)>);
+
+/// The tool of a toolkit that also has the toolkit's name.
+const RUN: &str = "run";
+
+impl Kit {
+    /// Adds a tool under its own name.
+    pub(super) fn add(&mut self, tool: AnyTool) {
+        self.put(tool.spec().name.clone(), tool);
+    }
+
+    /// Adds a tool of the toolkit `of`.
+    pub(super) fn add_of(&mut self, of: &str, tool: AnyTool) {
+        let own = tool.spec().name.clone();
+        // In the log it stands under a name that every provider takes.
+        let spec = ToolSpec { name: format!("{of}_{own}"), ..tool.spec().clone() };
+        let tool = AnyTool::new(Renamed { spec, tool });
+        if own == RUN {
+            self.put(of.to_owned(), tool.clone());
+        }
+        self.put(format!("{of}.{own}"), tool);
+    }
+
+    fn put(&mut self, name: String, tool: AnyTool) {
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, tool));
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&AnyTool> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, tool)| tool)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &AnyTool)> {
+        self.0.iter().map(|(name, tool)| (&**name, tool))
+    }
+
+    /// What there is, in words.
+    pub(super) fn known(&self) -> String {
+        let names: Vec<_> = self.iter().map(|(name, _)| format!("`{name}`")).collect();
+        if names.is_empty() {
+            "There are no tools.".into()
+        } else {
+            format!("There is {}.", names.join(", "))
+        }
+    }
+}
+
+/// A tool under another name.
+struct Renamed {
+    spec: ToolSpec,
+    tool: AnyTool,
+}
+
+impl Tool for Renamed {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.tool.call(args, cx).await
+    }
+}

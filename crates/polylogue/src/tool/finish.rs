@@ -1,0 +1,42 @@
+//! The end of the work, as a tool.
+
+use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+/// The tool `finish`: its argument `response` is the answer, and the turn ends with it.
+///
+/// An agent that calls tools until it has an answer, such as [`React`](crate::reason::React), says it with this one where its
+/// model had better not answer in free words. What [`Actions`](crate::parse::Actions) run says that it is the end:
+/// [`RunState::Finished`](crate::parse::RunState).
+#[derive(Debug, Clone)]
+pub struct Finish(ToolSpec);
+
+impl Default for Finish {
+    fn default() -> Self {
+        Self::named("finish")
+    }
+}
+
+impl Finish {
+    /// The same tool under another name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let response = json!({"type": "string", "description": "The final answer"});
+        let parameters = json!({
+            "type": "object", "properties": {"response": response}, "required": ["response"],
+            "additionalProperties": false,
+        });
+        Self(ToolSpec::new(name, "Ends the work with its final answer.", parameters).repeatable().ends_turn())
+    }
+}
+
+impl Tool for Finish {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let response = args.get("response").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        response.map(Outcome::done).ok_or_else(|| "`response` must be a text with the final answer".into())
+    }
+}

@@ -1,0 +1,246 @@
+//! What is run of what was read, what came of it, and how it is told.
+
+use polylogue::hook::Around;
+use polylogue::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
+use polylogue::reason::React;
+use polylogue::tool::Finish;
+use polylogue::{
+    AnyAgent, Lens, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, plain, tool, toolkit,
+};
+use serde_json::{Value, json};
+
+use crate::parts::{agent, session};
+use crate::stage::{Spy, name, script};
+
+struct Shop {
+    currency: &'static str,
+}
+
+#[toolkit]
+impl Shop {
+    /// Tells the price of an article.
+    #[tool(repeatable)]
+    fn price(&self, article: String, #[default(1)] pieces: u32) -> Result<String, String> {
+        if article == "moon" {
+            return Err("The moon is not for sale.".into());
+        }
+        Ok(format!("{pieces} {article}: {} {}", 5 * pieces, self.currency))
+    }
+
+    /// Sells whatever there is.
+    #[tool]
+    fn run(&self) -> String {
+        "sold".into()
+    }
+}
+
+/// Breaks down.
+#[tool]
+fn broken() {
+    let nothing: Option<()> = None;
+    nothing.unwrap();
+}
+
+/// Runs Python.
+#[tool]
+fn python(command: String) -> Result<String, String> {
+    if command.contains("1/0") { Err("ZeroDivisionError".into()) } else { Ok(format!("ran {command}")) }
+}
+
+fn shop() -> Actions {
+    Actions::new("runner")
+        .unwrap()
+        .toolkit("Shop", Shop { currency: "EUR" }.tools())
+        .tool(broken)
+        .tool(Finish::default())
+        .runs_as("interpreter", "command", python)
+}
+
+fn note(value: Value) -> Message {
+    Message { parts: vec![Part::text("as I said"), Part::Note(value)], ..Message::from("") }
+}
+
+/// What a runner says to `value`, and what became of it.
+async fn run(value: Value) -> (String, Ran) {
+    let reply = session().await.call(&shop(), note(value)).await.unwrap();
+    assert_eq!(reply.from, "runner");
+    (reply.plain().into_owned(), Ran::of(&reply).unwrap())
+}
+
+async fn call(name: &str, parameters: Value) -> (String, RunState) {
+    let (said, ran) = run(json!({"name": name, "parameters": parameters})).await;
+    (said, ran.state)
+}
+
+/// L31: by the name of the toolkit and its own, by the toolkit's alone if it is called `run`, arguments as an object or its text.
+#[tokio::test]
+async fn a_tool_of_a_toolkit_is_called_by_both_names() {
+    let tea = json!({"article": "tea", "pieces": 2});
+    for args in [tea.clone(), json!(tea.to_string()), json!(format!("```json\n{tea}\n```"))] {
+        let (said, ran) = run(json!({"name": "Shop.price", "parameters": args})).await;
+        assert_eq!(said, "2 tea: 10 EUR");
+        assert_eq!(ran, Ran { tool: Some("Shop.price".into()), args: tea.clone(), state: RunState::Done });
+        assert!(ran.is_done());
+    }
+    assert_eq!(call("Shop", json!({})).await, ("sold".into(), RunState::Done));
+    assert_eq!(call("Shop.run", json!({})).await.1, RunState::Done);
+    let told: Value = serde_json::from_str(&shop().told()).unwrap();
+    let names: Vec<&str> =
+        told.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["Shop.price", "Shop", "Shop.run", "broken", "finish", "python"]);
+    assert_eq!(told[0]["parameters"]["required"], json!(["article"]));
+}
+
+/// L32, L34: what is not in the table is not there, whatever the dots in its name.
+#[tokio::test]
+async fn an_unknown_tool_is_named_and_runs_nothing() {
+    for gone in ["price", "Shop.description", "Shop.__init__", "Shop.price.run", "A.B.C", ""] {
+        let (said, state) = call(gone, json!({})).await;
+        assert_eq!(state, RunState::NoSuchTool);
+        assert!(said.starts_with(&format!("There is no tool `{gone}`. There is `Shop.price`")), "{said}");
+    }
+}
+
+/// L33: arguments that are unknown, missing or of another type are named; what fails says why; it goes on.
+#[tokio::test]
+async fn wrong_arguments_are_named_and_failures_are_told() {
+    for (args, names) in [
+        (json!({}), "`article` is missing"),
+        (json!({"article": "tea", "peices": 2}), "`peices`"),
+        (json!({"article": "tea", "pieces": "two"}), "`pieces` must be of type integer"),
+        (json!("not JSON"), "must be a JSON object; got: \"not JSON\""),
+        (json!(3), "must be a JSON object; got: 3"),
+    ] {
+        let (said, state) = call("Shop.price", args).await;
+        assert_eq!(state, RunState::WrongArguments);
+        assert!(said.contains("The arguments of `Shop.price`") && said.contains(names), "{said}");
+    }
+    let failed = call("Shop.price", json!({"article": "moon"})).await;
+    assert_eq!(failed, ("The moon is not for sale.".into(), RunState::Failed));
+    let (said, state) = call("broken", json!({})).await;
+    assert_eq!(state, RunState::Failed);
+    assert!(said.contains("`broken` broke down"), "{said}");
+    let session = session().await;
+    session.call(&shop(), note(json!({"name": "broken"}))).await.unwrap();
+    let again = session.call(&shop(), note(json!({"name": "Shop"}))).await.unwrap();
+    assert_eq!(again.plain(), "sold");
+}
+
+/// L35: it is over, with the answer that is given; not without one.
+#[tokio::test]
+async fn a_finish_is_a_state_of_its_own() {
+    let done = call("finish", json!({"response": "It is 42."})).await;
+    assert_eq!(done, ("It is 42.".into(), RunState::Finished));
+    assert_eq!(call("finish", json!({})).await.1, RunState::WrongArguments);
+    assert_eq!(call("finish", json!({"response": " "})).await.1, RunState::Failed);
+    let named = Actions::new("runner").unwrap().tool(Finish::named("FinalAnswer"));
+    let call = json!({"name": "FinalAnswer", "parameters": {"response": "done"}});
+    let reply = session().await.call(&named, note(call)).await.unwrap();
+    assert_eq!(Ran::of(&reply).unwrap().state, RunState::Finished);
+    // The same tool ends the turn of an agent whose calls are native.
+    let spy = Spy::on(script(
+        r#"[{"bot": {"calls": [{"tool": "finish", "args": {"response": "It is 7."}}]}}, {"bot": "not asked"}]"#,
+    ));
+    let bot = React::new(agent("bot", &spy.model()).tool(Finish::default()));
+    assert_eq!(session_says(&bot).await, "It is 7.");
+    assert_eq!(spy.asked().len(), 1);
+}
+
+async fn session_says(bot: &React) -> String {
+    session().await.call(bot, "go").await.unwrap().plain().into_owned()
+}
+
+/// L36, L37: code is the argument that its tool has for it; what could not be read is nobody's code.
+#[tokio::test]
+async fn code_is_an_argument_of_its_tool_and_what_was_refused_is_none() {
+    let block = |action: Value, status: i8| json!({"tool_type": "interpreter", "thought": "", "action": action, "status": status});
+    let (said, ran) = run(block(json!("1+1"), 1)).await;
+    assert_eq!(said, "ran 1+1");
+    assert_eq!((ran.tool.as_deref(), ran.args), (Some("python"), json!({"command": "1+1"})));
+    let (said, ran) = run(block(json!("1/0"), 1)).await;
+    assert_eq!((&*said, ran.state), ("ZeroDivisionError", RunState::Failed));
+    for (wrong, why) in [
+        (block(json!("{\"name\": \"python\""), -1), "was not run"),
+        (
+            json!({"tool_type": "plugin", "thought": "", "action": "x", "status": 1}),
+            "nothing here that runs `plugin`",
+        ),
+        (block(json!({"parameters": {}}), 1), "has to have a `name`"),
+        (block(json!([1]), 1), "has to be an object"),
+        (block(Value::Null, 0), "There is nothing to run."),
+    ] {
+        let (said, ran) = run(wrong).await;
+        assert_eq!((ran.tool, ran.state), (None, RunState::NotRead), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// Point 3 of hooks: an executor has them as an agent has, and they can be removed.
+#[tokio::test]
+async fn an_executor_has_hooks_before_and_after() {
+    let mut runner = Around::new(shop());
+    let before = runner.before(|message| {
+        let cheaper = json!({"name": "Shop.price", "parameters": {"article": "water"}});
+        if value(&message).is_some() { note(cheaper) } else { message }
+    });
+    let after = runner.after(|message| {
+        let state = Ran::of(&message).map(|ran| ran.state);
+        Message::text(message.from.clone(), format!("{state:?}: {}", message.plain()))
+    });
+    let tea = || note(json!({"name": "Shop.price", "parameters": {"article": "tea"}}));
+    let session = session().await;
+    let says = async |runner: &Around| session.call(runner, tea()).await.unwrap().plain().into_owned();
+    assert_eq!(says(&runner).await, "Some(Done): 1 water: 5 EUR");
+    runner.remove(before).unwrap();
+    assert_eq!(says(&runner).await, "Some(Done): 1 tea: 5 EUR");
+    runner.remove(after).unwrap();
+    assert_eq!(says(&runner).await, "1 tea: 5 EUR");
+    assert!(runner.remove(after).is_err());
+}
+
+/// L29, L30: what an executor and a peer say are somebody's words; what is written before each is set, and no name of a tool is
+/// left of an earlier turn. Values that ride on words are sent to nobody.
+#[tokio::test]
+async fn words_of_executors_and_peers_are_introduced_as_one_likes() {
+    let spy = Spy::on(script(
+        r#"[{"solver": "```\nShop```"}, {"solver": "It is sold."}, {"reader": "Good."}, {"solver": "Thanks."}]"#,
+    ));
+    let mut lens = Lens::default();
+    lens.prefix.insert(name("runner"), "The tool returned:".into());
+    let block = ToolBlock::new("shop").between("```\n", "```").validate(|name| Ok(json!({"name": name})));
+    let solver = Parsed::new(agent("solver", &spy.model()).lens(lens), block);
+    let reader = AnyAgent::new(agent("reader", &spy.model()));
+    let session = session().await;
+    let called = session.call(&solver, "Sell it.").await.unwrap();
+    let sold = session.call(&shop(), called).await.unwrap();
+    let said = session.call(&solver, &sold).await.unwrap();
+    let good = session.call(&reader, said).await.unwrap();
+    session.call(&solver, good).await.unwrap();
+    let asked = spy.asked();
+    let last: Vec<_> =
+        asked.iter().map(|asked| plain(asked.entries.last().unwrap().parts()).into_owned()).collect();
+    assert_eq!(last, ["Sell it.", "The tool returned:\n\nsold", "It is sold.", "Good."]);
+    let parts = asked.iter().flat_map(|asked| &asked.entries).flat_map(|entry| entry.parts());
+    assert!(parts.into_iter().all(|part| matches!(part, Part::Text(_))));
+    assert!(matches!(sold.parts.last(), Some(Part::Note(_))));
+}
+
+struct Once(ToolSpec);
+
+impl Tool for Once {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Ok(Outcome { parts: Vec::new(), ..Outcome::done("") })
+    }
+}
+
+#[tokio::test]
+async fn an_empty_outcome_is_told_in_words() {
+    let runner =
+        Actions::new("runner").unwrap().tool(Once(ToolSpec::new("once", "", json!({"type": "object"}))));
+    let reply = session().await.call(&runner, note(json!({"name": "once"}))).await.unwrap();
+    assert_eq!(reply.plain(), "(It ran, and there is no output.)");
+    assert_eq!(Ran::of(&reply).unwrap().args, json!({}));
+}
