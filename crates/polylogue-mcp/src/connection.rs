@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use polylogue_core::Outcome;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
-    JsonObject, PaginatedRequestParams, PingRequest, ProtocolVersion, Tool,
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
+    JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam, ProtocolVersion,
+    ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient, serve_client};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::sync::{Mutex, Notify};
+use tokio::time::{sleep, timeout};
 
 use crate::declaration::Launch;
 use crate::expand::without;
@@ -21,6 +22,7 @@ use crate::limits::Limits;
 use crate::outcome::outcome;
 use crate::output::Output;
 use crate::process::Process;
+use crate::progress::Board;
 use crate::resources;
 
 /// How long a server that was too slow may take to show that it still listens.
@@ -55,10 +57,11 @@ pub(crate) struct Broken {
 
 /// What the server is told of us, and what it may tell us unasked.
 ///
-/// Of the latter only that its tools changed is of use: there is no place in the kernel for the progress of a tool, and what a
-/// server logs is its own affair. It is offered nothing else: no model, no files, no questions to the user.
+/// Of the latter its progress and that its tools changed are of use; what it logs is its own affair. It is offered nothing
+/// else: no model, no files, no questions to the user.
 struct Client {
     has_other_tools: AtomicBool,
+    board: Board,
 }
 
 impl ClientHandler for Client {
@@ -71,6 +74,10 @@ impl ClientHandler for Client {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.has_other_tools.store(true, Ordering::Release);
     }
+
+    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.board.hear(said);
+    }
 }
 
 impl Connection {
@@ -78,14 +85,14 @@ impl Connection {
     ///
     /// # Errors
     /// What went wrong, in words that follow the name of the server.
-    pub(crate) async fn open(launch: &Launch, limits: Limits) -> Result<Self, String> {
+    pub(crate) async fn open(launch: &Launch, limits: Limits, board: Board) -> Result<Self, String> {
         let (mut process, output, input) = Process::start(launch)?;
         let is_too_long = Arc::default();
         let output = Output::new(output, limits.message_bytes, Arc::clone(&is_too_long));
         // Its own bound comes after ours.
         let transport =
             AsyncRwTransport::new_client(output, input).with_max_line_length(limits.message_bytes + 1);
-        let client = Client { has_other_tools: AtomicBool::new(false) };
+        let client = Client { has_other_tools: AtomicBool::new(false), board };
         let opening = async {
             let service = serve_client(client, transport).await.map_err(|error| error.to_string())?;
             let tools = list(&service, limits.tools).await.map_err(|error| said(&error))?;
@@ -146,27 +153,59 @@ impl Connection {
     /// # Errors
     /// When there is no outcome.
     pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<Outcome, Broken> {
-        match timeout(self.limits.call, self.answer(tool, args)).await {
+        let answered = self.answer_in_time(tool, args).await;
+        match answered {
             Ok(Ok(Some(outcome))) => Ok(outcome),
             Ok(Ok(None)) => {
                 let why = "asks for more than arguments before it answers, which is not supported".into();
                 Err(Broken { why, lives: true })
             }
             Ok(Err(error)) => Err(self.broken(error).await),
-            Err(_) => Err(self.too_slow("answer", self.limits.call).await),
+            Err(limit) => Err(self.too_slow("answer", limit).await),
+        }
+    }
+
+    /// What comes of a call, unless a limit, which is then the error, is met before. Then the call is given up.
+    async fn answer_in_time(
+        &self,
+        tool: String,
+        args: JsonObject,
+    ) -> Result<Result<Option<Outcome>, ServiceError>, Duration> {
+        let Limits { call: patience, call_in_all: in_all, .. } = self.limits;
+        let sign = Arc::default();
+        let mut answer = std::pin::pin!(timeout(in_all, self.answer(tool, args, &sign)));
+        loop {
+            tokio::select! {
+                biased;
+                answered = &mut answer => return answered.map_err(|_| in_all),
+                // Whoever says how far it has come does not hang.
+                () = sign.notified() => {}
+                () = sleep(patience) => return Err(patience),
+            }
         }
     }
 
     /// What comes of a call; nothing if the server wants to know more first.
-    async fn answer(&self, tool: String, args: JsonObject) -> Result<Option<Outcome>, ServiceError> {
+    async fn answer(
+        &self,
+        tool: String,
+        args: JsonObject,
+        sign: &Arc<Notify>,
+    ) -> Result<Option<Outcome>, ServiceError> {
         let Listed { tools, ours } = self.listed();
         if tools.iter().rev().take(ours).any(|own| own.name == tool) {
             return resources::call(&self.service, &tool, &args, self.limits).await.map(Some);
         }
-        let params = CallToolRequestParams::new(tool).with_arguments(args);
-        match self.service.call_tool_once(params).await? {
-            CallToolResponse::Complete(result) => Ok(Some(outcome(result, self.limits.media_bytes))),
-            _ => Ok(None),
+        let params = CallToolRequestParams::new(tool.clone()).with_arguments(args);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let mut flight = self.service.service().board.follow(&handle, &tool, sign);
+        let answered = handle.await_response().await;
+        flight.is_answered = true;
+        match answered? {
+            ServerResult::CallToolResult(result) => Ok(Some(outcome(result, self.limits.media_bytes))),
+            ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => Ok(None),
+            _ => Err(ServiceError::UnexpectedResponse),
         }
     }
 

@@ -25,7 +25,8 @@
 //!
 //! A server that hangs, dies, writes without end, answers something else, or has other tools now costs a failed call, whose
 //! text a model can read, and never the run. One that is of no more use is ended, and started again for the next call. A call
-//! that takes longer than [`Limits::call`], or whose run is halted, is given up, and the server is told.
+//! that goes on for longer than [`Limits::call`] without a word on its [`Progress`], or whose run is halted, is given up, and
+//! the server is told.
 //!
 //! A tool that a server changed is not called with the arguments that were right before: the model is told the new schema,
 //! and calls it again.
@@ -40,9 +41,8 @@
 //!
 //! # What is left out
 //!
-//! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts. Notes on
-//! progress and logs are dropped, since the kernel has no place for them. Servers
-//! must know a version of the protocol up to 2025-11-25, as all of today do.
+//! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts and
+//! their logs. Servers must know a version of the protocol up to 2025-11-25, as all of today do.
 
 mod allowed;
 mod connection;
@@ -53,6 +53,7 @@ mod names;
 mod outcome;
 mod output;
 mod process;
+mod progress;
 mod resources;
 mod server;
 mod servers;
@@ -60,4 +61,5 @@ mod tool;
 
 pub use allowed::Allowed;
 pub use limits::Limits;
+pub use progress::Progress;
 pub use servers::Servers;

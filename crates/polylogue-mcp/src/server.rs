@@ -10,6 +10,7 @@ use crate::connection::{Broken, Connection};
 use crate::declaration::Declaration;
 use crate::expand::Variables;
 use crate::limits::Limits;
+use crate::progress::{Board, Teller};
 
 /// One server of the declared ones.
 pub(crate) struct Server {
@@ -17,13 +18,20 @@ pub(crate) struct Server {
     declaration: Declaration,
     variables: Variables,
     limits: Limits,
+    teller: Teller,
     /// Calls in flight share it; whoever finds it broken takes it out, and it ends with the last of them.
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
 impl Server {
-    pub(crate) fn new(name: String, declaration: Declaration, variables: Variables, limits: Limits) -> Self {
-        Self { name, declaration, variables, limits, connection: Mutex::default() }
+    pub(crate) fn new(
+        name: String,
+        declaration: Declaration,
+        variables: Variables,
+        limits: Limits,
+        teller: Teller,
+    ) -> Self {
+        Self { name, declaration, variables, limits, teller, connection: Mutex::default() }
     }
 
     /// Its tools. Starts it, if need be.
@@ -80,7 +88,8 @@ impl Server {
             return Err("can be used from within a runtime of Tokio only".into());
         }
         let launch = self.declaration.launch(&self.variables)?;
-        let connection = Arc::new(Connection::open(&launch, self.limits).await?);
+        let board = Board::new(&self.name, self.teller.clone());
+        let connection = Arc::new(Connection::open(&launch, self.limits, board).await?);
         Ok(Arc::clone(held.insert(connection)))
     }
 

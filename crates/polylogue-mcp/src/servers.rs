@@ -13,6 +13,7 @@ use crate::declaration::{Declaration, Document};
 use crate::expand::Variables;
 use crate::limits::Limits;
 use crate::names::name;
+use crate::progress::{Progress, Teller};
 use crate::server::Server;
 use crate::tool::Remote;
 
@@ -24,6 +25,8 @@ use crate::tool::Remote;
 pub struct Servers {
     declared: BTreeMap<String, Declaration>,
     variables: Variables,
+    limits: Limits,
+    teller: Teller,
     servers: BTreeMap<String, Arc<Server>>,
 }
 
@@ -55,22 +58,34 @@ impl Servers {
                 .map_err(|why| Error::Config(format!("the MCP server `{name}` {why}")))?;
             declared.insert(name, declaration);
         }
-        Ok(Self::of(declared, Variables::new(look_up), Limits::default()))
+        Ok(Self::of(declared, Variables::new(look_up), Limits::default(), Teller::NOBODY))
     }
 
-    fn of(declared: BTreeMap<String, Declaration>, variables: Variables, limits: Limits) -> Self {
+    fn of(
+        declared: BTreeMap<String, Declaration>,
+        variables: Variables,
+        limits: Limits,
+        teller: Teller,
+    ) -> Self {
         let server = |(name, declaration): (&String, &Declaration)| {
-            let server = Server::new(name.clone(), declaration.clone(), variables.clone(), limits);
+            let (declaration, variables) = (declaration.clone(), variables.clone());
+            let server = Server::new(name.clone(), declaration, variables, limits, teller.clone());
             (name.clone(), Arc::new(server))
         };
         let servers = declared.iter().map(server).collect();
-        Self { declared, variables, servers }
+        Self { declared, variables, limits, teller, servers }
     }
 
     /// The same servers within other limits, none of them started.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
-        Self::of(self.declared, self.variables, limits)
+        Self::of(self.declared, self.variables, limits, self.teller)
+    }
+
+    /// The same servers, none of them started, of whose calls `tell` is told how far they have come, when a server says so.
+    #[must_use]
+    pub fn on_progress(self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        Self::of(self.declared, self.variables, self.limits, Teller::new(tell))
     }
 
     /// Their names, in the order of the alphabet.

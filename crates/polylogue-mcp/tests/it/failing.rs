@@ -1,8 +1,9 @@
 //! Servers that misbehave: a call fails, and the next one works.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue_mcp::Allowed;
+use polylogue_mcp::{Allowed, Progress};
 use serde_json::json;
 
 use crate::{Bench, PATIENCE, Tools, runs, until};
@@ -57,6 +58,37 @@ async fn one_that_is_slow_with_one_call_goes_on() {
     bench.noted("cancelled").await;
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn one_that_says_how_far_it_has_come_may_take_longer() {
+    let bench = Bench::new("fine");
+    let heard: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let kept = Arc::clone(&heard);
+    let servers = bench.servers(|limits| limits.call = SHORT);
+    let servers = servers.on_progress(move |progress| kept.lock().unwrap().push(progress.clone()));
+    let tools = Tools::of(&servers).await;
+    // Longer than the limit in all, but not without a word.
+    let words = tools.done("steady", json!({"steps": 12, "pause": 0.5})).await;
+    assert_eq!(words, "at last");
+    let heard = heard.lock().unwrap();
+    assert_eq!(
+        heard.iter().map(|one| one.done).collect::<Vec<_>>(),
+        (1..=12).map(f64::from).collect::<Vec<_>>()
+    );
+    assert_eq!((&*heard[0].server, &*heard[0].tool, heard[0].total), ("test", "steady", Some(12.0)));
+    assert_eq!(heard[0].message.as_ref().unwrap().len(), 500);
+}
+
+#[tokio::test]
+async fn there_is_a_limit_for_those_too() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|limits| limits.call_in_all = SHORT)).await;
+    let outcome = tools.call("steady", json!({"steps": 100, "pause": 0.5})).await;
+    // It listens to nothing meanwhile, so that it is taken for one that hangs.
+    let told = outcome.plain().into_owned();
+    assert!(told.starts_with("the MCP server `test` did not answer within 5 s"), "{told}");
+    tools.echoes().await;
 }
 
 #[tokio::test]

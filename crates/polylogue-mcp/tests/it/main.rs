@@ -11,6 +11,7 @@
 mod declared;
 mod failing;
 mod leftovers;
+mod official;
 mod results;
 mod run;
 

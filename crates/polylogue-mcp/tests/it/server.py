@@ -12,7 +12,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQG
 
 NAMES = [
     "echo", "fail", "picture", "value", "environment", "child", "die", "hang", "slow", "deaf", "garbage", "wrong",
-    "refuse", "endless", "flood", "other", "changed",
+    "refuse", "endless", "flood", "other", "changed", "steady",
 ]
 
 
@@ -48,9 +48,15 @@ def forever():
         time.sleep(60)
 
 
-def called(name, args):
+def called(name, args, token):
     """What comes of a call; nothing, if it is not answered."""
     global tools
+    if name == "steady":
+        for done in range(args["steps"]):
+            said = {"progressToken": token, "progress": done + 1, "total": args["steps"], "message": "x" * 600}
+            write({"method": "notifications/progress", "params": said})
+            time.sleep(args["pause"])
+        return text("at last")
     if name == "echo":
         return text(args.get("text", ""))
     if name == "fail":
@@ -115,7 +121,7 @@ def answer(request):
     if method == "resources/read":
         return {"contents": [{"uri": params["uri"], "text": "Call me Ishmael."}]}
     if method == "tools/call":
-        return called(params["name"], params.get("arguments", {}))
+        return called(params["name"], params.get("arguments", {}), params.get("_meta", {}).get("progressToken"))
     return {}
 
 

@@ -1,0 +1,142 @@
+//! What servers say of calls that take long.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{CancelledNotificationParam, ProgressNotificationParam, ProgressToken, RequestId};
+use rmcp::service::{Peer, RequestHandle};
+use tokio::sync::Notify;
+
+/// How much of what a server says of its progress is told.
+const SAID_BYTES: usize = 500;
+
+/// How far a call has come, by its server's word.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The server.
+    pub server: String,
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// How much is done, in whichever unit the server counts.
+    pub done: f64,
+    /// How much there is to do, where that is known.
+    pub total: Option<f64>,
+    /// What the server says of it.
+    pub message: Option<String>,
+}
+
+/// In a line: `files: search_files 3 of 10 (looking at /srv)`.
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}", self.server, self.tool, self.done)?;
+        self.total.map_or(Ok(()), |total| write!(f, " of {total}"))?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, " ({message})"))
+    }
+}
+
+type Tell = dyn Fn(&Progress) + Send + Sync;
+
+/// Who is told of progress.
+#[derive(Clone)]
+pub(crate) struct Teller(Option<Arc<Tell>>);
+
+impl Teller {
+    pub(crate) const NOBODY: Self = Self(None);
+
+    pub(crate) fn new(tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+}
+
+/// The calls of one connection that are in flight.
+pub(crate) struct Board {
+    server: String,
+    teller: Teller,
+    calls: Mutex<HashMap<ProgressToken, Flight>>,
+}
+
+struct Flight {
+    tool: String,
+    sign: Arc<Notify>,
+}
+
+impl Board {
+    pub(crate) fn new(server: &str, teller: Teller) -> Self {
+        Self { server: server.to_owned(), teller, calls: Mutex::default() }
+    }
+
+    /// The server says how far a call has come.
+    pub(crate) fn hear(&self, said: ProgressNotificationParam) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that nobody waits for any more is over.
+        let Some(Flight { tool, sign }) = calls.get(&said.progress_token) else { return };
+        sign.notify_one();
+        let Teller(Some(tell)) = &self.teller else { return };
+        let message = said.message.map(|mut message| {
+            message.truncate(message.floor_char_boundary(SAID_BYTES));
+            message
+        });
+        let progress = Progress {
+            server: self.server.clone(),
+            tool: tool.clone(),
+            done: said.progress,
+            total: said.total,
+            message,
+        };
+        drop(calls);
+        tell(&progress);
+    }
+
+    /// Looks after a call of `tool` that was sent; each time the server says how far it has come, `sign` is given.
+    pub(crate) fn follow<'a>(
+        &'a self,
+        handle: &RequestHandle<RoleClient>,
+        tool: &str,
+        sign: &Arc<Notify>,
+    ) -> InFlight<'a> {
+        let flight = Flight { tool: tool.to_owned(), sign: Arc::clone(sign) };
+        let token = handle.progress_token.clone();
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), flight);
+        InFlight { board: self, token, id: handle.id.clone(), peer: handle.peer.clone(), is_answered: false }
+    }
+}
+
+/// A call in flight. When it is given up before it is answered the server is told so.
+pub(crate) struct InFlight<'a> {
+    board: &'a Board,
+    token: ProgressToken,
+    id: RequestId,
+    peer: Peer<RoleClient>,
+    pub(crate) is_answered: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.board.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if !self.is_answered {
+            let why = "nobody waits for it any more".to_owned();
+            let (peer, given_up) =
+                (self.peer.clone(), CancelledNotificationParam::new(Some(self.id.clone()), Some(why)));
+            // A server that is gone hears nothing, and need not.
+            runtime.spawn(async move { drop(peer.notify_cancelled(given_up).await) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_a_line() {
+        let (server, tool) = ("files".to_owned(), "search".to_owned());
+        let mut progress = Progress { server, tool, done: 3.0, total: None, message: None };
+        assert_eq!(progress.to_string(), "files: search 3");
+        (progress.total, progress.message) = (Some(10.0), Some("looking".into()));
+        assert_eq!(progress.to_string(), "files: search 3 of 10 (looking)");
+    }
+}
