@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LogId, ModelError, Name, StoreError, Timestamp};
+use crate::{LogId, ModelError, Name, StoreError, Timestamp, Usage};
 
 /// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
@@ -182,6 +182,8 @@ pub struct Recalled {
     pub facts: Vec<Fact>,
     /// Why it was not looked for in every way: the endpoint of embeddings failed, say.
     pub missed: Option<String>,
+    /// The tokens that embedding took, as far as that was said.
+    pub usage: Usage,
 }
 
 /// Why a memory could not do what was asked.

@@ -28,6 +28,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`Facts`] keeps what agents write down for later conversations, in the same database or in one of its own; the other two
+//! stores have no such memory.
+//!
 //! None of them needs an async runtime: what blocks is done on threads of the store's own. Dropping a future that the
 //! store returned does not undo what it asked for, except that a claim nobody received is given back.
 
@@ -44,4 +47,4 @@ mod workers;
 
 pub use jsonl::Jsonl;
 pub use memory::Memory;
-pub use sqlite::Sqlite;
+pub use sqlite::{Facts, Sqlite};

@@ -2,6 +2,7 @@
 
 mod connect;
 mod desk;
+mod facts;
 mod fault;
 mod reader;
 mod schema;
@@ -19,6 +20,7 @@ use crate::grant::Grant;
 use crate::io_error;
 use crate::workers::Workers;
 use desk::Desk;
+pub use facts::Facts;
 use fault::Fault;
 use reader::Reader;
 use schema::Found;

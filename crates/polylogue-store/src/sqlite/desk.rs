@@ -64,7 +64,6 @@ impl<'a> Desk<'a> {
         Self { connection, office }
     }
 
-    #[cfg(test)]
     pub(super) fn connection(&self) -> &Connection {
         self.connection
     }

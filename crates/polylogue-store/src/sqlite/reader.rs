@@ -23,7 +23,7 @@ const UP: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDE
 const DOWN: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
 
 impl Reader {
-    fn reading<T>(
+    pub(super) fn reading<T>(
         &mut self,
         place: &Path,
         read: impl FnOnce(&Connection) -> Result<T>,

@@ -1,0 +1,186 @@
+//! Facts that outlive conversations, in the database that keeps them.
+
+mod rank;
+mod table;
+mod terms;
+
+use std::path::Path;
+
+use polylogue_core::memory::{Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
+use polylogue_core::{AnyEmbed, Embed, Embedded, ModelError, ModelErrorKind, StoreError, Usage};
+
+use super::Sqlite;
+use table::Vectors;
+
+/// A [`Memory`] in an SQLite database: the one that keeps the conversations, or one of its own.
+///
+/// # How facts are found
+///
+/// By their words: full text, ranked by BM25, whatever the query looks like. Words are compared without case and accents and
+/// by their English stem; of Chinese, Japanese and Korean texts, characters next to each other.
+///
+/// With a model that makes vectors ([`embedded_by`](Self::embedded_by)) also by what they mean: the query's vector is
+/// compared with that of every fact of the scope, by the cosine of their angle. The two orders are joined by reciprocal
+/// rank fusion with k = 60 (Cormack, Clarke, Büttcher 2009). A fact gets its vector when it is first looked for; after
+/// another model was chosen, its vectors are made anew in the same way, and those of the former stay for when it is
+/// chosen again. When the model fails, facts are found by their words, and [`Recalled::missed`] says why.
+///
+/// # Format
+///
+/// The tables are made with the first fact; versions that know nothing of them leave them alone.
+///
+/// ```sql
+/// CREATE TABLE facts(
+///     nr INTEGER PRIMARY KEY,              -- what people and the other tables call it
+///     scope TEXT NOT NULL,                 -- whose
+///     text TEXT NOT NULL,                  -- empty when it is forgotten
+///     author TEXT NOT NULL,
+///     time_ms INTEGER NOT NULL,            -- since 1970-01-01 00:00 UTC
+///     conversation TEXT NOT NULL,          -- logs.id, also of one that is removed
+///     call TEXT NOT NULL,                  -- which call of the conversation
+///     forgotten INTEGER NOT NULL,          -- 1: only its number and where it came from are left
+///     UNIQUE(scope, conversation, call)
+/// ) STRICT;
+/// CREATE VIRTUAL TABLE fact_words USING fts5(words, ...);
+/// CREATE TABLE fact_vectors(
+///     fact INTEGER NOT NULL,               -- facts.nr
+///     model TEXT NOT NULL,                 -- provider:model
+///     dimension INTEGER NOT NULL,
+///     vector BLOB NOT NULL,                -- 32-bit floats, the lowest byte first
+///     PRIMARY KEY(fact, model)
+/// ) STRICT;
+/// ```
+#[derive(Debug)]
+pub struct Facts {
+    store: Sqlite,
+    model: Option<AnyEmbed>,
+}
+
+impl Facts {
+    /// How many facts a scope has at most.
+    pub const MAX_FACTS: u64 = 100_000;
+
+    /// How many facts get their vectors in one lookup at most, the newest first.
+    pub const MAX_EMBEDDED: usize = 1_000;
+
+    /// Opens the database at `path`, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Ok(Self { store: Sqlite::open(path)?, model: None })
+    }
+
+    /// The same memory, in which facts are found by what they mean, too.
+    #[must_use]
+    pub fn embedded_by(self, model: impl Embed) -> Self {
+        Self { model: Some(AnyEmbed::new(model)), ..self }
+    }
+
+    /// The vector of the query, with those of all facts made where they are missing.
+    async fn vectors(&self, model: &AnyEmbed, query: &Query) -> Result<(Vectors, Meaning), MemoryError> {
+        let asked = embedded(model, vec![query.text.clone()]).await?;
+        let mut usage = asked.usage;
+        let vector = asked.vectors.into_iter().next().unwrap_or_default();
+        let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
+        let missing = {
+            let of = of.clone();
+            let missing = self.store.reading(move |reader, place| {
+                reader.reading(place, |connection| table::without_vector(connection, &of, Self::MAX_EMBEDDED))
+            });
+            missing.await?
+        };
+        if !missing.is_empty() {
+            let (ids, texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
+            let made = embedded(model, texts).await?;
+            usage = both(usage, made.usage);
+            let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
+            self.store.writing(None, move |desk| table::keep_vectors(desk, &of, &rows)).await?;
+        }
+        Ok((of, Meaning { vector, usage }))
+    }
+}
+
+/// The tokens read for both; unknown when one of them is.
+fn both(one: Usage, other: Usage) -> Usage {
+    let input = one.input.zip(other.input).map(|(one, other)| one.saturating_add(other));
+    Usage { input, ..Usage::default() }
+}
+
+/// What a query means.
+struct Meaning {
+    vector: Vec<f32>,
+    usage: Usage,
+}
+
+/// A vector for each text, of the same length and finite, whatever the model does.
+async fn embedded(model: &AnyEmbed, texts: Vec<String>) -> Result<Embedded, ModelError> {
+    let made = model.embed(&texts).await?;
+    let dimension = made.vectors.first().map_or(0, Vec::len);
+    let whole = |vector: &Vec<f32>| {
+        vector.len() == dimension && dimension > 0 && vector.iter().all(|number| number.is_finite())
+    };
+    if made.vectors.len() == texts.len() && made.vectors.iter().all(whole) {
+        return Ok(made);
+    }
+    let what = format!("it made no proper vectors of {} texts", texts.len());
+    Err(ModelError::new(ModelErrorKind::Protocol, model.name(), what))
+}
+
+impl Memory for Facts {
+    async fn remember(&self, note: &Note) -> Result<Fact, MemoryError> {
+        let fact = Fact {
+            id: 0,
+            scope: note.scope.clone(),
+            text: note.checked()?.to_owned(),
+            by: note.by.clone(),
+            time: note.time,
+            source: note.source.clone(),
+        };
+        self.store.writing(None, move |desk| table::remember(desk, &fact, Self::MAX_FACTS)).await?
+    }
+
+    async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
+        let limit = query.limit.min(Query::MAX_LIMIT);
+        let (meaning, missed) = match &self.model {
+            Some(model) => match self.vectors(model, query).await {
+                Ok(meaning) => (Some(meaning), None),
+                Err(error) => (None, Some(error.to_string())),
+            },
+            None => (None, None),
+        };
+        let usage = meaning.as_ref().map(|(_, meaning)| meaning.usage).unwrap_or_default();
+        let (scope, words) = (query.scope.clone(), terms::expression(&query.text));
+        let facts = self.store.reading(move |reader, place| {
+            reader.reading(place, |connection| {
+                let by_words = match words {
+                    Some(words) => table::by_words(connection, &scope, &words, rank::DEPTH)?,
+                    None => Vec::new(),
+                };
+                let by_meaning = match &meaning {
+                    Some((of, meaning)) => table::by_meaning(connection, of, &meaning.vector, rank::DEPTH)?,
+                    None => Vec::new(),
+                };
+                let best = rank::fused(&[by_words, by_meaning], limit);
+                table::facts(connection, &scope, &best)
+            })
+        });
+        Ok(Recalled { facts: facts.await?, missed, usage })
+    }
+
+    async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {
+        let scope = scope.clone();
+        Ok(self.store.writing(None, move |desk| table::forget(desk, &scope, id)).await?)
+    }
+
+    async fn list(&self, scope: Option<&Scope>, limit: usize) -> Result<Vec<Fact>, MemoryError> {
+        let scope = scope.cloned();
+        let facts = self.store.reading(move |reader, place| {
+            reader.reading(place, |connection| table::list(connection, scope.as_ref(), limit))
+        });
+        Ok(facts.await?)
+    }
+}
+
+#[cfg(test)]
+mod tests;
