@@ -5,6 +5,7 @@ mod config;
 mod model;
 mod read;
 mod served;
+mod ways;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub use config::{Api, Config};
 pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
-use crate::failure::{Blame, Failure};
+use crate::failure::{Again, Blame, Failure};
 use crate::known::{Findings, KnownSkills};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
@@ -29,6 +30,7 @@ use crate::wire::Protocol;
 use crate::wire::encode::Style;
 use address::{chat_url, shown};
 use read::{read_stream, read_whole, refusal};
+use ways::Ways;
 
 /// An endpoint. Cloning shares it: its connections, and its limits.
 ///
@@ -46,7 +48,7 @@ struct Inner {
     config: Config,
     /// The base URL as errors show it.
     shown: String,
-    transport: Transport,
+    ways: Ways,
     gate: Gate,
     jitter: Jitter,
     redactor: Redactor,
@@ -69,19 +71,26 @@ impl Endpoint {
         let url = chat_url(config.api, &config.base_url).map_err(|why| {
             refuse(format!("the base URL {why}")).hint("it looks like `http://127.0.0.1:8000/v1`")
         })?;
-        let headers = headers(&config).map_err(refuse)?;
         let password = url.password().map(str::to_owned);
         let query: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
-        let secrets = config.key.as_ref().map(Key::reveal).into_iter();
+        let secrets = config.keys().map(Key::reveal);
         let secrets = secrets.chain(config.headers.iter().map(|(_, value)| value.as_str()));
         let redactor =
             Redactor::new(secrets.chain(password.as_deref()).chain(query.iter().map(String::as_str)));
         let base = Url::parse(config.base_url.trim()).unwrap_or_else(|_| url.clone());
-        let transport = Transport::new(&url, headers, config.timeouts.connect, &config.proxies)
-            .map_err(|why| refuse(format!("the base URL {why}")))?;
+        let transport = |key: Option<&Key>| {
+            let headers = headers(&config, key).map_err(refuse)?;
+            Transport::new(&url, headers, config.timeouts.connect, &config.proxies)
+                .map_err(|why| refuse(format!("the base URL {why}")))
+        };
+        let mut keys: Vec<Option<&Key>> = config.keys().map(Some).collect();
+        if keys.is_empty() {
+            keys.push(None);
+        }
+        let ways = Ways::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
         Ok(Self(Arc::new(Inner {
             shown: shown(&base),
-            transport,
+            ways,
             gate: Gate::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
@@ -132,7 +141,7 @@ impl Endpoint {
     }
 
     fn lacks_key(&self) -> bool {
-        self.0.config.needs_key && self.0.config.key.is_none()
+        self.0.config.needs_key && self.0.config.keys().next().is_none()
     }
 
     fn retries(&self) -> &Retries {
@@ -150,9 +159,9 @@ impl Endpoint {
     }
 
     fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {
-        let Inner { config, shown, redactor, transport, .. } = &*self.0;
-        let has_key = config.key.is_some();
-        let proxy = transport.proxy();
+        let Inner { config, shown, redactor, ways, .. } = &*self.0;
+        let has_key = config.keys().next().is_some();
+        let proxy = ways.any().and_then(Transport::proxy);
         Blame {
             model,
             api: config.api,
@@ -178,22 +187,32 @@ impl Endpoint {
         let clock = Clock::start(timeouts);
         let late = |limit| blame.late(limit, timeouts);
         let limit = if stream { Limit::FirstToken } else { Limit::Total };
-        let sent = clock.wait(limit, self.0.transport.post(body)).await.map_err(late)?;
+        let ways = &self.0.ways;
+        let (key, transport) = ways.next().ok_or_else(|| blame.no_credit(ways.len()))?;
+        let sent = clock.wait(limit, transport.post(body)).await.map_err(late)?;
         let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
         let status = response.status();
         if !(200..300).contains(&status) {
-            return Err(refusal(&mut response, &clock, blame).await);
+            return Err(self.but_for_key(key, refusal(&mut response, &clock, blame).await));
         }
         let reply = if stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        reply.map_err(|stop| stop.failure(blame, timeouts, status))
+        reply.map_err(|stop| self.but_for_key(key, stop.failure(blame, timeouts, status)))
+    }
+
+    /// The failure, after which another key may do better if this one has no credit.
+    fn but_for_key(&self, key: usize, failure: Failure) -> Failure {
+        match failure.again {
+            Again::Spent if self.0.ways.spend(key) => Failure { again: Again::Now, ..failure },
+            _ => failure,
+        }
     }
 }
 
-fn headers(config: &Config) -> Result<HeaderMap, String> {
+fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let streamed = match config.api {
@@ -201,7 +220,7 @@ fn headers(config: &Config) -> Result<HeaderMap, String> {
         Api::Ollama => "application/x-ndjson, application/json",
     };
     headers.insert(ACCEPT, HeaderValue::from_static(streamed));
-    if let Some(key) = &config.key {
+    if let Some(key) = key {
         let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
         let mut bearer =
             bearer.map_err(|_| "the key has characters that no key has, such as a line end".to_owned())?;

@@ -30,6 +30,10 @@ pub(crate) struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
     No,
+    /// Not with this key: its account has no credit left.
+    Spent,
+    /// At once, with another key. It is no attempt that counts.
+    Now,
     /// Yes, after the time the provider asks for, if it does.
     Yes(Option<Duration>),
 }
@@ -75,6 +79,12 @@ impl Blame<'_> {
         self.error(Kind::Config, "there is no key for this provider").hint(self.key_hint())
     }
 
+    /// All keys of the endpoint are spent.
+    pub(crate) fn no_credit(&self, keys: usize) -> Failure {
+        let message = format!("none of the {keys} keys has credit left");
+        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), Again::No)
+    }
+
     fn key_hint(&self) -> String {
         let names: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
         match (self.has_key, names.is_empty()) {
@@ -96,7 +106,8 @@ impl Blame<'_> {
             300..=399 => self.moved(refusal),
             status => self.by_status(status, &says, asked(refusal.headers).or(says.wait)),
         };
-        if refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
+        let may_wait = matches!(failure.again, Again::Yes(_));
+        if may_wait && refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
             failure.again = Again::No;
         }
         failure.error.status = Some(refusal.status);
@@ -109,11 +120,11 @@ impl Blame<'_> {
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
             401 | 403 => (Kind::Config, Some(self.key_hint()), Again::No),
-            402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
+            402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::Spent),
             404 => (Kind::Config, Some(self.address_hint()), Again::No),
             407 => (Kind::Config, Some(PROXY.to_owned()), Again::No),
             408 | 409 => (Kind::Refused, None, Again::Yes(asked)),
-            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), Again::No),
+            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), Again::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), Again::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), Again::Yes(asked)),
             _ => (Kind::Config, says.hint(), Again::No),

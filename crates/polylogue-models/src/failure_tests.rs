@@ -45,7 +45,7 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         (400, "invalid_request_error", Kind::Config, Fault::Config, Again::No, ""),
         (400, "context_length_exceeded", Kind::Config, Fault::Config, Again::No, "trim it"),
         (401, "invalid_api_key", Kind::Config, Fault::Config, Again::No, "check the key in `OPENAI_API_KEY`"),
-        (402, "", Kind::Refused, Fault::Provider, Again::No, "credit"),
+        (402, "", Kind::Refused, Fault::Provider, Again::Spent, "credit"),
         (403, "", Kind::Config, Fault::Config, Again::No, "`OPENAI_API_KEY`"),
         (404, "model_not_found", Kind::Config, Fault::Config, Again::No, "usually ends in `/v1`"),
         (408, "", Kind::Refused, Fault::Provider, again, ""),
@@ -53,7 +53,7 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         (413, "", Kind::Config, Fault::Config, Again::No, ""),
         (422, "", Kind::Config, Fault::Config, Again::No, ""),
         (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
-        (429, "insufficient_quota", Kind::Refused, Fault::Provider, Again::No, "credit"),
+        (429, "insufficient_quota", Kind::Refused, Fault::Provider, Again::Spent, "credit"),
         (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
         (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
         (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
@@ -135,7 +135,7 @@ fn a_rate_that_is_called_a_quota_is_told_by_the_wait_that_is_asked_for() {
     let case = Case::new();
     assert_eq!(case.refused(429, &[], &google).again, Again::Yes(Some(Duration::from_millis(17_500))));
     assert_eq!(case.refused(429, &[], &error_body(message, "RESOURCE_EXHAUSTED")).again, Again::Yes(None));
-    assert_eq!(case.refused(429, &[], &error_body(message, "x")).again, Again::No);
+    assert_eq!(case.refused(429, &[], &error_body(message, "x")).again, Again::Spent);
     let asked = case.refused(429, &[("retry-after", "2")], &error_body(message, "x")).again;
     assert_eq!(asked, Again::Yes(Some(Duration::from_secs(2))));
 }
@@ -144,7 +144,7 @@ fn a_rate_that_is_called_a_quota_is_told_by_the_wait_that_is_asked_for() {
 fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
     for (json, status, again) in [
         (error_body("a", "rate_limit_exceeded"), 429, Again::Yes(None)),
-        (error_body("a", "insufficient_quota"), 429, Again::No),
+        (error_body("a", "insufficient_quota"), 429, Again::Spent),
         (error_body("a", "server_error"), 500, Again::Yes(None)),
         (error_body("a", "502"), 502, Again::Yes(None)),
         (error_body("a", "invalid_request_error"), 400, Again::No),

@@ -111,7 +111,7 @@ impl Provider {
         self.locality == Local
     }
 
-    /// The environment variables that may hold its key; the first that is set counts.
+    /// The environment variables that may hold its key, or several with commas between; the first that is set counts.
     #[must_use]
     pub const fn key_variables(&self) -> &'static [&'static str] {
         self.keys
@@ -135,11 +135,15 @@ impl Provider {
             None if self.base_url.is_empty() => return Err(self.no_address()),
             None => self.base_url.to_owned(),
         };
-        let found = self.keys.iter().find_map(|name| Some((*name, Key::new(&env.get(name)?)?)));
-        let (from, key) = found.unzip();
+        let keys = |text: String| text.split(',').filter_map(Key::new).collect::<Vec<_>>();
+        let of =
+            |name: &&'static str| Some((*name, keys(env.get(name)?))).filter(|(_, keys)| !keys.is_empty());
+        let (from, keys) = self.keys.iter().find_map(of).unzip();
+        let mut keys = keys.unwrap_or_default().into_iter();
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
         Ok(Config {
-            key,
+            key: keys.next(),
+            further_keys: keys.collect(),
             key_variables: names.iter().map(|&name| name.to_owned()).collect(),
             // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
             needs_key: self.locality == Remote && !moved,

@@ -34,6 +34,9 @@ pub struct Config {
     pub base_url: String,
     /// Sent as `Authorization: Bearer`.
     pub key: Option<Key>,
+    /// Further keys. Requests take them in turn with [`key`](Self::key); one whose account has no credit left is left out from
+    /// then on.
+    pub further_keys: Vec<Key>,
     /// The environment variables the key came from, or could come from: named in errors.
     pub key_variables: Vec<String>,
     /// Whether calls without a key are refused before anything is sent.
@@ -67,6 +70,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// All keys, in the order in which they are used.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.key.iter().chain(&self.further_keys)
+    }
+
     /// The OpenAI-compatible endpoint at `base_url`, without a key, streaming, with everything else as it usually is.
     #[must_use]
     pub fn new(base_url: impl Into<String>) -> Self {
@@ -78,6 +86,7 @@ impl Config {
             api: Api::ChatCompletions,
             base_url,
             key: None,
+            further_keys: Vec::new(),
             key_variables: Vec::new(),
             needs_key: false,
             headers: Vec::new(),
@@ -120,6 +129,7 @@ impl fmt::Debug for Config {
             .field("api", &self.api)
             .field("base_url", &base_url)
             .field("key", &self.key)
+            .field("further_keys", &self.further_keys.len())
             .field("headers", &names)
             .field("limits", &self.limits)
             .field("timeouts", &self.timeouts)

@@ -185,7 +185,8 @@ impl EndpointModel {
 /// How long to wait before the next attempt, or the error if there is none.
 fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Result<std::time::Duration, ModelError> {
     match failure.again {
-        Again::No => Err(failure.error),
+        Again::No | Again::Spent => Err(failure.error),
+        Again::Now => Ok(std::time::Duration::ZERO),
         Again::Yes(asked) => attempts.next(asked).map_err(|why| Blame::give_up(failure.error, &why)),
     }
 }

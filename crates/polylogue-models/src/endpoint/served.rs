@@ -83,7 +83,7 @@ impl Endpoint {
             ModelError::new(ModelErrorKind::Config, self.provider(), format!("the base URL {why}"))
         };
         let url = place(config.api, &config.base_url, path).map_err(refuse)?;
-        let headers = headers(config).map_err(refuse)?;
+        let headers = headers(config, config.keys().next()).map_err(refuse)?;
         let transport =
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)?;
         let blame = self.blame(self.provider());
