@@ -45,6 +45,7 @@
 //! their logs. Servers must know a version of the protocol up to 2025-11-25, as all of today do.
 
 mod allowed;
+mod catalog;
 mod connection;
 mod declaration;
 mod expand;
@@ -60,6 +61,7 @@ mod servers;
 mod tool;
 
 pub use allowed::Allowed;
+pub use catalog::{Catalog, Described};
 pub use limits::Limits;
 pub use progress::Progress;
 pub use servers::Servers;

@@ -5,17 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use polylogue_core::{AnyTool, Error, Result};
-use rmcp::model::Tool as Listed;
+use polylogue_core::{AnyTool, Error, Result, Tool as _};
 
 use crate::allowed::Allowed;
+use crate::catalog::Catalog;
 use crate::declaration::{Declaration, Document};
 use crate::expand::Variables;
 use crate::limits::Limits;
-use crate::names::name;
 use crate::progress::{Progress, Teller};
 use crate::server::Server;
-use crate::tool::Remote;
 
 /// The servers of an `mcpServers` document. See the [crate](crate).
 ///
@@ -93,8 +91,20 @@ impl Servers {
         self.declared.keys().map(String::as_str)
     }
 
-    /// The tools of the servers named in `wanted` that are allowed, called `SERVER_TOOL`, in the order of the servers and
-    /// then of their lists, each once. Starts the servers that do not run, all at once.
+    /// The tools of the servers called `names`, each under a name of its own, `SERVER_TOOL`. Starts the servers that do not run,
+    /// all at once.
+    ///
+    /// # Errors
+    /// When there is no such server, or one cannot be started.
+    pub async fn catalog(&self, names: impl IntoIterator<Item = &str>) -> Result<Catalog> {
+        let wanted = names.into_iter().map(|name| Ok((name, self.server(name)?)));
+        let wanted = wanted.collect::<Result<BTreeMap<_, _>>>()?;
+        let lists = try_join_all(wanted.values().map(|server| server.tools())).await?;
+        Ok(Catalog::of(&wanted, &lists))
+    }
+
+    /// The tools of the servers named in `wanted` that are allowed, in the order of `wanted` and then of the servers' lists, each
+    /// once; as those of their [`catalog`](Self::catalog).
     ///
     /// # Errors
     /// When there is no such server or tool, or a server cannot be started.
@@ -102,18 +112,13 @@ impl Servers {
         &self,
         wanted: impl IntoIterator<Item = (&'a str, Allowed)>,
     ) -> Result<Vec<AnyTool>> {
-        let wanted = wanted.into_iter().map(|(name, allowed)| Ok((self.server(name)?, allowed)));
-        let wanted = wanted.collect::<Result<Vec<_>>>()?;
-        let lists = try_join_all(wanted.iter().map(|(server, _)| server.tools())).await?;
-        let (mut taken, mut given) = (BTreeSet::new(), BTreeSet::new());
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let catalog = self.catalog(wanted.iter().map(|(name, _)| *name)).await?;
+        let mut given = BTreeSet::new();
         let mut tools = Vec::new();
-        for ((server, allowed), list) in wanted.iter().zip(&lists) {
-            knows(server, allowed, list)?;
-            let mut is_new = |listed: &Listed| given.insert((server.name.clone(), listed.name.to_string()));
-            for listed in list.iter().filter(|listed| allowed.includes(&listed.name) && is_new(listed)) {
-                let name = name(&server.name, &listed.name, &mut taken);
-                tools.push(AnyTool::new(Remote::new(name, Arc::clone(server), listed)));
-            }
+        for (server, allowed) in &wanted {
+            let allowed = catalog.tools(server, allowed)?.into_iter();
+            tools.extend(allowed.filter(|tool| given.insert(tool.spec().name.clone())));
         }
         Ok(tools)
     }
@@ -138,14 +143,4 @@ impl fmt::Debug for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
     }
-}
-
-/// A name that is allowed or forbidden and no tool's is a mistake of whoever wrote it, and may be a dangerous one.
-fn knows(server: &Server, allowed: &Allowed, list: &[Listed]) -> Result<()> {
-    let stranger = allowed.named().iter().find(|name| !list.iter().any(|listed| listed.name == **name));
-    stranger.map_or(Ok(()), |name| {
-        let names: Vec<&str> = list.iter().map(|listed| &*listed.name).collect();
-        let (server, names) = (&server.name, names.join(", "));
-        Err(Error::Config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))
-    })
 }

@@ -1,10 +1,10 @@
 //! What is declared, and when it is started.
 
 use polylogue_core::Tool;
-use polylogue_mcp::{Allowed, Servers};
+use polylogue_mcp::{Allowed, Catalog, Described, Servers};
 use serde_json::json;
 
-use crate::Bench;
+use crate::{Bench, Tools};
 
 fn wrong(text: &str) -> String {
     Servers::from_json(text).unwrap_err().to_string()
@@ -42,6 +42,19 @@ async fn an_agent_gets_what_is_allowed() {
         stranger.starts_with("the MCP server `test` has no tool `dei`; it has: echo, fail,"),
         "{stranger}"
     );
+}
+
+#[tokio::test]
+async fn what_is_known_of_tools_outlives_their_servers() {
+    let bench = Bench::new("fine");
+    let catalog = bench.servers(|_| ()).catalog(["test"]).await.unwrap();
+    let stored = serde_json::to_string(&catalog.described()).unwrap();
+    let known = Catalog::of_described(serde_json::from_str::<Vec<Described>>(&stored).unwrap());
+    assert_eq!(known.described(), catalog.described());
+    let tools = Tools(known.tools("test", &Allowed::only(["echo"])).unwrap());
+    assert_eq!(tools.failed("echo").await, "the server of `test_echo` is not there");
+    let other = known.tools("other", &Allowed::All).unwrap_err().to_string();
+    assert_eq!(other, "the MCP server `other` was not asked for its tools");
 }
 
 #[tokio::test]

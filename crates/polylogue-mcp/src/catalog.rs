@@ -1,0 +1,112 @@
+//! The tools of several servers, as they were when these were asked, under names that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use polylogue_core::{AnyTool, Error, Outcome, Result, Tool, ToolCx, ToolError, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::allowed::Allowed;
+use crate::names::name;
+use crate::server::Server;
+use crate::tool::Remote;
+
+/// The tools of some servers, from which agents are given theirs. Each has a name that no other of them has, so that one agent
+/// can have those of several servers. See [`Servers::catalog`](crate::Servers::catalog).
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    servers: BTreeMap<String, Vec<(String, AnyTool)>>,
+}
+
+/// What is known of the tool of a server that need not run: what models are told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Described {
+    /// The server.
+    pub server: String,
+    /// Its name for the server.
+    pub tool: String,
+    /// What models are told of it.
+    pub spec: ToolSpec,
+}
+
+impl Catalog {
+    /// The tools of `servers`, which were listed, in the order of the servers' names.
+    pub(crate) fn of(servers: &BTreeMap<&str, &Arc<Server>>, lists: &[Arc<[rmcp::model::Tool]>]) -> Self {
+        let mut taken = BTreeSet::new();
+        let mut catalog = Self::default();
+        for ((server_name, server), list) in servers.iter().zip(lists) {
+            let mut known = BTreeSet::new();
+            let fresh = list.iter().filter(|listed| known.insert(&*listed.name));
+            let tools = fresh.map(|listed| {
+                let name = name(server_name, &listed.name, &mut taken);
+                (listed.name.to_string(), AnyTool::new(Remote::new(name, Arc::clone(server), listed)))
+            });
+            let tools = tools.collect();
+            catalog.servers.insert((*server_name).to_owned(), tools);
+        }
+        catalog
+    }
+
+    /// A catalog of tools that are known and cannot be called, to see what models are told of them.
+    #[must_use]
+    pub fn of_described(all: impl IntoIterator<Item = Described>) -> Self {
+        let mut catalog = Self::default();
+        for Described { server, tool, spec } in all {
+            let tools: &mut Vec<_> = catalog.servers.entry(server).or_default();
+            tools.push((tool, AnyTool::new(Absent(spec))));
+        }
+        catalog
+    }
+
+    /// What is known of all of them.
+    #[must_use]
+    pub fn described(&self) -> Vec<Described> {
+        let mut all = Vec::new();
+        for (server, tools) in &self.servers {
+            let described = |(tool, any): &(String, AnyTool)| {
+                let (server, tool, spec) = (server.clone(), tool.clone(), any.spec().clone());
+                Described { server, tool, spec }
+            };
+            all.extend(tools.iter().map(described));
+        }
+        all
+    }
+
+    /// The tools of `server` that are `allowed`, in its order.
+    ///
+    /// # Errors
+    /// When the server is not in the catalog, or has no tool that is named.
+    pub fn tools(&self, server: &str, allowed: &Allowed) -> Result<Vec<AnyTool>> {
+        let Some(tools) = self.servers.get(server) else {
+            return Err(Error::Config(format!("the MCP server `{server}` was not asked for its tools")));
+        };
+        knows(server, allowed, tools)?;
+        let included = tools.iter().filter(|(name, _)| allowed.includes(name));
+        Ok(included.map(|(_, tool)| tool.clone()).collect())
+    }
+}
+
+/// A name that is allowed or forbidden and no tool's is a mistake of whoever wrote it, and may be a dangerous one.
+fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result<()> {
+    let stranger = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
+    stranger.map_or(Ok(()), |name| {
+        let names: Vec<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
+        let names = names.join(", ");
+        Err(Error::Config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))
+    })
+}
+
+/// A tool whose server is not there.
+struct Absent(ToolSpec);
+
+impl Tool for Absent {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Err(ToolError(format!("the server of `{}` is not there", self.0.name)))
+    }
+}
