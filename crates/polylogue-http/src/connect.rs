@@ -1,7 +1,11 @@
 //! Making a connection: directly or through a proxy, encrypted or not.
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Uri;
@@ -9,6 +13,7 @@ use hyper::rt::{Read, Write};
 use hyper::service::Service;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::service::TowerToHyperService;
@@ -78,8 +83,43 @@ impl Connector {
     }
 }
 
+/// A new connection to one of `addresses`, which are what the host of `place` stands for, and to nothing else.
+pub(super) async fn to(
+    addresses: Vec<SocketAddr>,
+    tls: Option<Arc<ClientConfig>>,
+    place: Uri,
+    limit: Duration,
+) -> Result<Box<dyn Stream>, BoxError> {
+    let tcp = tuned(HttpConnector::new_with_resolver(Found(addresses)), limit);
+    Ok(match tls {
+        None => Box::new(TowerToHyperService::new(tcp).call(place).await?),
+        Some(tls) => Box::new(TowerToHyperService::new(HttpsConnector::from((tcp, tls))).call(place).await?),
+    })
+}
+
+/// What a name was found to stand for.
+#[derive(Debug, Clone)]
+struct Found(Vec<SocketAddr>);
+
+impl tower_service::Service<Name> for Found {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Name) -> Self::Future {
+        ready(Ok(self.0.clone().into_iter()))
+    }
+}
+
 fn tcp(limit: Duration) -> HttpConnector {
-    let mut tcp = HttpConnector::new();
+    tuned(HttpConnector::new(), limit)
+}
+
+fn tuned<R>(mut tcp: HttpConnector<R>, limit: Duration) -> HttpConnector<R> {
     // Of several addresses of one name each gets a share of the time.
     tcp.set_connect_timeout(Some(limit));
     tcp.enforce_http(false);
@@ -92,7 +132,7 @@ fn tcp(limit: Duration) -> HttpConnector {
     tcp
 }
 
-fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+pub(super) fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_platform_verifier()?.with_no_client_auth();

@@ -2,6 +2,7 @@
 //!
 //! A [`Transport`] is the way to one address, with what every request there carries; its connections are used again. What
 //! comes back is a [`Response`], read piece by piece, so that whoever asked decides how long and how much to read.
+//! A [`Client`] sends single requests to addresses that others name, as far as a [`Reach`] allows.
 //! [`Proxies`] and [`Env`] say how this machine reaches others and where keys are.
 //!
 //! ```no_run
@@ -19,18 +20,27 @@
 //! # }
 //! ```
 
+mod address;
+mod client;
 mod connect;
 mod env;
 mod key;
 mod pool;
 mod proxies;
+mod reach;
 mod response;
 mod transport;
 
+pub use address::not_public;
+pub use client::{Answer, Client, Unasked};
 pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};
 pub use key::{Key, Redactor};
 pub use proxies::Proxies;
+pub use reach::{Place, Reach, Refusal};
 pub use response::{ReadError, Response, read_all, read_up_to};
 pub use transport::{Transport, Unsent, is_loopback};
+
+/// What every request says of who sends it, unless it says something else.
+const USER_AGENT_TEXT: &str = concat!("polylogue/", env!("CARGO_PKG_VERSION"));

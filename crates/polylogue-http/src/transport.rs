@@ -16,7 +16,7 @@ use url::{Position, Url};
 
 use crate::connect::{BoxError, Connector};
 use crate::pool::{Pool, Sender};
-use crate::{Proxies, Response};
+use crate::{Proxies, Response, USER_AGENT_TEXT};
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -134,18 +134,18 @@ impl Transport {
 }
 
 /// `url` without what is no part of an address.
-fn uri(url: &Url) -> Result<Uri, String> {
+pub(crate) fn uri(url: &Url) -> Result<Uri, String> {
     let (before, after) =
         (&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]);
     format!("{before}{after}").parse().map_err(|why| format!("cannot be sent a request: {why}"))
 }
 
 /// What the first line of a request to `address` itself names.
-fn path(address: &Uri) -> Uri {
+pub(crate) fn path(address: &Uri) -> Uri {
     address.path_and_query().map(|path| Uri::from(path.clone())).unwrap_or_default()
 }
 
-fn check_proxy(proxy: &Intercept) -> Result<(), String> {
+pub(crate) fn check_proxy(proxy: &Intercept) -> Result<(), String> {
     match proxy.uri().scheme_str() {
         Some("http" | "https") => Ok(()),
         _ => Err(format!("is reached through the proxy `{}`, whose kind is not known", proxy.uri())),
@@ -157,8 +157,7 @@ fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, String>
     let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
     let host = host.map_err(|_| "has a host that cannot be sent".to_owned())?;
     headers.entry(HOST).or_insert(host);
-    let agent = concat!("polylogue/", env!("CARGO_PKG_VERSION"));
-    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT_TEXT));
     if let Some(password) = basic(url) {
         headers.entry(AUTHORIZATION).or_insert(password);
     }

@@ -1,0 +1,194 @@
+//! Which addresses of the network are public.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Addresses of IPv4 that are not public, with what they are: the IANA registry of special purposes (RFC 6890 and what
+/// came after), and those of groups and future use.
+const NOT_PUBLIC_V4: [([u8; 4], u8, &str); 17] = [
+    ([0, 0, 0, 0], 8, "this machine"),
+    ([10, 0, 0, 0], 8, "a private network"),
+    ([100, 64, 0, 0], 10, "the network of a provider"),
+    ([127, 0, 0, 0], 8, "this machine"),
+    ([169, 254, 0, 0], 16, "this link, where clouds keep the secrets of their machines"),
+    ([172, 16, 0, 0], 12, "a private network"),
+    ([192, 0, 0, 0], 24, "a special purpose"),
+    ([192, 0, 2, 0], 24, "documentation"),
+    ([192, 31, 196, 0], 24, "a special purpose"),
+    ([192, 52, 193, 0], 24, "a special purpose"),
+    ([192, 88, 99, 0], 24, "a relay of IPv6"),
+    ([192, 168, 0, 0], 16, "a private network"),
+    ([198, 18, 0, 0], 15, "measurements"),
+    ([198, 51, 100, 0], 24, "documentation"),
+    ([203, 0, 113, 0], 24, "documentation"),
+    ([224, 0, 0, 0], 4, "groups"),
+    ([240, 0, 0, 0], 4, "future use"),
+];
+
+/// What an address of IPv6 is that holds one of IPv4.
+const OTHER_FORM: &str = "an address of IPv4 in another form";
+
+/// The public addresses of IPv6, of which those below are none.
+const PUBLIC_V6: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+const NOT_PUBLIC_V6: [([u16; 8], u8, &str); 4] = [
+    // Teredo among them, which holds an address of IPv4.
+    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "a special purpose"),
+    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, "documentation"),
+    ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, OTHER_FORM),
+    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, "documentation"),
+];
+/// What the other addresses of IPv6 are, where that is known.
+const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
+    ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, OTHER_FORM),
+    ([0, 0, 0, 0, 0, 0, 0, 0], 127, "this machine"),
+    ([0, 0, 0, 0, 0, 0, 0, 0], 96, OTHER_FORM),
+    ([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 32, OTHER_FORM),
+    ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, "a private network"),
+    ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "this link"),
+    ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "groups"),
+];
+
+/// What `address` is for, if it is not public.
+///
+/// ```
+/// use polylogue_http::not_public;
+/// assert_eq!(not_public("10.1.2.3".parse()?), Some("a private network"));
+/// assert_eq!(not_public("93.184.215.14".parse()?), None);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[must_use]
+pub fn not_public(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(address) => {
+            let is_in = |(net, bits, _): &&([u8; 4], u8, _)| covers_v4(Ipv4Addr::from(*net), *bits, address);
+            NOT_PUBLIC_V4.iter().find(is_in).map(|(.., what)| *what)
+        }
+        IpAddr::V6(address) => {
+            let is_in = |(net, bits, _): &&([u16; 8], u8, _)| covers_v6(Ipv6Addr::from(*net), *bits, address);
+            let (public, bits) = PUBLIC_V6;
+            if covers_v6(public.into(), bits, address) {
+                return NOT_PUBLIC_V6.iter().find(is_in).map(|(.., what)| *what);
+            }
+            Some(KNOWN_V6.iter().find(is_in).map_or("a special purpose", |(.., what)| *what))
+        }
+    }
+}
+
+/// Whether nobody means `address` who does not write it: where clouds keep the secrets of their machines, and what may be that
+/// in another form.
+pub(crate) fn is_never_meant(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        // That of Amazon's machines is private by its form.
+        IpAddr::V6(of) => {
+            let is_hidden = not_public(address) == Some(OTHER_FORM) || covers_v6(TEREDO.into(), 32, of);
+            is_hidden || of.is_unicast_link_local() || covers_v6(AMAZON.into(), 32, of)
+        }
+    }
+}
+
+const TEREDO: [u16; 8] = [0x2001, 0, 0, 0, 0, 0, 0, 0];
+const AMAZON: [u16; 8] = [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0];
+
+/// Whether the first `bits` bits of `address` are those of `net`.
+pub(crate) fn covers(net: IpAddr, bits: u8, address: IpAddr) -> bool {
+    match (net, address) {
+        (IpAddr::V4(net), IpAddr::V4(address)) => covers_v4(net, bits, address),
+        (IpAddr::V6(net), IpAddr::V6(address)) => covers_v6(net, bits, address),
+        _ => false,
+    }
+}
+
+fn covers_v4(net: Ipv4Addr, bits: u8, address: Ipv4Addr) -> bool {
+    let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+    u32::from(net) & mask == u32::from(address) & mask
+}
+
+fn covers_v6(net: Ipv6Addr, bits: u8, address: Ipv6Addr) -> bool {
+    let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+    u128::from(net) & mask == u128::from(address) & mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_addresses_are_public() {
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "93.184.215.14",
+            "100.63.255.255",
+            "100.128.0.1",
+            "172.15.0.1",
+            "172.32.0.1",
+            "11.0.0.1",
+            "192.167.1.1",
+            "223.255.255.255",
+            "2606:4700:4700::1111",
+            "2a00:1450:4001:81b::200e",
+            "2001:4860:4860::8888",
+            "2001:200::1",
+        ] {
+            assert_eq!(not_public(address.parse().unwrap()), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn all_others_are_told_for_what_they_are() {
+        for (address, what) in [
+            ("0.0.0.0", "this machine"),
+            ("0.1.2.3", "this machine"),
+            ("127.0.0.1", "this machine"),
+            ("127.255.255.254", "this machine"),
+            ("::1", "this machine"),
+            ("::", "this machine"),
+            ("10.0.0.1", "a private network"),
+            ("172.31.255.255", "a private network"),
+            ("192.168.0.1", "a private network"),
+            ("fc00::1", "a private network"),
+            ("fd00:ec2::254", "a private network"),
+            ("100.64.0.1", "the network of a provider"),
+            ("169.254.169.254", "this link, where clouds keep the secrets of their machines"),
+            ("fe80::1", "this link"),
+            ("fec0::1", "a special purpose"),
+            ("192.0.0.8", "a special purpose"),
+            ("198.19.0.1", "measurements"),
+            ("203.0.113.9", "documentation"),
+            ("224.0.0.1", "groups"),
+            ("ff02::1", "groups"),
+            ("240.0.0.1", "future use"),
+            ("255.255.255.255", "future use"),
+            ("::ffff:127.0.0.1", "an address of IPv4 in another form"),
+            ("::ffff:8.8.8.8", "an address of IPv4 in another form"),
+            ("::7f00:1", "an address of IPv4 in another form"),
+            ("64:ff9b::7f00:1", "an address of IPv4 in another form"),
+            ("64:ff9b:1::a00:1", "an address of IPv4 in another form"),
+            ("2002:7f00:1::", "an address of IPv4 in another form"),
+            ("2001::1", "a special purpose"),
+            ("2001:20::1", "a special purpose"),
+            ("2001:db8::1", "documentation"),
+            ("3fff::1", "documentation"),
+            ("100::1", "a special purpose"),
+            ("5f00::1", "a special purpose"),
+            ("4000::1", "a special purpose"),
+        ] {
+            assert_eq!(not_public(address.parse().unwrap()), Some(what), "{address}");
+        }
+    }
+
+    #[test]
+    fn nets_cover_what_begins_as_they_do() {
+        let covers =
+            |net: &str, bits, address: &str| covers(net.parse().unwrap(), bits, address.parse().unwrap());
+        assert!(covers("10.1.0.0", 16, "10.1.255.1") && !covers("10.1.0.0", 16, "10.2.0.1"));
+        assert!(
+            covers("0.0.0.0", 0, "9.9.9.9")
+                && covers("9.9.9.9", 32, "9.9.9.9")
+                && !covers("9.9.9.8", 32, "9.9.9.9")
+        );
+        assert!(
+            covers("fd00::", 8, "fdff::1") && !covers("fd00::", 8, "fe00::1") && !covers("::", 0, "9.9.9.9")
+        );
+    }
+}

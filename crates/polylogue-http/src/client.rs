@@ -1,0 +1,260 @@
+//! Single requests to addresses that others name.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::proxy::matcher::Intercept;
+use rustls::ClientConfig;
+use url::{Host, Position, Url};
+
+use crate::connect::{self, Connector, Stream};
+use crate::reach::{Reach, Refusal};
+use crate::transport::{Unsent, check_proxy, is_loopback, path, uri};
+use crate::{Proxies, USER_AGENT_TEXT};
+
+/// How large the head of an answer may be, in bytes.
+const LARGEST_HEAD: usize = 64 * 1024;
+
+/// Sends single requests to addresses that others name, and nowhere else than a [`Reach`] allows.
+///
+/// A name is looked up once for each request. Of what it stands for, only what may be reached is, and the connection goes to
+/// just that: what the name stands for a moment later does not matter. Redirects are not followed; whoever follows one asks
+/// anew, and it is checked as the first address was.
+///
+/// With a proxy it is the proxy that connects, and looks names up. Then a name is refused if it stands for something that may
+/// not be reached here, too; one that is not known here is left to the proxy.
+#[derive(Debug, Default)]
+pub struct Client {
+    reach: Reach,
+    proxies: Proxies,
+    connect: Option<Duration>,
+    hosts: BTreeMap<String, Vec<IpAddr>>,
+    /// Made with the first encrypted connection, because reading the system's certificates takes longer than all the rest.
+    tls: OnceLock<Arc<ClientConfig>>,
+}
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Unasked {
+    /// It was not sent, because it may not be.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Nobody is called so.
+    #[error("there is no host `{0}`")]
+    NoSuchHost(String),
+    /// It could not be sent, or nobody answered.
+    #[error(transparent)]
+    Unsent(#[from] Unsent),
+}
+
+impl Unasked {
+    /// What went wrong and why, in one line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut innermost: &dyn Error = self;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+        }
+        match (self.to_string(), innermost.to_string()) {
+            (whole, why) if whole == why => whole,
+            (whole, why) => format!("{whole}: {why}"),
+        }
+    }
+}
+
+/// An answer whose body is still to come. Dropped before its end, it closes its connection.
+#[derive(Debug)]
+pub struct Answer {
+    inner: hyper::Response<Incoming>,
+    _sender: http1::SendRequest<Full<Bytes>>,
+}
+
+impl Client {
+    /// Reaches what `reach` allows, directly.
+    #[must_use]
+    pub fn new(reach: Reach) -> Self {
+        Self { reach, ..Self::default() }
+    }
+
+    /// Goes through `proxies`.
+    #[must_use]
+    pub fn proxies(self, proxies: Proxies) -> Self {
+        Self { proxies, ..self }
+    }
+
+    /// How long it may take until there is a connection; 10 s when not set.
+    #[must_use]
+    pub fn connect(self, limit: Duration) -> Self {
+        Self { connect: Some(limit), ..self }
+    }
+
+    /// Takes `host` to stand for `addresses`, without asking anybody. Whether they may be reached is looked at all the same.
+    #[must_use]
+    pub fn host(mut self, host: &str, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.hosts.insert(host.to_ascii_lowercase(), addresses.into_iter().collect());
+        self
+    }
+
+    /// Whom it may reach.
+    #[must_use]
+    pub const fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    ///
+    /// # Errors
+    /// When `url` may not be reached; when it cannot be.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, Unasked> {
+        self.reach.check_url(url)?;
+        let address = uri(url).map_err(unsendable)?;
+        let proxy = if is_loopback(url) { None } else { self.proxies.before(&address) };
+        let limit = self.connect.unwrap_or(Duration::from_secs(10));
+        let opening = async {
+            match &proxy {
+                None => self.open(url, &address, limit).await,
+                Some(proxy) => self.open_by(proxy, url, &address, limit).await,
+            }
+        };
+        let stream = tokio::time::timeout(limit, opening).await.map_err(|_| Unsent::Late)??;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(LARGEST_HEAD);
+        let (mut sender, connection) = builder.handshake(stream).await.map_err(Unsent::Broken)?;
+        // It ends when the answer was read or dropped; its errors reach who waits for it.
+        tokio::spawn(connection);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.headers_mut() = with_defaults(headers, url)?;
+        *request.uri_mut() = path(&address);
+        if let Some(proxy) = proxy.filter(|_| url.scheme() == "http") {
+            // A proxy that is told everything is told the whole address.
+            *request.uri_mut() = address;
+            let password = proxy.basic_auth().cloned();
+            password
+                .into_iter()
+                .for_each(|password| drop(request.headers_mut().insert(PROXY_AUTHORIZATION, password)));
+        }
+        let inner = sender.send_request(request).await.map_err(Unsent::Broken)?;
+        Ok(Answer { inner, _sender: sender })
+    }
+
+    /// A connection to one of the addresses that `url` stands for and that may be reached.
+    async fn open(&self, url: &Url, address: &Uri, limit: Duration) -> Result<Box<dyn Stream>, Unasked> {
+        let addresses = self.addresses(url).await.map_err(|why| match why {
+            None => Unasked::NoSuchHost(url.host_str().unwrap_or_default().to_owned()),
+            Some(refusal) => refusal.into(),
+        })?;
+        let tls = match url.scheme() {
+            "https" => Some(self.tls()?),
+            _ => None,
+        };
+        Ok(connect::to(addresses, tls, address.clone(), limit).await.map_err(Unsent::Unreachable)?)
+    }
+
+    async fn open_by(
+        &self,
+        proxy: &Intercept,
+        url: &Url,
+        address: &Uri,
+        limit: Duration,
+    ) -> Result<Box<dyn Stream>, Unasked> {
+        check_proxy(proxy).map_err(unsendable)?;
+        if let Err(Some(refusal)) = self.addresses(url).await {
+            return Err(refusal.into());
+        }
+        let place = if url.scheme() == "http" { proxy.uri().clone() } else { address.clone() };
+        let connector = Connector::new(address, Some(proxy), limit).map_err(Unsent::NoCertificates)?;
+        Ok(connector.connect(place).await.map_err(Unsent::Unreachable)?)
+    }
+
+    /// What `url` stands for and may be reached, or why nothing of it may be; without a reason if it stands for nothing.
+    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, Option<Refusal>> {
+        let port = url.port_or_known_default().unwrap_or(80);
+        let host = url.host_str().unwrap_or_default();
+        let found: Vec<SocketAddr> = match url.host() {
+            Some(Host::Ipv4(address)) => vec![SocketAddr::new(address.into(), port)],
+            Some(Host::Ipv6(address)) => vec![SocketAddr::new(address.into(), port)],
+            _ => match self.hosts.get(host) {
+                Some(known) => known.iter().map(|address| SocketAddr::new(*address, port)).collect(),
+                None => tokio::net::lookup_host((host, port)).await.map_err(|_| None)?.collect(),
+            },
+        };
+        let mut refusal = None;
+        let mut reached = Vec::new();
+        for address in found {
+            match self.reach.check(host, address) {
+                Ok(()) => reached.push(address),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        if reached.is_empty() { Err(refusal) } else { Ok(reached) }
+    }
+
+    fn tls(&self) -> Result<Arc<ClientConfig>, Unsent> {
+        if let Some(tls) = self.tls.get() {
+            return Ok(Arc::clone(tls));
+        }
+        let made = connect::tls().map_err(Unsent::NoCertificates)?;
+        Ok(Arc::clone(self.tls.get_or_init(|| made)))
+    }
+}
+
+fn unsendable(why: String) -> Refusal {
+    Refusal::new(format!("the address {why}"))
+}
+
+fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, Unasked> {
+    let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+    headers.insert(HOST, host.map_err(|_| unsendable("has a host that cannot be sent".into()))?);
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT_TEXT));
+    Ok(headers)
+}
+
+impl Answer {
+    /// The status of the answer, such as 200.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// The headers of the answer.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
+    }
+
+    /// A header as text, if it is one.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body, or `None` at its end.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+        while let Some(frame) = self.inner.body_mut().frame().await.transpose()? {
+            // What is no data are trailers.
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,400 @@
+//! Whom requests may reach that others have a say in: a model that names an address, a page that leads elsewhere.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use url::{Host, Url};
+
+use crate::address::{covers, is_never_meant, not_public};
+
+/// Whom requests may reach: public addresses at the usual ports, and what is allowed besides; or some hosts only.
+///
+/// What is looked at is the address that a name stands for when a connection is made, and the connection goes to exactly that.
+///
+/// ```
+/// use polylogue_http::Reach;
+/// let reach = Reach::public().allowing(["wiki.house.example".parse()?, "10.1.0.0/16".parse()?]);
+/// assert!(reach.check_url(&"https://example.org/".parse()?).is_ok());
+/// assert!(reach.check_url(&"http://127.1/".parse()?).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Whether nothing but `allowed` may be reached.
+    only: bool,
+    allowed: Vec<Place>,
+}
+
+/// A host or a net that may be reached: `example.org`, `*.example.org`, `localhost:8080`, `10.1.0.0/16`, `[fd00::1]:8080`.
+///
+/// Without a port the ports 80 and 443 are meant; a net has all ports. `*.example.org` stands for all hosts below
+/// `example.org`, and not for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    who: Who,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Who {
+    Host(String),
+    Below(String),
+    Net(IpAddr, u8),
+}
+
+/// The ports that are reached without being named.
+const USUAL_PORTS: [u16; 2] = [80, 443];
+
+impl Reach {
+    /// Public addresses, at the ports 80 and 443.
+    #[must_use]
+    pub fn public() -> Self {
+        Self::default()
+    }
+
+    /// Nobody but `places`, which may be private.
+    #[must_use]
+    pub fn only(places: impl IntoIterator<Item = Place>) -> Self {
+        Self { only: true, allowed: places.into_iter().collect() }
+    }
+
+    /// Those and `places`, which may be private. A host whose name is allowed may be anywhere but where clouds keep the
+    /// secrets of their machines: that takes the address itself, or its net.
+    #[must_use]
+    pub fn allowing(mut self, places: impl IntoIterator<Item = Place>) -> Self {
+        self.allowed.extend(places);
+        self
+    }
+
+    /// Whether `url` can be reached, as far as that can be said without asking what its name stands for.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refusal(format!(
+                "`{}:` is no scheme of the web; it must be `http:` or `https:`",
+                url.scheme()
+            )));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refusal("an address may hold no user and no password".into()));
+        }
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return Err(Refusal("the address names no host".into()));
+        };
+        let literal = match host {
+            Host::Domain(name) if name.trim_end_matches('.').is_empty() => {
+                return Err(Refusal("the address names no host".into()));
+            }
+            Host::Domain(_) => None,
+            Host::Ipv4(address) => Some(IpAddr::from(address)),
+            Host::Ipv6(address) => Some(IpAddr::from(address)),
+        };
+        let host = host.to_string();
+        if let Some(address) = literal {
+            return self.check(&host, SocketAddr::new(address, port));
+        }
+        let named = self.names(&host, port);
+        // What a name stands for may be in such a net, at any port: that is seen when it is looked up.
+        let may_be_in_net = self.allowed.iter().any(|place| matches!(place.who, Who::Net(..)));
+        match self.only {
+            true if !named => Err(not_among(&host, port)),
+            false if !named && !may_be_in_net && !USUAL_PORTS.contains(&port) => Err(wrong_port(&host, port)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a connection may go to `address`, which is what `host` stands for.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn check(&self, host: &str, address: SocketAddr) -> Result<(), Refusal> {
+        let (ip, port) = (address.ip(), address.port());
+        let (named, in_net) = (self.names(host, port), self.has_net(ip, port));
+        let is_literal = bare(host).parse() == Ok(ip);
+        if self.only && !named && !(in_net && is_literal) {
+            return Err(not_among(host, port));
+        }
+        match not_public(ip) {
+            _ if in_net => Ok(()),
+            Some(what) if !named || is_never_meant(ip) => {
+                let is = if is_literal { String::new() } else { format!(", which is {ip},") };
+                Err(Refusal(format!("`{host}`{is} is not public: the address is for {what}")))
+            }
+            None if !named && !USUAL_PORTS.contains(&port) => Err(wrong_port(host, port)),
+            _ => Ok(()),
+        }
+    }
+
+    fn names(&self, host: &str, port: u16) -> bool {
+        self.allowed.iter().any(|place| place.names(host, port))
+    }
+
+    /// Whether a net that is allowed has `address`, or it is allowed itself.
+    fn has_net(&self, address: IpAddr, port: u16) -> bool {
+        self.allowed.iter().any(|place| {
+            matches!(place.who, Who::Net(net, bits) if covers(net, bits, address))
+                && place.port.is_none_or(|only| only == port)
+        })
+    }
+}
+
+/// An address without the brackets of IPv6.
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+fn not_among(host: &str, port: u16) -> Refusal {
+    Refusal(format!("`{host}` at port {port} is not among the hosts that may be reached"))
+}
+
+fn wrong_port(host: &str, port: u16) -> Refusal {
+    Refusal(format!("the port {port} of `{host}` is not reached, only 80 and 443"))
+}
+
+impl Place {
+    /// Whether it is the host `host` at `port`.
+    fn names(&self, host: &str, port: u16) -> bool {
+        let host = host.trim_end_matches('.');
+        let is_host = match &self.who {
+            Who::Host(name) => name.eq_ignore_ascii_case(host),
+            Who::Below(name) => {
+                let before = host.len().checked_sub(name.len() + 1);
+                let cut =
+                    before.filter(|before| *before > 0).and_then(|before| host.split_at_checked(before));
+                cut.is_some_and(|(_, end)| {
+                    end.strip_prefix('.').is_some_and(|end| end.eq_ignore_ascii_case(name))
+                })
+            }
+            Who::Net(..) => false,
+        };
+        is_host && self.port.map_or_else(|| USUAL_PORTS.contains(&port), |only| only == port)
+    }
+}
+
+impl FromStr for Place {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let wrong = || {
+            Refusal(format!(
+                "`{text}` is no host and no net, such as `example.org`, `localhost:8080`, `10.1.0.0/16`"
+            ))
+        };
+        let ip = |text: &str| bare(text).parse::<IpAddr>().ok();
+        if let Some((net, bits)) = text.split_once('/') {
+            let (net, bits) = ip(net).zip(bits.parse::<u8>().ok()).ok_or_else(wrong)?;
+            let most = if net.is_ipv4() { 32 } else { 128 };
+            return if bits <= most {
+                Ok(Self { who: Who::Net(net, bits), port: None })
+            } else {
+                Err(wrong())
+            };
+        }
+        let alone = |address: IpAddr| Who::Net(address, if address.is_ipv4() { 32 } else { 128 });
+        if let Some(address) = ip(text) {
+            return Ok(Self { who: alone(address), port: None });
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| wrong())?)),
+            None => (text, None),
+        };
+        if let Some(address) = ip(host) {
+            return Ok(Self { who: alone(address), port });
+        }
+        let (is_below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
+        // As the web writes it: names of other scripts in their form of ASCII.
+        let Ok(Host::Domain(name)) = Host::parse(name) else { return Err(wrong()) };
+        let name = name.trim_end_matches('.').to_owned();
+        if name.is_empty() || name.contains('*') {
+            return Err(wrong());
+        }
+        Ok(Self { who: if is_below { Who::Below(name) } else { Who::Host(name) }, port })
+    }
+}
+
+/// Why something is not reached, in words that a model can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(String);
+
+impl Refusal {
+    pub(crate) const fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> Place {
+        text.parse().unwrap()
+    }
+
+    fn is_ok(reach: &Reach, url: &str) -> bool {
+        reach.check_url(&url.parse().unwrap()).is_ok()
+    }
+
+    #[test]
+    fn no_way_of_writing_an_address_hides_what_it_is() {
+        // Every one of these is refused before any name is looked up.
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://127.0.1/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0x7f.1/",
+            "http://0177.0.0.1/",
+            "http://017700000001/",
+            "http://127.0.0.1./",
+            "http://0/",
+            "http://0.0.0.0/",
+            "http://①②⑦.⓪.⓪.①/",
+            "http://１２７.０.０.１/",
+            "http://127%2e0%2e0%2e1/",
+            "http://[::1]/",
+            "http://[::]/",
+            "http://[0:0:0:0:0:0:0:1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[::127.0.0.1]/",
+            "http://[64:ff9b::127.0.0.1]/",
+            "http://[64:ff9b:1::a00:1]/",
+            "http://[2002:7f00:1::]/",
+            "http://[2002:a9fe:a9fe::1]/",
+            "http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
+            "http://[fe80::1]/",
+            "http://[fc00::1]/",
+            "http://[fd00:ec2::254]/",
+            "http://[fec0::1]/",
+            "http://[ff02::1]/",
+            "http://10.0.0.1/",
+            "http://10.1/",
+            "http://012.1.1.1/",
+            "http://172.16.0.1/",
+            "http://192.168.1.1/",
+            "http://192.168.257/",
+            "http://100.64.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://0xa9fea9fe/",
+            "http://2852039166/",
+            "http://169.254.170.2/",
+            "http://192.0.0.192/",
+            "http://198.18.0.1/",
+            "http://224.0.0.1/",
+            "http://255.255.255.255/",
+            "http://240.0.0.1/",
+            "https://user:pass@example.org/",
+            "http://user@example.org/",
+            "http://example.org@127.0.0.1/",
+            "ftp://example.org/",
+            "file:///etc/passwd",
+            "gopher://example.org/",
+            "data:text/html,x",
+            "javascript:1",
+            "unix:/run/x.sock",
+            "ws://example.org/",
+            "http://example.org:22/",
+            "http://example.org:6379/",
+            "https://example.org:8443/",
+            "http://1.1.1.1:25/",
+            "http://./",
+        ] {
+            let url: Url = url.parse().unwrap_or_else(|why| panic!("{url}: {why}"));
+            assert!(Reach::public().check_url(&url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn public_addresses_at_the_usual_ports_are_reached() {
+        for url in [
+            "http://example.org/",
+            "https://example.org",
+            "http://example.org:443/",
+            "https://1.1.1.1/",
+            "http://[2606:4700::1]/",
+        ] {
+            assert!(is_ok(&Reach::public(), url), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_reached_and_nothing_near_it() {
+        let reach = Reach::public()
+            .allowing(["*.house.example", "db.example:8080", "10.1.0.0/16", "[fd00::7]:81"].map(place));
+        for (url, expected) in [
+            ("http://db.example:8080/", true),
+            ("http://DB.example.:8080/", true),
+            ("http://1.1.1.1:8081/", false),
+            ("http://10.1.2.3:9999/", true),
+            ("http://10.2.2.3/", false),
+            ("http://[fd00::7]:81/", true),
+            ("http://[fd00::7]/", false),
+            ("http://[fd00::8]:81/", false),
+        ] {
+            assert_eq!(is_ok(&reach, url), expected, "{url}");
+        }
+        let to = |host: &str, address: &str| reach.check(host, address.parse().unwrap()).is_ok();
+        assert!(to("wiki.house.example", "192.168.1.1:443") && !to("house.example", "192.168.1.1:443"));
+        assert!(
+            !to("xhouse.example", "192.168.1.1:443") && !to("house.example.evil.example", "192.168.1.1:443")
+        );
+        assert!(to("db.example", "127.0.0.1:8080") && !to("db.example", "127.0.0.1:443"));
+        assert!(to("any.example", "10.1.9.9:80") && !to("any.example", "10.9.9.9:80"));
+        // Where clouds keep their secrets, a name is not enough.
+        assert!(
+            !to("wiki.house.example", "169.254.169.254:80")
+                && !to("wiki.house.example", "[fd00:ec2::254]:80")
+        );
+        let named = Reach::public().allowing([place("169.254.169.254")]);
+        assert!(is_ok(&named, "http://169.254.169.254/latest"));
+    }
+
+    #[test]
+    fn hosts_alone_are_all_that_is_reached() {
+        let only = Reach::only(["api.example".parse().unwrap(), place("127.0.0.1:81")]);
+        assert!(is_ok(&only, "https://api.example/x") && is_ok(&only, "http://127.0.0.1:81/"));
+        for url in [
+            "https://example.org/",
+            "http://127.0.0.1/",
+            "https://api.example.evil/",
+            "https://api.example:8443/",
+            "https://1.1.1.1",
+        ] {
+            assert!(!is_ok(&only, url), "{url}");
+        }
+        assert!(only.check("api.example", "10.0.0.1:443".parse().unwrap()).is_ok());
+        assert!(only.check("example.org", "1.1.1.1:443".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn places_that_are_none_are_refused() {
+        for text in [
+            "",
+            "*",
+            "*.",
+            "a b",
+            "http://a",
+            "10.0.0.0/33",
+            "a/8",
+            "a:x",
+            "a:70000",
+            "*.*.a",
+            "user@a",
+            "[::1",
+        ] {
+            assert!(text.parse::<Place>().is_err(), "{text}");
+        }
+    }
+}
