@@ -23,6 +23,7 @@ pub mod code;
 pub mod command;
 #[cfg(unix)]
 pub mod files;
+pub mod web;
 
 #[cfg(unix)]
 mod background;

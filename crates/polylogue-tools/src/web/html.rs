@@ -1,0 +1,73 @@
+//! Pages in HTML, read: their title, and their text as Markdown.
+
+mod main_text;
+mod markdown;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use url::Url;
+
+use self::main_text::MainText;
+use self::markdown::Writer;
+use self::tree::{Id, Tree};
+
+/// What a page says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Its title; empty if it has none.
+    pub title: String,
+    /// Its text as Markdown, without what stands around it; links are whole addresses.
+    pub text: String,
+    /// Whether the page went on: it has more elements, or deeper ones, than are read.
+    pub is_cut: bool,
+}
+
+/// Reads the page `html`, which is at `address`.
+///
+/// It is read as browsers do, whatever is wrong with it. Text is what is left without scripts, menus, and notices; if the page
+/// says which part of it is the main one, or one part holds most of it, that part alone. Nothing is escaped: the text is for
+/// reading, not for making pages of.
+///
+/// ```
+/// let html = "<title>Bees</title><nav><a href=/>Home</a></nav><p>Bees <b>dance</b>, see <a href=dance>how</a>.";
+/// let page = polylogue_tools::web::read_html(html, &"https://example.org/bees/".parse()?);
+/// assert_eq!(page.title, "Bees");
+/// assert_eq!(page.text, "Bees **dance**, see [how](https://example.org/bees/dance).");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn read_html(html: &str, address: &Url) -> Page {
+    let tree = Tree::of(html);
+    let base = base(&tree, address);
+    let main = MainText::of(&tree);
+    let text = Writer { tree: &tree, main: &main, base: &base }.write(main.root);
+    Page { title: title(&tree), text, is_cut: tree.is_cut }
+}
+
+fn elements<'a>(tree: &'a Tree, name: &'static str) -> impl Iterator<Item = Id> + 'a {
+    // Pictures have titles of their own.
+    tree.within(Tree::ROOT, |id| tree.name(id) == "svg").filter(move |id| tree.name(*id) == name)
+}
+
+/// What links are seen from: the page may say so.
+fn base(tree: &Tree, address: &Url) -> Url {
+    let said = elements(tree, "base").find_map(|id| address.join(tree.attribute(id, "href")?.trim()).ok());
+    said.filter(|base| !base.cannot_be_a_base()).unwrap_or_else(|| address.clone())
+}
+
+fn title(tree: &Tree) -> String {
+    let text_of = |id: Id| {
+        let texts: String = tree.within(id, |_| false).map(|id| tree.text(id)).collect();
+        Some(texts.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    };
+    let graph = || {
+        let is_title = |id: &Id| tree.attribute(*id, "property") == Some("og:title");
+        elements(tree, "meta")
+            .filter(is_title)
+            .find_map(|id| Some(tree.attribute(id, "content")?.trim().to_owned()))
+    };
+    let first = elements(tree, "title").find_map(text_of).or_else(graph);
+    first.or_else(|| elements(tree, "h1").find_map(text_of)).unwrap_or_default()
+}
