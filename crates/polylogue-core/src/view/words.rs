@@ -26,6 +26,7 @@ pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
         part => !part.is_blank(),
     };
     let mut sent: Vec<Part> = parts.iter().filter(sent).cloned().collect();
+    sent.shrink_to_fit();
     sent.sort_by_key(|part| matches!(part, Part::Call(_)));
     sent
 }

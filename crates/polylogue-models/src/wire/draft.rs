@@ -156,7 +156,9 @@ impl Draft {
         };
         let thought = Some(self.thought.trim()).filter(|thought| !thought.is_empty());
         let text = Some(self.text).filter(|text| !text.trim().is_empty());
-        let mut parts = Vec::with_capacity(2);
+        // No larger than it has to be: it is kept as long as the conversation.
+        let words = usize::from(thought.is_some()) + usize::from(text.is_some());
+        let mut parts = Vec::with_capacity(words);
         parts.extend(thought.map(|thought| Part::Thought(thought.into())));
         parts.extend(text.map(Part::text));
         parts.extend(self.calls.finish(request).map(Part::Call));
