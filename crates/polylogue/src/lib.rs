@@ -64,6 +64,7 @@
 //! | a plan, and somebody who keeps to it | [`Ledger`] |
 //! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`Solve`] and [`EndMode`]; what came of it: [`Solved`] |
 //! | values that all share | [`state`] |
+//! | what is remembered from one conversation to the next | [`memory`] |
 //! | to join later | [`joining()`] |
 //! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; the last message otherwise |
@@ -92,6 +93,7 @@ pub mod handoff;
 pub mod hook;
 pub mod joining;
 pub mod ledger;
+pub mod memory;
 pub mod nested;
 pub mod order;
 pub mod oversight;
@@ -112,7 +114,6 @@ pub mod tooling;
 mod assistant;
 mod function;
 mod human;
-mod memory;
 mod retrace;
 mod verdict;
 
