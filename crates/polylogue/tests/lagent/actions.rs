@@ -37,8 +37,7 @@ impl Shop {
 /// Breaks down.
 #[tool]
 fn broken() {
-    let nothing: Option<()> = None;
-    nothing.unwrap();
+    panic!("on purpose");
 }
 
 /// Runs Python.

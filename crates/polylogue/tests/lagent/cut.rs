@@ -14,11 +14,11 @@ use polylogue_test::cut::{Calls, Cut};
 
 use crate::parts::{Blogger, House, NoTools, agent};
 
-fn script(json: &str) -> Script {
+pub(crate) fn script(json: &str) -> Script {
     serde_json::from_str(json).unwrap()
 }
 
-type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
+pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
 
 /// What happened in each room, in its order: rooms that are busy at the same time are interleaved as it comes.
 fn by_room(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
@@ -75,7 +75,11 @@ async fn play(
     events
 }
 
-async fn cut(store: &dyn Fn() -> AnyStore, agents: Agents<'_>, calls: &[(usize, &str)]) -> Vec<Arc<Event>> {
+pub(crate) async fn cut(
+    store: &dyn Fn() -> AnyStore,
+    agents: Agents<'_>,
+    calls: &[(usize, &str)],
+) -> Vec<Arc<Event>> {
     let whole = play(store(), &[], agents, calls).await;
     for at in 0..whole.len() {
         let again = play(store(), &whole[..at], agents, calls).await;

@@ -12,6 +12,7 @@ mod actions;
 mod calls;
 mod compose;
 mod cut;
+mod cut_kinds;
 mod ends;
 mod items;
 mod layers;
