@@ -1,16 +1,18 @@
 //! A team as agents and chats that run.
 
 mod agent;
+mod approve;
 mod beyond;
 mod order;
 mod room;
+mod society;
 mod task;
 mod tools;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result};
+use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result, Transcript};
 
 use crate::chat::{self, Brief, Summary};
 use crate::pattern::{Group, Pattern, Pick};
@@ -21,7 +23,7 @@ pub(crate) use beyond::flow;
 use room::Around;
 use tools::Desk;
 pub use tools::built_in_tools;
-pub(crate) use tools::{FILES, is_work_tool, known_tools};
+pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools};
 
 /// Gives the model that is called so.
 pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
@@ -54,6 +56,17 @@ impl Team {
     /// As [`build`](Self::build).
     pub fn assistants(&self, provide: Provide<'_>) -> Result<Vec<Assistant>> {
         Crew::of(self, &self.name, None, provide, &Workplace::unused()).assistants()
+    }
+
+    /// The same as they are in `chat`: those of a society have system texts that are made of what was said there.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn assistants_in(&self, chat: &Transcript, provide: Provide<'_>) -> Result<Vec<Assistant>> {
+        let mut all = self.assistants(provide)?;
+        let workplace = Workplace::unused();
+        all.extend(Crew::of(self, &self.name, None, provide, &workplace).players_in(chat)?);
+        Ok(all)
     }
 
     /// Limits of the whole run: those the team sets, over the defaults.
@@ -116,6 +129,20 @@ impl<'a> Crew<'a> {
         }
         for sub in &self.team.teams {
             all.extend(self.of_sub(sub).assistants()?);
+        }
+        Ok(all)
+    }
+
+    /// The agents of its societies, as they are told to speak in `chat`.
+    fn players_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
+        let mut all = Vec::new();
+        for given in std::iter::once(&self.team.chat).chain(self.team.chats.iter().map(|inner| &inner.chat)) {
+            if let Pattern::Society(society) = &given.pattern {
+                all.extend(self.players(society, chat)?);
+            }
+        }
+        for sub in &self.team.teams {
+            all.extend(self.of_sub(sub).players_in(chat)?);
         }
         Ok(all)
     }

@@ -4,13 +4,16 @@
 //! which the reader finds its own.
 
 mod agents;
+mod approve;
 mod chats;
 mod endpoints;
 mod form;
+mod mcp;
 mod names;
 mod patterns;
 mod reach;
 mod script;
+mod society;
 mod tasks;
 mod working;
 
@@ -130,6 +133,7 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     let outline = Outline::of(root);
     names::check(&outline, report);
     agents::check(&outline, report);
+    approve::check(&outline, report);
     working::check(&outline, report);
     chats::check(&outline, report);
     script::check(&outline, voices, report);
@@ -140,16 +144,19 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
 /// of their own.
 pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
     endpoints::check_teams(root, teams, report);
+    mcp::check_teams(root, teams, report);
 }
 
 /// Sees to it that no line of the file is shown with a secret in it.
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     endpoints::hide_secrets(root, report);
+    mcp::hide_secrets(root, report);
 }
 
 /// Reports graphs and commands that cannot be run; they are put together to see that.
 pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     working::check_declared(root, team, report);
+    mcp::check_built(root, team, report);
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {

@@ -37,6 +37,7 @@
 //! The types are the one definition of the format. [`schema`] makes a JSON Schema of them for editors, and files are
 //! read by that same schema. The reference for people is `docs/team-file.md`.
 
+mod approve;
 mod build;
 mod chat;
 mod check;
@@ -49,6 +50,7 @@ mod load;
 mod member;
 mod pattern;
 mod reader;
+mod remote;
 mod rows;
 mod schema;
 mod script;
@@ -67,6 +69,7 @@ mod working;
 mod workplace;
 mod yaml;
 
+pub use approve::{Approve, ApproveCalls};
 pub use build::{Provide, built_in_tools};
 pub use chat::{
     Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
@@ -78,9 +81,10 @@ pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, T
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{EndsOn, Gist, HumanInput, Nested, Told, Trigger};
 pub use pattern::{
-    Chance, Debate, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan, PlanWords,
-    Repeat, Role, Selector, States, Tie, Transitions, Way, Ways,
+    Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
+    PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
 };
+pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};
 pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
@@ -90,7 +94,5 @@ pub use team::{
 };
 pub use text::{Names, Template};
 pub use tooling::{Example, OwnTool, ToolsBy, Trace};
-pub use working::{
-    Approve, Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile,
-};
+pub use working::{Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
 pub use workplace::Workplace;

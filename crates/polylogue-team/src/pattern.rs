@@ -1,6 +1,7 @@
 //! What a team file says of who speaks when.
 
 mod graph;
+mod society;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{Flow, Join, Way, Ways};
+pub use self::society::{Critic, Done, Player, Society, Specifier};
 use crate::task::{Solve, Task};
 use crate::team::Parameters;
 use crate::text::{ConditionText, ModelText, NameText, Names, OptionText};
@@ -39,6 +41,8 @@ pub enum Pattern {
     Plan(Plan),
     /// A graph: who speaks after whom, several at the same time if need be.
     Flow(Flow),
+    /// Two roles that do a task by talking, one of which instructs.
+    Society(Box<Society>),
     /// Two or more that solve their tasks by talking, until a limit or until they hold them to be complete.
     Solve(Box<Solve>),
     /// Tasks that are solved alone, one after the other.
@@ -401,6 +405,7 @@ impl Pattern {
                 voters.0.iter().chain(chair).collect()
             }
             Self::Plan(Plan { planner, keeper, .. }) => std::iter::once(planner).chain(keeper).collect(),
+            Self::Society(society) => society.beside().collect(),
             _ => Vec::new(),
         }
     }

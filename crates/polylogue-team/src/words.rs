@@ -3,7 +3,7 @@
 use polylogue_core::Name;
 
 use crate::chat::Chat;
-use crate::pattern::{Debate, END, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, States};
+use crate::pattern::{Debate, END, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, Society, States};
 use crate::task::{EndMode, Solve};
 use crate::team::Team;
 
@@ -69,6 +69,7 @@ impl Pattern {
             Self::Flow(Flow { start, .. }) => {
                 format!("along a graph from {} on", listed(start.0.iter().map(Name::as_str)))
             }
+            Self::Society(society) => society.in_words(),
             Self::Solve(solve) => solve.in_words(),
             Self::Tasks(tasks) => {
                 let count = tasks.len();
@@ -88,6 +89,18 @@ impl Group {
         };
         let transitions = if self.transitions.is_some() { ", within what the transitions allow" } else { "" };
         format!("{by}{transitions}")
+    }
+}
+
+impl Society {
+    fn in_words(&self) -> String {
+        let besides = [
+            self.specifier.as_ref().map(|specifier| format!("{} makes the task definite", specifier.who)),
+            self.planner.as_ref().map(|planner| format!("{planner} divides it")),
+            self.critic.as_ref().map(|critic| format!("{} chooses among proposals", critic.who)),
+        ];
+        let besides: String = besides.into_iter().flatten().map(|besides| format!("; {besides}")).collect();
+        format!("{} instructing {}{besides}", self.user.who, self.assistant.who)
     }
 }
 

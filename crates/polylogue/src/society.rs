@@ -57,7 +57,7 @@ mod prompts;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Result};
+use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Policy, Result, Transcript};
 
 use self::cast::{Cast, PromptFn, Side};
 pub use self::casting::Casting;
@@ -258,6 +258,16 @@ impl Society {
     /// # Errors
     /// When the marker is blank.
     pub fn builder(self, name: &str) -> Result<ChatBuilder> {
+        let (chat, policy) = self.begin(name)?;
+        Ok(chat.policy(policy))
+    }
+
+    /// The chat without its policy, and its policy: for whoever wants to wrap it, such as in
+    /// [`reflected`](crate::reflected).
+    ///
+    /// # Errors
+    /// As [`builder`](Self::builder).
+    pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
             return Err(Error::Config("the marker that says that a task is done is blank".into()));
         }
@@ -277,7 +287,15 @@ impl Society {
         for side in cast.staff() {
             chat = chat.aside(Cast::player(&cast, side));
         }
-        Ok(chat.policy(Course { cast, rules: society.rules, done }))
+        Ok((chat, Course { cast, rules: society.rules, done }))
+    }
+
+    /// Those who take part by a model, each with the system text and the parameters that it has in `chat`: what their models
+    /// are sent besides the conversation. For whoever looks on.
+    #[must_use]
+    pub fn told(&self, chat: &Transcript) -> Vec<Assistant> {
+        let society = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };
+        society.cast.told(chat)
     }
 
     fn tempered(self) -> Self {

@@ -68,15 +68,25 @@ fn received(
 ) -> Result<String, Trouble> {
     let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
-    let assistants = kept.team.assistants(&|_| Ok(silent()))?;
-    let mut namesakes = assistants.iter().filter(|assistant| *assistant.name() == who).peekable();
-    namesakes.peek().ok_or_else(nobody)?;
+    let mut assistants = kept.team.assistants(&|_| Ok(silent()))?;
+    assistants.retain(|assistant| *assistant.name() == who);
+    if assistants.is_empty() {
+        return Err(nobody());
+    }
     let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
         return Err(Trouble::usage(format!("`{who}` has made {} model calls", calls.len())));
     };
-    let asked = namesakes.map(|assistant| Asked::of(assistant, &kept.team, events, event, sample));
+    let before: Vec<Arc<Event>> =
+        events.iter().take_while(|before| before.seq < event.seq).cloned().map(Arc::new).collect();
+    // What those are told who choose or propose is made of the chat around them.
+    for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
+        let chat = Transcript::of(&at, &before).map_err(Trouble::failed)?;
+        let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
+        assistants.extend(there.into_iter().filter(|assistant| *assistant.name() == who));
+    }
+    let asked = assistants.iter().map(|assistant| Asked::of(assistant, &kept.team, &before, event, sample));
     let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
     // Teams within a team may have agents of one name: the digest tells which of them it was.
     let shown = asked.swap_remove(asked.iter().position(|asked| asked.is_exact).unwrap_or(0));
@@ -128,13 +138,11 @@ impl Asked {
     fn of(
         assistant: &Assistant,
         team: &Team,
-        events: &[Event],
+        before: &[Arc<Event>],
         sampled: &Event,
         sample: &Sample,
     ) -> Result<Self, Trouble> {
-        let before: Vec<Arc<Event>> =
-            events.iter().take_while(|event| event.seq < sampled.seq).cloned().map(Arc::new).collect();
-        let transcript = Transcript::of(&sampled.at, &before).map_err(Trouble::failed)?;
+        let transcript = Transcript::of(&sampled.at, before).map_err(Trouble::failed)?;
         let system = assistant.system_for(transcript.task());
         let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
         let ways = assistant.asks().into_iter().chain(checks);

@@ -41,6 +41,8 @@ mod sides;
 #[cfg(test)]
 mod small;
 #[cfg(test)]
+mod societies;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod terminal;

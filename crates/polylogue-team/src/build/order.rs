@@ -90,8 +90,8 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         Pattern::Debate(debate) => Box::new(beyond::debate(debate)?),
         Pattern::Plan(plan) => Box::new(beyond::plan(plan, chat, team)?),
         Pattern::Flow(flow) => Box::new(beyond::flow(flow, chat)?),
-        Pattern::Solve(_) | Pattern::Tasks(_) => {
-            return Err(Error::Bug("tasks come with those who solve them".into()));
+        Pattern::Society(_) | Pattern::Solve(_) | Pattern::Tasks(_) => {
+            return Err(Error::Bug("roles and tasks come with those who have them".into()));
         }
     })
 }
@@ -169,7 +169,7 @@ fn condition(text: &str) -> Result<Ends> {
     Ok(stop::when(text, move |chat| condition.holds_or_notes(chat)))
 }
 
-fn circles(limits: &chat::CircleLimits) -> CircleLimits {
+pub(super) fn circles(limits: &chat::CircleLimits) -> CircleLimits {
     let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
     CircleLimits {
         repetition: count(limits.repetition),
@@ -181,7 +181,7 @@ fn circles(limits: &chat::CircleLimits) -> CircleLimits {
 }
 
 /// Any of the conditions that are given; `None` when there are none.
-fn ends(given: &Stop) -> Result<Option<Ends>> {
+pub(super) fn ends(given: &Stop) -> Result<Option<Ends>> {
     let mut any: Vec<Ends> = Vec::new();
     if let Some(says) = &given.says {
         let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };

@@ -16,6 +16,7 @@ use crate::chat::{
     self, Brief, Carried, CarryWord, Carryover, ITSELF, InnerChat, Introductions, Opening, OpeningLine,
     Reflect, Summary,
 };
+use crate::condition::judged;
 use crate::pattern::{Pattern, Pick};
 use crate::text::Template;
 
@@ -37,6 +38,11 @@ impl<'a> Crew<'a> {
     ) -> Result<ChatBuilder> {
         if let Some((builder, policy)) = self.tasks(name, chat, around)? {
             let policy = order::ended(chat, Box::new(policy))?;
+            return self.concluded(builder.description(description), name, chat, policy, around);
+        }
+        if let Pattern::Society(society) = &chat.pattern {
+            let (builder, policy) = self.society(name, chat, society, around)?;
+            let policy = Box::new(judged(policy));
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
         let mut asked = BTreeSet::new();

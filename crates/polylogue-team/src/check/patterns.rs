@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chats::{check_member, check_who, participants};
-use super::{Kind, Outline, name, tasks};
+use super::{Kind, Outline, name, society, tasks};
 use crate::diagnostic::Report;
 use crate::pattern::{END, STAY};
 use crate::suggest;
@@ -19,6 +19,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
     check_debate(outline, pattern.get("debate"), report);
     check_plan(outline, pattern.get("plan"), room, report);
     check_flow(pattern.get("flow"), room, report);
+    society::check(outline, chat, room, report);
     tasks::check(outline, chat, room, report);
 }
 
@@ -254,5 +255,5 @@ pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
     let person = pattern.get("group").get("pick").get("person");
     let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("keeper")];
     let asked = debate.get("voters").one_or_many().iter().chain(alone).filter_map(name);
-    asked.chain(tasks::beside(pattern))
+    asked.chain(society::beside(pattern)).chain(tasks::beside(pattern))
 }

@@ -161,7 +161,7 @@ fn ends_itself(pattern: &Node) -> bool {
     let once = matches!(pattern.text(), Some("once_each" | "all_at_once"));
     let handed = pattern.get("handoffs").get("then").text() == Some(END);
     let constrained = !pattern.get("group").get("transitions").is_null();
-    let others = ["states", "after", "debate", "plan", "flow", "solve", "tasks"];
+    let others = ["states", "after", "debate", "plan", "flow", "society", "solve", "tasks"];
     once || handed || constrained || others.iter().any(|key| !pattern.get(key).is_null())
 }
 

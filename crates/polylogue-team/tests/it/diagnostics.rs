@@ -2,9 +2,12 @@
 
 mod agents;
 mod endpoints;
+mod mcp;
 mod names;
 mod patterns;
 mod shapes;
+#[cfg(test)]
+mod society;
 #[cfg(test)]
 mod tasks;
 mod vars;

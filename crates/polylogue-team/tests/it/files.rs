@@ -7,8 +7,9 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Agent, Approve, Brief, Circles, DecisionTemperature, EndMode, Grant, Language, Loaded, Off, OnlyText,
-    Overrides, Own, Pattern, ShowNames, Skills, Summary, Team, Template, ToolsBy, Trace, Window, load, parse,
+    Agent, Approve, ApproveCalls, Brief, Circles, DecisionTemperature, EndMode, GivenTool, Grant, Language,
+    Loaded, Off, OnlyText, Overrides, Own, Pattern, ShowNames, Skills, Summary, Team, Template, ToolsBy,
+    Trace, Window, load, parse,
 };
 
 fn right(text: &str) -> Team {
@@ -40,7 +41,7 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     assert_eq!(sandbox.network, ["short.example.org", "*.example.org:8080"]);
     assert_eq!((sandbox.memory_mib, sandbox.disk_mib, sandbox.processes), (Some(512), Some(64), Some(16)));
     assert_eq!(sandbox.time.map(Duration::from), Some(Duration::from_secs(30)));
-    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::Network, Grant::Readable]);
+    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::Network, Grant::Readable, Grant::Mcp]);
     assert_eq!(team.commands[0].description, "Counts words of a short file");
     assert!(team.commands[0].arguments["file"].may_be_option);
     assert_eq!((&*cy.runs_code.languages, cy.runs_code.last), (&[Language::Python][..], Some(2)));
@@ -49,16 +50,61 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
         (dee.runs_code.languages.len(), &dee.runs_code.approve),
         (3, &Some(Approve::Matches("rm short".into())))
     );
+    let before: Vec<_> = team.agents.iter().filter_map(|agent| agent.approve.clone()).collect();
+    assert_eq!(
+        before,
+        [
+            ApproveCalls::Tools(vec!["python".into(), "write_*".into()]),
+            ApproveCalls::When("tool == 'short' || args.secret_number > 3".into()),
+            ApproveCalls::Matches("a short one".into())
+        ]
+    );
     let asked = &cy.consults[0];
     assert_eq!((asked.who.as_str(), asked.tool.as_deref(), asked.at_most), ("Dee", Some("ask_dee"), Some(3)));
     assert_eq!(asked.about.as_deref(), Some("A short one"));
+}
+
+fn check_society(pattern: &Pattern) {
+    let Pattern::Society(society) = pattern else { panic!() };
+    assert_eq!((society.user.who.as_str(), society.user.role.as_deref()), ("Ann", Some("short trader")));
+    assert_eq!(society.user.rules.as_ref().unwrap().fill("T"), "Instruct. T");
+    assert_eq!((society.assistant.who.as_str(), &society.assistant.rules), ("Bob", &None));
+    let specifier = society.specifier.as_ref().unwrap();
+    assert_eq!((specifier.who.as_str(), specifier.words), ("Eve", Some(40)));
+    assert_eq!(society.planner.as_ref().map(Name::as_str), Some("Flo"));
+    let critic = society.critic.as_ref().unwrap();
+    assert_eq!((critic.who.as_str(), critic.options, critic.retries), ("Me", 2, Some(1)));
+    assert_eq!(
+        (critic.criteria.as_deref(), society.language.as_deref()),
+        (Some("shortness"), Some("French"))
+    );
+    assert_eq!((&*society.done.text, society.done.anywhere), ("<short>", true));
+    assert_eq!((society.max_rounds, society.max_messages), (Some(5), Some(9)));
+    assert_eq!((society.uninstructed, society.flips, society.own_temperatures), (Some(0), Some(2), true));
+}
+
+fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
+    let (clock, far) = (&team.mcp.0["clock"], &team.mcp.0["far"]);
+    assert_eq!((clock.in_words(), clock.cwd.as_deref()), ("python3 short.py".into(), Some("/srv")));
+    assert_eq!((clock.env["CLOCK_KEY"].as_str(), clock.variables().len()), ("${CLOCK_KEY}", 1));
+    assert_eq!((far.in_words(), far.cwd.as_ref()), ("https://short.example/mcp".into(), None));
+    assert_eq!(far.variables().into_iter().collect::<Vec<_>>(), ["FAR_KEY"]);
+    let given = |agent: &Agent| {
+        agent.tools.iter().find_map(|tool| match tool {
+            GivenTool::Mcp(tools) => Some((tools.mcp.clone(), tools.only.clone(), tools.but.clone())),
+            GivenTool::Own(_) => None,
+        })
+    };
+    assert_eq!(given(ann).unwrap(), ("clock".into(), vec!["short".to_owned()], vec![]));
+    assert_eq!(given(bob).unwrap(), ("far".into(), vec![], vec!["delete".to_owned()]));
+    assert_eq!(team.wants()[&Grant::Mcp], ["clock", "far"]);
 }
 
 #[test]
 fn every_key_of_the_format_arrives() {
     let team = right(include_str!("full.yaml"));
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
-    let [ann, bob, me, cy, dee] = &team.agents[..] else { panic!() };
+    let [ann, bob, me, cy, dee, ..] = &team.agents[..] else { panic!() };
     assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
     assert_eq!(ann.parameters.max_tokens, Some(800));
     assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
@@ -66,6 +112,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(ann.sees.prefix[&Name::new("Me").unwrap()], "A short draft:");
     assert!(me.human);
     check_programs(&team, cy, dee);
+    check_society(&team.chats[3].chat.pattern);
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
@@ -88,7 +135,8 @@ fn every_key_of_the_format_arrives() {
     let Circles::On(circles) = work.chat.circles else { panic!() };
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
 
-    let [chess, taught] = &bob.tools[..] else { panic!() };
+    check_servers(&team, ann, bob);
+    let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &bob.tools[..] else { panic!() };
     assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
     assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));
     assert_eq!((taught.max_call_errors, &*taught.examples[0].asked), (Some(1), "a short one"));
@@ -111,7 +159,7 @@ fn every_key_of_the_format_arrives() {
     let voices = team.voices();
     assert_eq!(
         voices.iter().map(Name::as_str).collect::<Vec<_>>(),
-        ["Ann", "Bob", "Cy", "Dee", "all_summary"]
+        ["Ann", "Bob", "Cy", "Dee", "Eve", "Flo", "all_summary"]
     );
 
     let stored = serde_json::to_string(&team).unwrap();

@@ -16,6 +16,8 @@ mod running;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod society;
+#[cfg(test)]
 mod solving;
 #[cfg(test)]
 mod words;

@@ -122,6 +122,20 @@ impl Cast {
             .join("\n\n")
     }
 
+    /// Everybody who speaks by a model, with the system text that they have in `chat`.
+    pub(super) fn told(&self, chat: &Transcript) -> Vec<Assistant> {
+        let task = self.task(chat);
+        let casting = self.casting(&task);
+        let told = |rules: String, agent: &Assistant| {
+            let system = self.system(rules, agent, &task);
+            agent.clone().system(system)
+        };
+        let sides = [Side::User, Side::Assistant].into_iter().chain(self.staff());
+        let critic = self.critic.as_ref().filter(|critic| critic.chooses());
+        let critic = critic.and_then(|critic| Some(told(critic.rules(&casting), critic.assistant()?)));
+        sides.map(|side| told(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
+    }
+
     fn rules(&self, side: Side, casting: &Casting<'_>) -> String {
         let [assistant, user] = &self.prompts;
         match side {

@@ -71,6 +71,14 @@ impl Critic {
         Self { who, ..self }
     }
 
+    /// The assistant that it is, if it is one.
+    pub(super) const fn assistant(&self) -> Option<&Assistant> {
+        match &self.who {
+            Who::Model(agent) => Some(agent),
+            Who::Person(_) => None,
+        }
+    }
+
     pub(super) fn agent(&self) -> AnyAgent {
         match &self.who {
             Who::Model(agent) => AnyAgent::new(Assistant::clone(agent)),

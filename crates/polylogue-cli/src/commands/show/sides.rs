@@ -54,7 +54,9 @@ fn sides(kept: &Kept, events: &[Event]) -> Result<Vec<Side>, Trouble> {
         let chat = Transcript::of(&at, &events).map_err(Trouble::failed)?;
         for who in speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.sees().forgets_asides)) {
             let history = History::through(&chat, &who, lens(&who));
-            let system = agent(&who).and_then(|agent| agent.system_for(chat.task()));
+            let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
+            let told = there.iter().rfind(|agent| *agent.name() == who);
+            let system = told.and_then(|agent| agent.system_for(chat.task()));
             sides.push(Side { at: at.clone(), who, system, history });
         }
     }

@@ -1,0 +1,125 @@
+//! Two roles that do a task by talking.
+
+use polylogue::circles::Circles;
+use polylogue::society::Critic;
+use polylogue::{Assistant, ChatBuilder, Error, Human, Name, Policy, Result, Society, Transcript};
+
+use super::Crew;
+use super::order::{circles, ends};
+use super::room::Around;
+use crate::chat;
+use crate::pattern;
+use crate::team::Agent;
+
+impl<'a> Crew<'a> {
+    /// The society that a chat is, and its policy.
+    pub(super) fn society(
+        &self,
+        name: &Name,
+        chat: &chat::Chat,
+        given: &pattern::Society,
+        around: &Around<'a>,
+    ) -> Result<(ChatBuilder, impl Policy + use<>)> {
+        bounded(self.cast(given, around)?, chat, given)?.begin(name.as_str())
+    }
+
+    /// The agents of a society as they are told to speak in `chat`, if it is that society's.
+    pub(super) fn players(&self, given: &pattern::Society, chat: &Transcript) -> Result<Vec<Assistant>> {
+        let takes_part = |player: &pattern::Player| chat.members().contains(&player.who);
+        if !(takes_part(&given.user) && takes_part(&given.assistant)) {
+            return Ok(Vec::new());
+        }
+        Ok(self.cast(given, &Around::default())?.told(chat))
+    }
+
+    /// Who plays what.
+    fn cast(&self, given: &pattern::Society, around: &Around<'a>) -> Result<Society> {
+        let (assistant, user) = (&given.assistant, &given.user);
+        let mut society =
+            Society::new(self.speaker(&assistant.who, around)?, self.speaker(&user.who, around)?);
+        let role = |player: &pattern::Player| {
+            player.role.clone().unwrap_or_else(|| player.who.as_str().replace('_', " "))
+        };
+        society = society.roles(role(assistant), role(user)).done(given.done.text.as_str());
+        if let Some(rules) = assistant.rules.clone() {
+            society = society.assistant_rules(move |casting| rules.fill(casting.task));
+        }
+        if let Some(rules) = user.rules.clone() {
+            society = society.user_rules(move |casting| rules.fill(casting.task));
+        }
+        if let Some(specifier) = &given.specifier {
+            society = society
+                .specify(self.speaker(&specifier.who, around)?)
+                .word_limit(specifier.words.unwrap_or(Society::DEFAULT_WORD_LIMIT));
+        }
+        if let Some(planner) = &given.planner {
+            society = society.plan(self.speaker(planner, around)?);
+        }
+        if let Some(critic) = &given.critic {
+            society = society.critic(self.critic(critic, around)?);
+        }
+        if let Some(language) = &given.language {
+            society = society.language(language.as_str());
+        }
+        Ok(if given.own_temperatures { society.own_temperatures() } else { society })
+    }
+
+    fn critic(&self, given: &pattern::Critic, around: &Around<'a>) -> Result<Critic> {
+        let agent = self.team.agents.iter().find(|agent| agent.name == given.who);
+        let options = usize::try_from(given.options).unwrap_or(usize::MAX);
+        let critic = match agent.filter(|agent| agent.human) {
+            Some(person) => {
+                let person = Human::new(person.name.as_str())?.description(&*person.description);
+                Critic::person(person, options)
+            }
+            None => Critic::new(self.speaker(&given.who, around)?, options),
+        };
+        let critic = match &given.criteria {
+            Some(criteria) => critic.criteria(criteria.as_str()),
+            None => critic,
+        };
+        Ok(match given.retries {
+            Some(retries) => critic.retries(retries),
+            None => critic,
+        })
+    }
+
+    /// The agent `name`, which speaks by a model and by nothing else.
+    fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
+        let is_plain = |agent: &&Agent| agent.speaks_by_model() && !agent.is_layered();
+        let agent = self.team.agents.iter().find(|agent| agent.name == *name).filter(is_plain);
+        let no_agent =
+            || Error::Config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
+        self.assistant(agent.ok_or_else(no_agent)?, around)
+    }
+}
+
+/// The society with what ends it.
+fn bounded(mut society: Society, chat: &chat::Chat, given: &pattern::Society) -> Result<Society> {
+    if given.done.anywhere {
+        society = society.lenient();
+    }
+    if let Some(rounds) = given.max_rounds {
+        society = society.max_rounds(rounds);
+    }
+    if let Some(messages) = given.max_messages {
+        society = society.max_messages(messages);
+    }
+    let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+    if let Some(limit) = given.uninstructed {
+        society = society.uninstructed(count(limit));
+    }
+    if let Some(limit) = given.flips {
+        society = society.flips(count(limit));
+    }
+    society = society.circles(match &chat.circles {
+        chat::Circles::On(limits) => circles(limits),
+        chat::Circles::Off(_) => {
+            Circles { repetition: 0, farewells: 0, silence: 0, calls: 0, ..Circles::default() }
+        }
+    });
+    if let Some(stop) = chat.stop.as_ref().map(ends).transpose()?.flatten() {
+        society = society.until(stop);
+    }
+    Ok(society)
+}

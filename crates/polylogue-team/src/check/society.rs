@@ -1,0 +1,115 @@
+//! Societies: two roles of two agents, and everybody is able to do what is asked of them.
+
+use std::collections::BTreeSet;
+
+use super::chats::check_member;
+use super::{Kind, Outline, name, tasks};
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::yaml::Node;
+
+/// What a society does without, and why.
+const WITHOUT: [(&str, &str); 4] = [
+    ("opening", "whoever instructs is told to begin"),
+    ("introductions", "the rules of the roles say who the other one is"),
+    ("joins", "two talk, from the beginning to the end"),
+    ("max_turns_cap", "it ends by `max_rounds`"),
+];
+
+/// Reports what is wrong with a society of which `room` take part.
+pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let society = chat.get("pattern").get("society");
+    if society.is_null() {
+        return;
+    }
+    for (key, why) in WITHOUT {
+        if let Some(entry) = chat.entry(key) {
+            report.error_with_hint(
+                &entry.key_span,
+                format!("a society has no `{key}`"),
+                format!("leave it out: {why}"),
+            );
+        }
+    }
+    check_roles(chat, society, room, report);
+    // A name of nobody is reported as one who does not take part.
+    for player in ["user", "assistant"].map(|key| who(society.get(key))) {
+        if name(player).is_some_and(|who| outline.member(who).is_some()) {
+            check_speaker(outline, player, false, report);
+        }
+    }
+    let staff = ["specifier", "planner", "critic"].map(|key| (key, who(society.get(key))));
+    for (key, node) in staff {
+        check_speaker(outline, node, key == "critic", report);
+    }
+    let mut seen = BTreeSet::new();
+    for (_, node) in staff {
+        let Some(name) = name(node) else { continue };
+        if room.contains(name) {
+            let hint = "take it out of `participants`: it is asked beside them";
+            report.error_with_hint(
+                &node.span,
+                format!("`{name}` takes part, and has no other role besides"),
+                hint,
+            );
+        } else if !seen.insert(name) {
+            report.error(&node.span, format!("`{name}` has a part already"));
+        }
+    }
+    let done = society.get("done");
+    for marker in [done, done.get("text")] {
+        if marker.text().is_some_and(|text| !text.is_empty() && text.trim().is_empty()) {
+            report.error(&marker.span, "a marker of nothing but white space is never found");
+        }
+    }
+}
+
+/// The name that a node is or holds.
+fn who(node: &Node) -> &Node {
+    if node.text().is_some() { node } else { node.get("who") }
+}
+
+/// The two who talk have the two roles.
+fn check_roles(chat: &Node, society: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let [user, assistant] = ["user", "assistant"].map(|key| who(society.get(key)));
+    check_member(user, room, false, report);
+    check_member(assistant, room, false, report);
+    let (Some(first), Some(second)) = (name(user), name(assistant)) else { return };
+    if first == second {
+        report.error(&assistant.span, format!("`{first}` cannot have both roles"));
+    }
+    let all = chat.get("participants").items().iter().filter_map(|node| Some((name(node)?, node)));
+    for (name, node) in all.filter(|(name, _)| ![first, second].contains(name)) {
+        let hint = "two take part in a society: whoever instructs, and whoever solves";
+        report.error_with_hint(&node.span, format!("`{name}` takes part, and has no role"), hint);
+    }
+}
+
+/// Whoever has a role speaks by a model and by nothing else; a person may choose.
+fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &mut Report<'_>) {
+    let Some(who) = name(node) else { return };
+    match outline.member(who) {
+        None if !report.full() => {
+            let message = format!("there is no agent `{who}`");
+            report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
+        }
+        Some(member) if or_person && member.kind == Kind::Person => {}
+        Some(member) => {
+            if let Some(why) = tasks::cannot(member) {
+                let hint = "name an agent that speaks by a model and by nothing else";
+                report.error_with_hint(
+                    &node.span,
+                    format!("`{who}` cannot have a part in a society: {why}"),
+                    hint,
+                );
+            }
+        }
+        None => {}
+    }
+}
+
+/// Who is asked beside the two.
+pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
+    let society = pattern.get("society");
+    ["specifier", "planner", "critic"].into_iter().filter_map(|key| name(who(society.get(key))))
+}

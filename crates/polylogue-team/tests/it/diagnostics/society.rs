@@ -1,0 +1,166 @@
+//! Societies that cannot be: of others than two, of those who cannot play a role, with parts given twice.
+
+use expect_test::{Expect, expect};
+
+use super::check;
+
+/// A team of A, B, C, Zoe (a person) and L (who replies in layers), with a society of A and B.
+#[track_caller]
+fn check_society(chat: &str, society: &str, expected: &Expect) {
+    check(
+        &format!(
+            "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true, human_input: always}}, {{name: L, auto_reply: x}}]\nchat:\n  {chat}\n  pattern: {{society: {{{society}}}}}\n"
+        ),
+        expected,
+    );
+}
+
+#[test]
+fn two_have_the_two_roles() {
+    check_society(
+        "participants: [A, B, C]",
+        "user: A, assistant: A",
+        &expect![[r#"
+        error: `B` takes part, and has no role
+         --> t.yaml:4:21
+          |
+        4 |   participants: [A, B, C]
+          |                     ^
+        hint: two take part in a society: whoever instructs, and whoever solves
+
+        error: `C` takes part, and has no role
+         --> t.yaml:4:24
+          |
+        4 |   participants: [A, B, C]
+          |                        ^
+        hint: two take part in a society: whoever instructs, and whoever solves
+
+        error: `A` cannot have both roles
+         --> t.yaml:5:43
+          |
+        5 |   pattern: {society: {user: A, assistant: A}}
+          |                                           ^
+    "#]],
+    );
+    check_society(
+        "participants: [A]",
+        "user: A, assistant: {who: Bo}",
+        &expect![[r#"
+            error: `Bo` does not take part in this chat
+             --> t.yaml:5:49
+              |
+            5 |   pattern: {society: {user: A, assistant: {who: Bo}}}
+              |                                                 ^^
+            hint: there is `A`
+        "#]],
+    );
+    check_society(
+        "participants: [A, B]",
+        "user: A",
+        &expect![[r#"
+        error: `society` needs the key `assistant`
+         --> t.yaml:5:23
+          |
+        5 |   pattern: {society: {user: A}}
+          |                       ^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn whoever_has_a_part_can_play_it_and_has_one() {
+    check_society(
+        "participants: [A, L]",
+        "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}",
+        &expect![[r#"
+            error: `L` cannot have a part in a society: by its `auto_reply` it replies otherwise, too
+             --> t.yaml:5:43
+              |
+            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                           ^
+            hint: name an agent that speaks by a model and by nothing else
+
+            error: `Zoe` cannot have a part in a society: it is a person
+             --> t.yaml:5:57
+              |
+            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                         ^^^
+            hint: name an agent that speaks by a model and by nothing else
+
+            error: `A` takes part, and has no other role besides
+             --> t.yaml:5:71
+              |
+            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                                       ^
+            hint: take it out of `participants`: it is asked beside them
+
+            error: there is no agent `Nobody`
+             --> t.yaml:5:88
+              |
+            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                                                        ^^^^^^
+            hint: there is `A`, `B`, `C`, `Zoe`, `L`
+        "#]],
+    );
+    check_society(
+        "participants: [A, B]",
+        "user: A, assistant: B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '",
+        &expect![[r#"
+            error: `C` has a part already
+             --> t.yaml:5:76
+              |
+            5 | B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '}}
+              |                                  ^
+
+            error: a marker of nothing but white space is never found
+             --> t.yaml:5:105
+              |
+            5 | er: C, critic: {who: Zoe}, done: ' '}}
+              |                                  ^^^
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_pattern_does_itself_is_said_nowhere_else() {
+    check_society(
+        "opening: x\n  introductions: true\n  joins: [{who: C, when: {max_turns: 1}}]\n  max_turns_cap: 3\n  participants: [A, B]",
+        "user: A, assistant: B, max_round: 3",
+        &expect![[r#"
+            error: a society has no `opening`
+             --> t.yaml:4:3
+              |
+            4 |   opening: x
+              |   ^^^^^^^
+            hint: leave it out: whoever instructs is told to begin
+
+            error: a society has no `introductions`
+             --> t.yaml:5:3
+              |
+            5 |   introductions: true
+              |   ^^^^^^^^^^^^^
+            hint: leave it out: the rules of the roles say who the other one is
+
+            error: a society has no `joins`
+             --> t.yaml:6:3
+              |
+            6 |   joins: [{who: C, when: {max_turns: 1}}]
+              |   ^^^^^
+            hint: leave it out: two talk, from the beginning to the end
+
+            error: a society has no `max_turns_cap`
+             --> t.yaml:7:3
+              |
+            7 |   max_turns_cap: 3
+              |   ^^^^^^^^^^^^^
+            hint: leave it out: it ends by `max_rounds`
+
+            error: unknown key `max_round`
+             --> t.yaml:9:46
+              |
+            9 |   pattern: {society: {user: A, assistant: B, max_round: 3}}
+              |                                              ^^^^^^^^^
+            hint: did you mean `max_rounds`?
+        "#]],
+    );
+}
