@@ -1,7 +1,8 @@
 //! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a table of
 //! prices is read, and one mistake is made and put right. A person is asked before anything is run that deletes.
 
-use polylogue::code::Approval;
+use polylogue::Approval;
+use polylogue::code::Block;
 use polylogue::stop::says;
 use polylogue::{Assistant, Chat, Coder, Oversight, Stack, in_turn, until};
 use polylogue_examples::{Result, play, scripted};
@@ -20,7 +21,7 @@ async fn main() -> Result {
     )?;
     let coder = Coder::new()
         .tool(python(Sandbox::enclosed(work.path())))
-        .asks(Approval::when(|block| block.code.contains("remove")));
+        .approval(Approval::when(|block: &Block| block.code.contains("remove")));
     let chat = Chat::named("year-to-date")
         .with(
             Assistant::new("Assistant", model)?

@@ -3,6 +3,7 @@
 //! An expression is compiled and looked through when a file is read: what it names is there, what it gives is true or
 //! false, and it is small enough that evaluating it takes no time and no stack to speak of, whatever was said.
 
+mod call;
 mod code;
 mod look;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Program, Value};
 use polylogue_core::{Name, Policy, Step, Transcript};
 
+pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
 use look::{OF_CONVERSATIONS, look_through};
 use serde_json::{Map as JsonMap, Value as Json};

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::approve::ApproveCalls;
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
@@ -143,6 +144,10 @@ pub struct Agent {
     /// Whether it runs the code in what it hears, and how: `true` for Python, shell and JavaScript.
     #[serde(default, skip_serializing_if = "RunsCode::is_off")]
     pub runs_code: RunsCode,
+    /// When a person is asked before it calls one of its tools, or runs one for others; never when left out, but where
+    /// nothing encloses programs always before tools that run them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<ApproveCalls>,
     /// To whom it may hand over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<NameText>", extend("uniqueItems" = true))]

@@ -184,6 +184,8 @@ text_kinds! {
     ConditionText: { "type": "string", "format": "condition", "minLength": 1, "examples": ["last.text.contains('DONE')", "turns > 6"] };
     /// A condition on a block of code, in CEL.
     CodeConditionText: { "type": "string", "format": "code condition", "minLength": 1, "examples": ["code.contains('remove')", "language == 'sh'"] };
+    /// A condition on a call of a tool, in CEL.
+    CallConditionText: { "type": "string", "format": "call condition", "minLength": 1, "examples": ["tool == 'write_file'", "args.path != 'draft.txt'"] };
     /// A host of the network.
     HostText: { "type": "string", "format": "host", "minLength": 1, "examples": ["example.org", "*.example.org", "example.org:8080"] };
     /// A text that is not empty.

@@ -6,8 +6,9 @@ use polylogue_core::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::approve::Approve;
 use crate::duration::Time;
-use crate::text::{CodeConditionText, HostText, NameText, OptionText, PathText, RegexText};
+use crate::text::{HostText, NameText, OptionText, PathText};
 
 /// Where programs run, and what they may use. What is left out is the safest there is: enclosed, without a network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,21 +169,6 @@ impl From<RunsCodeForm> for RunsCode {
             }
         }
     }
-}
-
-/// When a person is asked before code is run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Approve {
-    /// Never.
-    Never,
-    /// Before every block.
-    Always,
-    /// Before blocks of which a condition holds, in CEL. It can speak of `code`, `language` and `file`.
-    When(#[schemars(with = "CodeConditionText")] String),
-    /// Before blocks that match a regular expression.
-    Matches(#[schemars(with = "RegexText")] String),
 }
 
 /// An agent, a chat or a team that an agent may ask as it calls a tool.

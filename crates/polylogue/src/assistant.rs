@@ -9,6 +9,7 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
+use crate::approval::{Approval, Wanted};
 use crate::consult::Consult;
 use crate::tooling::{Taught, ToolUse, Trace, Work};
 
@@ -49,6 +50,7 @@ pub struct Assistant {
     /// The schema of what it says.
     pub(crate) answers: Option<Arc<Value>>,
     pub(crate) repairs: u32,
+    pub(crate) approval: Approval<Wanted>,
 }
 
 /// Makes the system text of the task.
@@ -83,6 +85,7 @@ impl Assistant {
             trace: Trace::default(),
             answers: None,
             repairs: Self::DEFAULT_REPAIRS,
+            approval: Approval::never(),
         })
     }
 
@@ -132,6 +135,15 @@ impl Assistant {
         let mut other = self.tool(consult.tool());
         other.consults.push(consult);
         other
+    }
+
+    /// Sets when a person is asked before a tool of the agent's own is called, an agent or a chat that it
+    /// [consults](Self::consult) included. By default nobody is. The person may let it be called, reject it, or give other
+    /// arguments; the model is told, and goes on. Whoever runs the tools that are [advertised](Self::advertise) asks for
+    /// itself.
+    #[must_use]
+    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+        Self { approval, ..self }
     }
 
     /// Sets how the model is made to call tools, and to answer in a form: by the best way that it knows, unless it is set.

@@ -22,14 +22,15 @@
 //! # An assistant that writes, and a proxy that runs
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
-//! use polylogue::code::{Approval, Coder};
+//! use polylogue::approval::Approval;
+//! use polylogue::code::{Block, Coder};
 //! use polylogue::oversight::Oversight;
 //! use polylogue::reply::Stack;
 //! use polylogue::stop::says;
 //! use polylogue::{Assistant, Chat, in_turn, until};
 //!
 //! // Somebody is asked before anything is run that deletes.
-//! let coder = Coder::new().tool(python).asks(Approval::when(|block| block.code.contains("remove")));
+//! let coder = Coder::new().tool(python).approval(Approval::when(|block: &Block| block.code.contains("remove")));
 //! let chat = Chat::named("coding")
 //!     .with(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
 //!     .with(Stack::new("Runner")?.then(Oversight::never()).then(coder).otherwise("Go on."))
@@ -39,21 +40,18 @@
 //! # }
 //! ```
 
-mod approval;
 mod block;
 mod infer;
 mod result;
 mod window;
 
-use polylogue_core::{Act, AnyTool, Call, Outcome, Part, Result, Tool, Turn};
+use polylogue_core::{Act, AnyTool, Call, Name, Outcome, Part, Result, Tool, Turn};
 use serde_json::{Map, Value, json};
 
-pub use self::approval::Approval;
-use self::approval::Asked;
 pub use self::block::{Block, blocks};
 use self::result::Results;
+use crate::approval::{Approval, Verdict, choices, rejected};
 use crate::reply::Reply;
-use crate::verdict::{self, Verdict};
 
 /// Runs the code in what its agent heard: the layer `code`. See the [module](self).
 ///
@@ -64,7 +62,7 @@ pub struct Coder {
     /// Which tool runs which language: its tag in lower case, and the tool's name.
     tags: Vec<(String, String)>,
     window: Option<usize>,
-    approval: Approval,
+    approval: Approval<Block>,
 }
 
 impl Default for Coder {
@@ -119,7 +117,7 @@ impl Coder {
 
     /// Sets when a person is asked before a block is run. By default nobody is.
     #[must_use]
-    pub fn asks(self, approval: Approval) -> Self {
+    pub fn approval(self, approval: Approval<Block>) -> Self {
         Self { approval, ..self }
     }
 
@@ -142,6 +140,16 @@ impl Coder {
         found.find(|blocks| !blocks.is_empty()).unwrap_or_default()
     }
 
+    /// What is to be done with `block`; how the turn ends when there is no answer yet.
+    fn decide(&self, turn: &mut Turn<'_>, block: &Block) -> Result<Verdict, Act> {
+        // Nobody is asked about what is not going to be run.
+        if self.runner(block).is_none() {
+            return Ok(Verdict::Run);
+        }
+        let me = turn.me().clone();
+        self.approval.of(turn, block, || question(&me, block), |_| true)
+    }
+
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
         let call = Call {
@@ -159,6 +167,13 @@ impl Coder {
         let language = block.language.as_deref().unwrap_or_default();
         Outcome::failed(format!("unknown language `{language}`; what can be run here is {known}"))
     }
+}
+
+fn question(me: &Name, block: &Block) -> String {
+    let language = block.language.as_deref().unwrap_or("this");
+    let inferred = if block.inferred { ", by the look of it" } else { "" };
+    let (code, choices) = (block.fenced(&block.code), choices("code"));
+    format!("`{me}` is about to run {language} code{inferred}:\n{code}\n{choices}")
 }
 
 /// The arguments of `tool` for `block`.
@@ -190,17 +205,14 @@ impl Reply for Coder {
         }
         let mut results = Results::default();
         for (nth, mut block) in due.into_iter().enumerate() {
-            // Nobody is asked about what is not going to be run.
-            let asked = self.runner(&block).and_then(|_| self.approval.of(turn, &block));
-            match asked {
-                None | Some(Asked::Answered(Verdict::Run)) => {}
-                Some(Asked::Open(question)) => return Ok(Some(Act::Ask(question.into()))),
-                Some(Asked::Answered(Verdict::End(reason))) => return Ok(Some(Act::Stop(reason))),
-                Some(Asked::Answered(Verdict::Rejected(why))) => {
-                    results.add(Outcome::failed(verdict::rejected("The code was not run", &why)));
+            match self.decide(turn, &block) {
+                Err(act) => return Ok(Some(act)),
+                Ok(Verdict::Run) => {}
+                Ok(Verdict::Rejected(why)) => {
+                    results.add(Outcome::failed(rejected("The code was not run", &why)));
                     break;
                 }
-                Some(Asked::Answered(Verdict::Edited(code))) => {
+                Ok(Verdict::Edited(code)) => {
                     results.note(format!(
                         "Before it was run, the code was changed to:\n{}",
                         block.fenced(&code)

@@ -3,7 +3,7 @@
 //! [`Assistant::advertise`](crate::Assistant::advertise) offers a tool to a model without running it: a call ends the turn,
 //! and stands in the message. [`Executor`] is the layer that runs what others ask for in this way, and says what came of
 //! it. Between the two a person may look at the calls, or say something instead: then the calls are answered as interrupted. Before
-//! single calls a person may be [asked](Executor::asks), to approve, change or reject them.
+//! single calls a person may be [asked](Executor::approval), to approve, change or reject them.
 //! Whatever happens, every call is answered.
 //!
 //! # A caller and an executor
@@ -23,13 +23,12 @@
 //! # }
 //! ```
 
-mod approval;
 mod declared;
 
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
-use self::approval::Approval;
 pub use self::declared::Declared;
+use crate::approval::{Approval, Decided, Wanted};
 use crate::reply::Reply;
 
 /// Runs the tools that others ask for: the layer `executor`.
@@ -41,7 +40,7 @@ use crate::reply::Reply;
 pub struct Executor {
     tools: Vec<AnyTool>,
     answers_all: bool,
-    approval: Approval,
+    approval: Approval<Wanted>,
 }
 
 impl Executor {
@@ -66,12 +65,11 @@ impl Executor {
         Self { answers_all: true, ..self }
     }
 
-    /// Asks a person before a call for which `rule` holds, a pure function of who calls and of the call. The person may let it be
-    /// made, reject it, or give other arguments; whoever called is told. The run waits with
-    /// [`Status::Waiting`](polylogue_core::Status) meanwhile, and no call of the message is made before all are decided.
+    /// Sets when a person is asked before a call is made. By default nobody is. The person may let it be made, reject it, or
+    /// give other arguments; whoever called is told.
     #[must_use]
-    pub fn asks(self, rule: impl Fn(&Name, &Call) -> bool + Send + Sync + 'static) -> Self {
-        Self { approval: Approval::when(rule), ..self }
+    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+        Self { approval, ..self }
     }
 
     /// What it runs, to be [advertised](crate::Assistant::advertise).
@@ -100,12 +98,14 @@ impl Reply for Executor {
             return Ok(None);
         }
         let is_known = |call: &Call| self.specs().any(|spec| spec.name == call.tool);
-        let approved = match self.approval.of(turn, &due, told_apart(&due), is_known) {
-            Ok(approved) => approved,
+        let calls = due.iter().zip(told_apart(&due));
+        let wanted = calls.map(|((who, _), call)| Wanted { who: who.clone(), call }).collect();
+        let decided = match Decided::of(&self.approval, turn, wanted, is_known) {
+            Ok(decided) => decided,
             Err(act) => return Ok(Some(act)),
         };
-        let made = turn.call(&self.tools, &approved.made()).await?;
-        let outcomes = approved.outcomes(made);
+        let made = turn.call(&decided.noting(&self.tools), &decided.made()).await?;
+        let outcomes = decided.outcomes(made);
         let answer =
             |((to, Call { id, tool, .. }), outcome)| Part::Outcome(CallOutcome { to, id, tool, outcome });
         Ok(Some(Act::Say(due.into_iter().zip(outcomes).map(answer).collect())))

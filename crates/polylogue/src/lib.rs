@@ -79,6 +79,7 @@
 //! | to stop it | [`Log::halt`] |
 
 pub mod aggregate;
+pub mod approval;
 pub mod batch;
 pub mod carry;
 pub mod circles;
@@ -115,8 +116,8 @@ mod assistant;
 mod function;
 mod human;
 mod retrace;
-mod verdict;
 
+pub use approval::Approval;
 pub use assistant::Assistant;
 pub use batch::Batch;
 pub use carry::{Briefed, Carry};

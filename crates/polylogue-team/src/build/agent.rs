@@ -53,7 +53,7 @@ impl<'a> Crew<'a> {
             }
         }
         if !agent.runs.is_empty() {
-            let mut executor = Executor::new();
+            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approve.as_ref())?);
             for name in &agent.runs {
                 for tool in self.tools(name)? {
                     executor = executor.tool(tool);
@@ -99,6 +99,7 @@ impl<'a> Crew<'a> {
             assistant = assistant.system_from(move |task| system.fill(task));
         }
         assistant = assistant.tools_by(tools_by(agent.tools_by)).trace(trace(agent.trace));
+        assistant = assistant.approval(self.approval_of_calls(agent.approve.as_ref())?);
         for tool in &agent.tools {
             for tool in self.taught(tool)? {
                 assistant = assistant.teach(tool);

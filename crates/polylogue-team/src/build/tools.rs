@@ -1,7 +1,6 @@
 //! Tools by their names: those that every team has, those that work in its directory, its commands, and who can be asked.
 
-use polylogue::code::{Approval, Coder};
-use polylogue::{AnyTool, Error, GetHistory, Result, Tool as _, consult};
+use polylogue::{AnyTool, Coder, Error, GetHistory, Result, Tool as _, consult};
 use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
 use polylogue_tools::command::Command;
 use polylogue_tools::{Calculator, Chess, HighLow};
@@ -9,11 +8,9 @@ use polylogue_tools::{Calculator, Chess, HighLow};
 use polylogue::state::{GetState, SetState};
 
 use super::Crew;
-use super::agent::expression;
 use super::room::Around;
-use crate::condition::CodeCondition;
 use crate::team::Agent;
-use crate::working::{Approve, Consult, Language, Place, RunsCode, SandboxSettings};
+use crate::working::{Consult, Language, RunsCode, SandboxSettings};
 use crate::workplace::Workplace;
 
 /// The name that stands for all tools that work with files.
@@ -78,6 +75,12 @@ fn file_tools(_: &Shelf) -> Vec<AnyTool> {
     Vec::new()
 }
 
+/// The names of the tools that [`FILES`] stands for.
+pub(crate) fn file_tool_names() -> Vec<String> {
+    let tools = file_tools(&Shelf::of(&Sandbox::enclosed("work")));
+    tools.iter().map(|tool| tool.spec().name.clone()).collect()
+}
+
 /// The tools that are described in a file's checks, whatever they will work on.
 pub(crate) fn known_tools() -> Vec<AnyTool> {
     let mut tools = built_in_tools();
@@ -88,6 +91,11 @@ pub(crate) fn known_tools() -> Vec<AnyTool> {
 /// Whether the tool `name` needs a work directory.
 pub(crate) fn is_work_tool(name: &str) -> bool {
     name == FILES || work_tools(&Sandbox::enclosed("work")).iter().any(|tool| tool.spec().name == name)
+}
+
+/// Whether calls of the tool `name` run what the model wrote as a program.
+pub(super) fn runs_programs(name: &str) -> bool {
+    ["python", "shell", "javascript", "python_session"].contains(&name)
 }
 
 /// Where the programs of a crew run.
@@ -139,7 +147,7 @@ impl<'a> Crew<'a> {
             let limits = *sandbox.limits();
             sandbox = sandbox.limited(polylogue_tools::code::Limits { time: time.into(), ..limits });
         }
-        let mut coder = Coder::new().asks(self.approval(given)?);
+        let mut coder = Coder::new().approval(self.approval_of_code(given.approve.as_ref())?);
         for language in &given.languages {
             coder = match language {
                 Language::Python => coder.tool(python(sandbox.clone())),
@@ -154,23 +162,6 @@ impl<'a> Crew<'a> {
         Ok(match given.last {
             Some(messages) => coder.last(usize::try_from(messages).unwrap_or(usize::MAX)),
             None => coder,
-        })
-    }
-
-    fn approval(&self, given: &RunsCode) -> Result<Approval> {
-        Ok(match &given.approve {
-            None if self.team.sandbox.place == Place::UnsafeHost => Approval::always(),
-            None | Some(Approve::Never) => Approval::never(),
-            Some(Approve::Always) => Approval::always(),
-            Some(Approve::When(text)) => {
-                let condition = CodeCondition::new(text)
-                    .map_err(|error| Error::Config(format!("`{text}` is no condition: {}", error.why)))?;
-                Approval::when(move |block| condition.holds(block))
-            }
-            Some(Approve::Matches(pattern)) => {
-                let regex = expression(pattern)?;
-                Approval::when(move |block| regex.is_match(&block.code))
-            }
         })
     }
 

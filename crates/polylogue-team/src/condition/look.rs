@@ -13,6 +13,8 @@ pub(super) const OF_CONVERSATIONS: &[&str] =
     &["last", "turns", "messages", "task", "state", "speaker", "members"];
 /// What an expression on code can speak of.
 pub(super) const OF_CODE: &[&str] = &["code", "language", "file"];
+/// What an expression on a call of a tool can speak of.
+pub(super) const OF_CALLS: &[&str] = &["tool", "args", "who"];
 /// What there is of the last message.
 const OF_LAST: [&str; 2] = ["text", "from"];
 /// The functions there are, besides operators.

@@ -1,7 +1,7 @@
 //! Conditions, each mistake at its place within the expression.
 
 use super::Reader;
-use crate::condition::{CodeCondition, Condition, NoCondition};
+use crate::condition::{CallCondition, CodeCondition, Condition, NoCondition};
 use crate::source::Span;
 
 impl Reader<'_, '_> {
@@ -13,6 +13,12 @@ impl Reader<'_, '_> {
 
     pub(super) fn check_code_condition(&mut self, text: &str, at: &Span) {
         if let Err(error) = CodeCondition::new(text) {
+            self.no_condition(error, text, at);
+        }
+    }
+
+    pub(super) fn check_call_condition(&mut self, text: &str, at: &Span) {
+        if let Err(error) = CallCondition::new(text) {
             self.no_condition(error, text, at);
         }
     }

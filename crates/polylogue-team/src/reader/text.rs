@@ -145,6 +145,7 @@ impl Reader<'_, '_> {
             Some("own model") => self.check_model(text, at),
             Some("condition") => self.check_condition(text, at),
             Some("code condition") => self.check_code_condition(text, at),
+            Some("call condition") => self.check_call_condition(text, at),
             Some("host") => self.check_host(text, at),
             Some("regex") => self.check_regex(text, at),
             Some("url") => self.check_url(text, at),

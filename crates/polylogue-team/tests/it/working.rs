@@ -152,6 +152,77 @@ async fn without_a_sandbox_it_has_to_be_granted_and_a_person_is_asked() {
     assert!(summary.contains("Code output: first"), "{summary}");
 }
 
+/// Ann calls two tools, by herself or by the hands of Bob.
+fn caller(how: &str) -> Team {
+    team(&format!(
+        r#"
+name: t
+agents:
+{how}
+chat: {{participants: [Ann, Bob], pattern: once_each}}
+script:
+  - Ann: {{calls: [{{tool: set_state, args: {{key: a, value: 1}}, id: c1}}, {{tool: calculator, args: {{expression: "1 + 1"}}, id: c2}}]}}
+  - Ann: {{say: done}}
+"#
+    ))
+}
+
+#[tokio::test]
+async fn a_person_is_asked_before_tools_are_called_by_whoever_calls_them() {
+    for (rule, asked) in [
+        ("never", 0),
+        ("always", 2),
+        ("{tools: [calculator, 'x*']}", 1),
+        ("{tools: ['*_state']}", 1),
+        ("{when: \"tool == 'set_state' && args.value > 0 && who == 'Ann'\"}", 1),
+        ("{when: \"args.expression.contains('+')\"}", 2),
+        ("{when: \"has(args.expression)\"}", 1),
+        ("{matches: '\"expression\":.*\\+'}", 1),
+    ] {
+        let own = format!(
+            "  - {{name: Ann, tools: [set_state, calculator], approve: {rule}}}\n  - {{name: Bob, auto_reply: x, model: none}}"
+        );
+        let others = format!(
+            "  - {{name: Ann, offers: [set_state, calculator]}}\n  - {{name: Bob, model: none, runs: [set_state, calculator], approve: {rule}}}"
+        );
+        for how in [own, others] {
+            let team = caller(&how);
+            let (log, questions, _) = play(&team, &Workplace::none(), &["no, not so", "no, not so"]).await;
+            assert_eq!(questions.len(), asked, "{how}");
+            assert!(questions.iter().all(|text| text.starts_with("`Ann` calls `")), "{questions:?}");
+            let told = format!("{:?}", log.events().await);
+            assert_eq!(told.matches("it was rejected. not so").count() > 0, asked > 0, "{how}\n{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_that_run_programs_without_a_sandbox_are_not_run_unasked() {
+    let text = |approve: &str| {
+        format!(
+            r#"
+name: t
+sandbox: {{place: unsafe-host}}
+agents: [{{name: A, tools: [shell, calculator, touch]{approve}}}]
+commands: [{{name: touch, description: Makes a file, command: [touch, made]}}]
+chat: {{participants: [A], pattern: once_each}}
+script:
+  - A: {{calls: [{{tool: shell, args: {{code: "echo first"}}}}, {{tool: calculator, args: {{expression: "1+1"}}}}, {{tool: touch, args: {{}}}}]}}
+  - A: done
+"#
+        )
+    };
+    let place = tempfile::tempdir().unwrap();
+    let work = Workplace::at(place.path().join("work")).grant([Grant::UnsafeHost]);
+    let (log, asked, _) = play(&team(&text("")), &work, &["", "no"]).await;
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let outcomes = outcomes(&log).await;
+    assert!(outcomes.iter().any(|(_, text)| text.contains("Code output: first")), "{outcomes:?}");
+    assert!(!place.path().join("work/made").exists());
+    let (_, asked, _) = play(&team(&text(", approve: never")), &work, &[]).await;
+    assert!(asked.is_empty() && place.path().join("work/made").exists());
+}
+
 #[test]
 fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
     let folder = tempfile::tempdir().unwrap();

@@ -77,9 +77,12 @@ impl<'w> Work<'w, '_> {
             return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
         }
         let args = call.args.clone();
-        let outcome = self.run(call).await?;
+        let (outcome, is_rejected) = self.run(call).await?;
         let (status, parts) = (outcome.status, outcome.told());
         let text = outcome_in_words(offer.spec, &parts);
+        if is_rejected {
+            return Ok(Made::Result(words::result(&offer.spec.name, &text)));
+        }
         if status == OutcomeStatus::Failed {
             return Ok(Made::Flaw(Flaw::of_tool(offer, text)));
         }

@@ -26,6 +26,10 @@ impl<'w> Work<'w, '_> {
             match self.call_by_text(offer, true).await? {
                 Used::GaveUp(of, limit) => return self.give_up(of, limit).await,
                 Used::ForOthers(call) => return Ok(Act::Say(vec![Part::Call(call)])),
+                Used::Rejected(text) => {
+                    last.note(&[Part::text(text.as_str())], &text);
+                    self.tell(words::result(&offer.spec.name, &text)).await?;
+                }
                 Used::Ran { parts, .. } if offer.spec.ends_turn && self.agent.answers.is_none() => {
                     return self.say_result(offer.spec, parts).await;
                 }

@@ -20,6 +20,8 @@ pub(super) enum Used {
         /// The same in words; that it succeeded, if it returned nothing.
         text: String,
     },
+    /// A person rejected it: what the model is told.
+    Rejected(String),
     /// Somebody else is to run it.
     ForOthers(Call),
     /// The model made too many errors.
@@ -50,21 +52,22 @@ impl<'w> Work<'w, '_> {
             Used::GaveUp(of, limit) => self.give_up(of, limit).await,
             // What comes of it is heard later: until then all of this stays.
             Used::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
+            Used::Rejected(text) => self.answer_with(offer.spec, &text).await,
             Used::Ran { parts, text } => {
                 let is_last =
                     offer.spec.ends_turn || self.says_outcome() || in_words(&parts).trim().is_empty();
                 if is_last && self.agent.answers.is_none() {
                     return self.say_result(offer.spec, parts).await;
                 }
-                self.tell(format!(
-                    "{}\n\n{}",
-                    words::result(&offer.spec.name, &text),
-                    words::solve(&self.task())
-                ))
-                .await?;
-                self.answer().await
+                self.answer_with(offer.spec, &text).await
             }
         }
+    }
+
+    /// Answers with what came of a call.
+    async fn answer_with(&mut self, spec: &ToolSpec, text: &str) -> Result<Act> {
+        self.tell(format!("{}\n\n{}", words::result(&spec.name, text), words::solve(&self.task()))).await?;
+        self.answer().await
     }
 
     /// Asks a question that is answered freely, then one that is answered by yes or no.
@@ -132,9 +135,12 @@ impl<'w> Work<'w, '_> {
             return Ok(Ok(Used::ForOthers(call)));
         }
         let args = call.args.clone();
-        let outcome = self.run(call).await?;
+        let (outcome, is_rejected) = self.run(call).await?;
         let (status, parts) = (outcome.status, outcome.told());
         let text = outcome_in_words(offer.spec, &parts);
+        if is_rejected {
+            return Ok(Ok(Used::Rejected(text)));
+        }
         if status == OutcomeStatus::Failed {
             return Ok(Err(Flaw::of_tool(offer, text)));
         }

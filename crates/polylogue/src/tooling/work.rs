@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::can::{Can, Way};
 use super::{Taught, Trace, words};
 use crate::Assistant;
+use crate::approval::{Decided, Wanted, refusals};
 
 /// One turn of an assistant.
 pub(crate) struct Work<'w, 't> {
@@ -35,6 +36,8 @@ pub(crate) struct Work<'w, 't> {
     is_task: bool,
     /// How it calls tools.
     goes: Option<Way>,
+    /// How the turn ends while a person has not said whether a tool is to be called.
+    ends: Option<Act>,
 }
 
 /// A tool at hand: the agent's own, or one that others run.
@@ -69,6 +72,7 @@ impl<'w, 't> Work<'w, 't> {
             preface: None,
             is_task: false,
             goes: None,
+            ends: None,
         }
     }
 
@@ -79,6 +83,14 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Speaks.
     pub(crate) async fn act(mut self) -> Result<Act> {
+        let done = self.speak().await;
+        match (done, self.ends) {
+            (Err(Error::Waiting), Some(act)) => Ok(act),
+            (done, _) => done,
+        }
+    }
+
+    async fn speak(&mut self) -> Result<Act> {
         loop {
             let way = self.way();
             self.goes = way;
@@ -256,18 +268,47 @@ impl<'w, 't> Work<'w, 't> {
         (&mut *self.turn, ask)
     }
 
-    /// Runs a tool of the agent that was called by text.
-    pub(super) async fn run(&mut self, call: Call) -> Result<Outcome> {
-        let outcomes = self.call(std::slice::from_ref(&call)).await?;
+    /// Runs a tool of the agent that was called by text. What came of it, and whether a person rejected it.
+    pub(super) async fn run(&mut self, call: Call) -> Result<(Outcome, bool)> {
+        let decided = self.decide(std::slice::from_ref(&call))?;
+        let is_rejected = decided.made().is_empty();
         let missing = || Error::Bug("a call has no outcome".into());
-        outcomes.into_iter().next().ok_or_else(missing)
+        let outcome = self.carry_out(decided).await?.into_iter().next().ok_or_else(missing)?;
+        Ok((outcome, is_rejected))
     }
 
-    /// Makes calls of the agent's own tools, and first, one after the other, those that ask an agent or a chat.
+    /// Makes calls of the agent's own tools, but for those that a person rejects.
     pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Outcome>> {
-        if self.agent.consults.is_empty() {
-            return self.turn.call(&self.agent.callable, calls).await;
+        let decided = self.decide(calls)?;
+        self.carry_out(decided).await
+    }
+
+    /// What a person says to the calls. While there is no answer it is an error, and the turn ends as is noted.
+    fn decide(&mut self, calls: &[Call]) -> Result<Decided> {
+        let who = self.turn.me().clone();
+        let wanted = calls.iter().map(|call| Wanted { who: who.clone(), call: call.clone() }).collect();
+        let agent = self.agent;
+        let is_own = |call: &Call| agent.taught.iter().any(|taught| taught.name() == call.tool);
+        Decided::of(&agent.approval, self.turn, wanted, is_own).map_err(|act| {
+            self.ends = Some(act);
+            Error::Waiting
+        })
+    }
+
+    async fn carry_out(&mut self, decided: Decided) -> Result<Vec<Outcome>> {
+        let rejected = decided.rejected();
+        if !rejected.is_empty() {
+            let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
+            self.turn.call(&refusals(&rejected), &calls).await?;
         }
+        let calls = decided.made();
+        let tools = self.consult(&calls).await?;
+        let made = self.turn.call(&decided.noting(&tools), &calls).await?;
+        Ok(decided.outcomes(made))
+    }
+
+    /// Asks the agents and chats that are called, one after the other; the tools then, of which those return what came of it.
+    async fn consult(&mut self, calls: &[Call]) -> Result<Vec<AnyTool>> {
         let mut tools = self.agent.callable.clone();
         for consult in &self.agent.consults {
             let mut outcomes = Vec::new();
@@ -281,7 +322,7 @@ impl<'w, 't> Work<'w, 't> {
             tools.retain(others);
             tools.push(consult.found(outcomes));
         }
-        self.turn.call(&tools, calls).await
+        Ok(tools)
     }
 
     /// A call that is made by text, with an id of its own.
@@ -347,7 +388,10 @@ pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
         Part::Thought(_) => false,
         part => !part.is_blank(),
     };
-    reply.parts.iter().filter(said).cloned().collect()
+    let mut parts: Vec<Part> = reply.parts.iter().filter(said).cloned().collect();
+    // What is collected has room for four, and it is kept as long as the conversation.
+    parts.shrink_to_fit();
+    parts
 }
 
 /// `parts` as one text, values as JSON.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use polylogue::code::Approval;
+use polylogue::Approval;
+use polylogue::code::Block;
 use polylogue::executor::Declared;
 use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
@@ -309,7 +310,7 @@ async fn nothing_is_run_aside() {
 async fn a_person_approves_edits_or_rejects_each_block() {
     let Some(bench) = Bench::new() else { return };
     let chat = |coder: Coder| pair(&["```sh\necho one\n```\n```sh\necho two\n```"], coder, 2);
-    let always = || chat(bench.coder().asks(Approval::always()));
+    let always = || chat(bench.coder().approval(Approval::always()));
     let (_, events) = talk(&always(), "go", &["", " Yes "]).await;
     assert_eq!(said(&events, "Bob"), [ok("one\ntwo")]);
     let asked = questions(&events);
@@ -339,12 +340,12 @@ async fn a_person_approves_edits_or_rejects_each_block() {
 #[tokio::test]
 async fn a_person_is_asked_only_about_what_a_rule_names_and_what_can_be_run() {
     let Some(bench) = Bench::new() else { return };
-    let coder = || bench.coder().asks(Approval::when(|block| block.code.contains("rm ")));
+    let coder = || bench.coder().approval(Approval::when(|block: &Block| block.code.contains("rm ")));
     assert_eq!(reply("```sh\necho fine\n```", coder()).await, ok("fine"));
     let chat = pair(&["```sh\necho fine\n```\n```sh\nrm x\n```"], coder(), 2);
     let (_, events) = talk(&chat, "go", &["no"]).await;
     assert!(said(&events, "Bob")[0].contains("fine\nThe code was not run: it was rejected."));
     // Of code that nobody can run nobody is asked.
-    let asks = Coder::new().asks(Approval::always());
+    let asks = Coder::new().approval(Approval::always());
     assert!(reply("```ruby\nputs 1\n```", asks).await.contains("unknown language `ruby`"));
 }

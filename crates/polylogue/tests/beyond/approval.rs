@@ -1,5 +1,6 @@
 //! A person who is asked before a tool is called.
 
+use polylogue::approval::{Approval, Wanted};
 use polylogue::executor::Declared;
 use polylogue::stop::max_turns;
 use polylogue::{Chat, Executor, Stack, Tool, in_turn, until};
@@ -7,13 +8,17 @@ use serde_json::Value;
 
 use crate::stage::{Cast, events_with, print};
 
+mod own;
+
 fn echo(name: &str) -> impl Tool + use<> {
     Declared::new(name, "Says it again.", async |args: Value| Ok(args["text"].clone())).repeatable()
 }
 
 /// Ann calls, and Bob makes the calls; of those with `!` in them a person is asked.
 fn pair(cast: &Cast<'_>) -> Chat {
-    let executor = Executor::new().tool(echo("echo")).asks(|_, call| call.args.to_string().contains('!'));
+    let executor = Executor::new()
+        .tool(echo("echo"))
+        .approval(Approval::when(|wanted: &Wanted| wanted.call.args.to_string().contains('!')));
     let ann = cast.assistant("Ann").advertise(echo("echo").spec().clone());
     let ann = ann.advertise(echo("gone").spec().clone());
     let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");

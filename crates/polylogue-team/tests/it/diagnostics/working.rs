@@ -133,6 +133,69 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 }
 
 #[test]
+fn whoever_is_asked_before_a_tool_is_called_is_asked_of_one_that_is_there() {
+    check(
+        "name: t
+agents:
+  - {name: A, tools: [chess, files], consults: [B], approve: {tools: [ches, write_file, B, 'read_*', list_file]}}
+  - {name: B, approve: always}
+  - {name: C, tools: [chess], approve: {when: 'arg.path == 1'}}
+  - {name: D, tools: [chess], approve: {when: args.path}}
+  - {name: E, tools: [chess], approve: {when: size(tool)}}
+  - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
+chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            warning: `A` has no tool `ches`
+             --> t.yaml:3:71
+              |
+            3 | consults: [B], approve: {tools: [ches, write_file, B, 'read_*', list_file]}}
+              |                                  ^^^^
+            hint: did you mean `chess`?
+
+            warning: `A` has no tool `list_file`
+             --> t.yaml:3:102
+              |
+            3 |  [ches, write_file, B, 'read_*', list_file]}}
+              |                                  ^^^^^^^^^
+            hint: did you mean `list_files`?
+
+            warning: `B` has no tools that a person could be asked about
+             --> t.yaml:4:15
+              |
+            4 |   - {name: B, approve: always}
+              |               ^^^^^^^
+            hint: give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`
+
+            error: `arg.path == 1` is no condition: there is nothing called `arg`
+             --> t.yaml:5:47
+              |
+            5 |   - {name: C, tools: [chess], approve: {when: 'arg.path == 1'}}
+              |                                               ^^^^^^^^^^^^^^^
+            hint: did you mean `args`?
+
+            error: `size(tool)` is no condition: it gives a number, and neither `true` nor `false`
+             --> t.yaml:7:47
+              |
+            7 |   - {name: E, tools: [chess], approve: {when: size(tool)}}
+              |                                               ^^^^^^^^^^
+
+            error: `tools` is empty
+             --> t.yaml:8:48
+              |
+            8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
+              |                                                ^^
+
+            error: `tools` and `matches` cannot both be given
+             --> t.yaml:8:52
+              |
+            8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
+              |                                                    ^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
 fn a_sandbox_fits_together() {
     check(
         "name: t

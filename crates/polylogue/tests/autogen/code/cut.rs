@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue::code::Approval;
+use polylogue::Approval;
 use polylogue::{Body, Event, Status};
 
 use super::{Bench, pair, said};
@@ -35,7 +35,7 @@ async fn play(prefix: &[Arc<Event>], effects: &str) -> Option<(Vec<Arc<Event>>, 
     let bench = Bench::new()?;
     std::fs::create_dir_all(bench.dir.join("work")).unwrap();
     std::fs::write(bench.dir.join("work/effects"), effects).unwrap();
-    let chat = pair(&LINES, bench.coder().asks(Approval::always()), 6);
+    let chat = pair(&LINES, bench.coder().approval(Approval::always()), 6);
     let mut log = if prefix.is_empty() { log().await } else { log_of(prefix).await };
     let mut status = match prefix {
         [] => chat.run(&mut log, "go").await.unwrap(),

@@ -1,4 +1,4 @@
-//! What a person says who is asked before something is run.
+//! What a person says who is asked before something is done.
 
 use polylogue_core::{Name, Reason};
 
@@ -11,8 +11,6 @@ pub(crate) enum Verdict {
     Edited(String),
     /// It is not to be run, and why, if that was said.
     Rejected(String),
-    /// The chat is to end.
-    End(Reason),
 }
 
 /// What can be answered, told at the end of a question; `place` is what may stand in a fenced block.
@@ -24,22 +22,20 @@ pub(crate) fn choices(place: &str) -> String {
 }
 
 /// Told before a question that was asked before.
-pub(crate) const UNCLEAR: &str = "That was none of the answers below. ";
+pub(super) const UNCLEAR: &str = "That was none of the answers below. ";
 
-/// What `answer` comes to, for the agent `me`; nothing if it is unclear.
-pub(crate) fn read(answer: &str, me: &Name) -> Option<Verdict> {
+/// What `answer` comes to, for the agent `me`: a verdict, or that the chat is to end; nothing if it is unclear.
+pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, Reason>> {
     let answer = answer.trim();
     if let Some(edited) = blocks(answer).into_iter().next() {
-        return Some(Verdict::Edited(edited.code));
+        return Some(Ok(Verdict::Edited(edited.code)));
     }
     let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
     let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
     match word.to_lowercase().as_str() {
-        "" | "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Verdict::Run),
-        "exit" if rest.is_empty() => {
-            Some(Verdict::End(Reason::Left { who: me.clone(), why: "said `exit`".into() }))
-        }
-        "n" | "no" | "reject" => Some(Verdict::Rejected(rest.to_owned())),
+        "" | "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Ok(Verdict::Run)),
+        "exit" if rest.is_empty() => Some(Err(Reason::Left { who: me.clone(), why: "said `exit`".into() })),
+        "n" | "no" | "reject" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
         _ => None,
     }
 }

@@ -1,0 +1,73 @@
+//! A person is asked before tools that are there.
+
+use super::{Outline, working};
+use crate::build::{FILES, file_tool_names};
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::yaml::Node;
+
+/// The tools of an agent, as far as the file says them.
+struct Tools {
+    names: Vec<String>,
+    /// Whether others may come, from elsewhere.
+    open: bool,
+}
+
+pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+    for member in &outline.members {
+        let Some(entry) = member.node.entry("approve") else { continue };
+        let tools = Tools::of(outline, member.name, member.node);
+        if tools.open || report.full() {
+            continue;
+        }
+        if tools.names.is_empty() {
+            let hint = "give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`";
+            let message = format!("`{}` has no tools that a person could be asked about", member.name);
+            report.warning(&entry.key_span, message, hint);
+            continue;
+        }
+        for node in entry.value.get("tools").items() {
+            let Some(text) = node.text().filter(|text| !text.is_empty() && !text.contains('*')) else {
+                continue;
+            };
+            if !tools.names.iter().any(|name| name == text) {
+                let hint = suggest::hint(text, tools.names.iter().map(String::as_str));
+                report.warning(&node.span, format!("`{}` has no tool `{text}`", member.name), hint);
+            }
+        }
+    }
+}
+
+impl Tools {
+    fn of(outline: &Outline<'_>, who: &str, agent: &Node) -> Self {
+        let mut tools = Self { names: Vec::new(), open: false };
+        for key in ["tools", "runs"] {
+            tools.take(agent.get(key));
+        }
+        tools.names.extend(
+            agent.get("handoffs").items().iter().filter_map(|to| Some(format!("transfer_to_{}", to.text()?))),
+        );
+        for (who, _, consult) in working::consults(agent) {
+            tools.names.push(consult.get("tool").text().unwrap_or(who).to_owned());
+        }
+        for (_, chat) in outline.chats() {
+            let (alone, talks) = (chat.get("pattern").get("tasks"), chat.get("pattern").get("solve"));
+            let tasks = [alone, talks.get("before"), talks.get("tasks"), talks.get("after")];
+            let tasks = tasks.into_iter().flat_map(Node::items);
+            tasks
+                .filter(|task| task.get("who").text() == Some(who))
+                .for_each(|task| tools.take(task.get("tools")));
+        }
+        tools
+    }
+
+    fn take(&mut self, tools: &Node) {
+        for tool in tools.items() {
+            match tool.text().or_else(|| tool.get("tool").text()) {
+                Some(FILES) => self.names.extend(file_tool_names()),
+                Some(name) => self.names.push(name.to_owned()),
+                None => self.open = true,
+            }
+        }
+    }
+}

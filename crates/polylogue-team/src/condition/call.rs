@@ -1,0 +1,47 @@
+//! Conditions on a call of a tool that is about to be made.
+
+use std::sync::Arc;
+
+use cel::{ExecutionError, Program, Value};
+use polylogue::approval::Wanted;
+use serde_json::Value as Json;
+
+use super::look::OF_CALLS;
+use super::{NoCondition, compiled, functions, kind, text, value};
+
+/// A condition on a call of a tool.
+#[derive(Clone)]
+pub(crate) struct CallCondition(Arc<Program>);
+
+impl CallCondition {
+    /// Compiles and checks `text`.
+    pub(crate) fn new(text: &str) -> Result<Self, NoCondition> {
+        let program = compiled(text, OF_CALLS)?;
+        // What the arguments are, nobody knows before.
+        let of_args = program.references().has_variable("args");
+        let condition = Self(Arc::new(program));
+        match condition.value("", &Json::Object(serde_json::Map::new()), "") {
+            Ok(Value::Bool(_)) => Ok(condition),
+            Ok(other) => {
+                let why = format!("it gives {}, and neither `true` nor `false`", kind(&other));
+                Err(NoCondition::because(why))
+            }
+            Err(_) if of_args => Ok(condition),
+            Err(error) => Err(NoCondition::because(error.to_string())),
+        }
+    }
+
+    /// Whether it holds of what is wanted. What cannot be evaluated holds: rather is a person asked than not.
+    pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
+        let value = self.value(&wanted.call.tool, &wanted.call.args, wanted.who.as_str());
+        !matches!(value, Ok(Value::Bool(false)))
+    }
+
+    fn value(&self, tool: &str, args: &Json, who: &str) -> Result<Value, ExecutionError> {
+        let mut context = functions();
+        context.add_variable_from_value("tool", text(tool));
+        context.add_variable_from_value("args", value(args));
+        context.add_variable_from_value("who", text(who));
+        self.0.execute(&context)
+    }
+}

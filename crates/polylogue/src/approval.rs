@@ -1,0 +1,168 @@
+//! A person who is asked before something is done: before a tool is called, or code is run.
+//!
+//! It is the same wherever it happens: the question and the answer are in the log, whatever the person answers with; the run
+//! waits with [`Status::Waiting`](polylogue_core::Status) meanwhile, and a run that is resumed asks nothing that was answered.
+//!
+//! | what asks | what a rule looks at |
+//! |---|---|
+//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them | [`Wanted`] |
+//! | [`Executor::approval`](crate::Executor::approval): before it makes the calls of others | [`Wanted`] |
+//! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
+//!
+//! The person lets it happen, rejects it, with a reason or none, gives other arguments or other code in its place, or ends the
+//! conversation. What is rejected has failed, and whoever wanted it is told why; the conversation goes on. Of several calls in
+//! one message none is made before all are decided.
+//!
+//! # Who is asked before a tool that deletes
+//! ```
+//! # fn example(model: polylogue_core::AnyModel, delete: polylogue_core::AnyTool) -> Result<(), polylogue_core::NameError> {
+//! use polylogue::Assistant;
+//! use polylogue::approval::{Approval, Wanted};
+//!
+//! let clerk = Assistant::new("Clerk", model)?.tool(delete);
+//! // By name, where `*` stands for anything:
+//! let clerk = clerk.clone().approval(Approval::of_tools(["delete", "write_*"]));
+//! // By whatever a function of the call says:
+//! let clerk = clerk.approval(Approval::when(|wanted: &Wanted| wanted.call.args["path"] != "draft.txt"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod calls;
+mod verdict;
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{Act, Call, Name, Turn};
+
+pub(crate) use self::calls::{Decided, refusals};
+pub(crate) use self::verdict::{Verdict, choices, rejected};
+
+/// When a person is asked before something of the kind `T` is done. See the [module](self).
+pub struct Approval<T>(Option<Arc<Rule<T>>>);
+
+type Rule<T> = dyn Fn(&T) -> bool + Send + Sync;
+
+/// A call that somebody wants to have made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Who wants it.
+    pub who: Name,
+    /// The call.
+    pub call: Call,
+}
+
+impl<T> Approval<T> {
+    /// Nobody is asked.
+    #[must_use]
+    pub const fn never() -> Self {
+        Self(None)
+    }
+
+    /// A person is asked before everything.
+    #[must_use]
+    pub fn always() -> Self {
+        Self::when(|_| true)
+    }
+
+    /// A person is asked before that for which `rule` holds: a pure function of it.
+    #[must_use]
+    pub fn when(rule: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(rule)))
+    }
+
+    /// What the person says to `what`: to do it, if nobody is to be asked. How the turn ends, if there is no answer yet or the
+    /// chat is to end. `takes` says whether what the person puts in its place can be.
+    pub(crate) fn of(
+        &self,
+        turn: &mut Turn<'_>,
+        what: &T,
+        question: impl Fn() -> String,
+        mut takes: impl FnMut(&str) -> bool,
+    ) -> Result<Verdict, Act> {
+        if !self.0.as_ref().is_some_and(|rule| rule(what)) {
+            return Ok(Verdict::Run);
+        }
+        let mut again = "";
+        loop {
+            let Some(answer) = turn.answer() else {
+                return Err(Act::Ask(format!("{again}{}", question()).into()));
+            };
+            match verdict::read(&answer, turn.me()) {
+                Some(Err(reason)) => return Err(Act::Stop(reason)),
+                Some(Ok(Verdict::Edited(text))) if !takes(&text) => {}
+                Some(Ok(verdict)) => return Ok(verdict),
+                None => {}
+            }
+            again = verdict::UNCLEAR;
+        }
+    }
+}
+
+impl Approval<Wanted> {
+    /// A person is asked before calls of tools of these names, in which `*` stands for any characters, or none.
+    #[must_use]
+    pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        Self::when(move |wanted| names.iter().any(|name| matches(name, &wanted.call.tool)))
+    }
+}
+
+/// Whether `name` is one of those that `pattern` stands for.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(head) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let tail = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        match left.split_once(piece) {
+            Some((_, after)) => left = after,
+            None => return false,
+        }
+    }
+    left.ends_with(tail)
+}
+
+impl<T> Clone for Approval<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Approval<T> {
+    fn default() -> Self {
+        Self::never()
+    }
+}
+
+impl<T> fmt::Debug for Approval<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Approval(by rule)" } else { "Approval(never)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, name, holds) in [
+            ("rm", "rm", true),
+            ("rm", "rm2", false),
+            ("*", "anything", true),
+            ("*", "", true),
+            ("write_*", "write_file", true),
+            ("write_*", "rewrite_file", false),
+            ("*_file", "write_file", true),
+            ("*_file", "write_files", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab*ba", "aba", false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(matches(pattern, name), holds, "{pattern} {name}");
+        }
+    }
+}

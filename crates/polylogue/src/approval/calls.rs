@@ -1,0 +1,158 @@
+//! Calls that a person decides about before they are made.
+
+use polylogue_core::{Act, AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, Turn};
+use serde_json::Value;
+
+use super::{Approval, Verdict, Wanted, choices, rejected};
+
+/// Arguments up to this length, in characters, stand in the line of the question.
+const SHORT: usize = 160;
+
+/// Calls that are decided.
+pub(crate) struct Decided(Vec<(Call, Fate)>);
+
+enum Fate {
+    Made,
+    /// With the arguments that the person gave.
+    Edited,
+    /// Why it is not made.
+    Rejected(String),
+}
+
+impl Decided {
+    /// Asks for each call that `can_be_made`, if it is to be asked for; how the turn ends when there is no answer yet.
+    pub(crate) fn of(
+        approval: &Approval<Wanted>,
+        turn: &mut Turn<'_>,
+        wanted: Vec<Wanted>,
+        can_be_made: impl Fn(&Call) -> bool,
+    ) -> Result<Self, Act> {
+        let mut decided = Vec::with_capacity(wanted.len());
+        for mut wanted in wanted {
+            let fate = if can_be_made(&wanted.call) && wanted.call.args.is_object() {
+                decide(approval, turn, &mut wanted)?
+            } else {
+                Fate::Made
+            };
+            decided.push((wanted.call, fate));
+        }
+        Ok(Self(decided))
+    }
+
+    /// The calls that are made.
+    pub(crate) fn made(&self) -> Vec<Call> {
+        let made = self.0.iter().filter(|(_, fate)| !matches!(fate, Fate::Rejected(_)));
+        made.map(|(call, _)| call.clone()).collect()
+    }
+
+    /// Those that are not, each with why.
+    pub(crate) fn rejected(&self) -> Vec<(Call, String)> {
+        let rejected = self.0.iter().filter_map(|(call, fate)| match fate {
+            Fate::Rejected(why) => Some((call.clone(), why.clone())),
+            Fate::Made | Fate::Edited => None,
+        });
+        rejected.collect()
+    }
+
+    /// `tools`, which say with what comes of it when a call of theirs was changed before.
+    pub(crate) fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
+        let edited = self.0.iter().filter(|(_, fate)| matches!(fate, Fate::Edited));
+        let edited: Vec<&Call> = edited.map(|(call, _)| call).collect();
+        let noting = |tool: &AnyTool| {
+            let of_it = edited.iter().filter(|call| call.tool == tool.spec().name);
+            let ids: Vec<String> = of_it.map(|call| call.id.clone()).collect();
+            if ids.is_empty() { tool.clone() } else { AnyTool::new(Noting { tool: tool.clone(), ids }) }
+        };
+        tools.iter().map(noting).collect()
+    }
+
+    /// The outcomes of all calls, given those of the ones that were made.
+    pub(crate) fn outcomes(self, made: Vec<Outcome>) -> Vec<Outcome> {
+        let mut made = made.into_iter();
+        let outcomes = self.0.into_iter().filter_map(|(_, fate)| match fate {
+            Fate::Rejected(why) => Some(Outcome::failed(why)),
+            Fate::Made | Fate::Edited => made.next(),
+        });
+        outcomes.collect()
+    }
+}
+
+fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Fate, Act> {
+    let mut args = None;
+    let takes = |text: &str| {
+        args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        args.is_some()
+    };
+    let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
+    Ok(match (verdict, args) {
+        (Verdict::Rejected(why), _) => Fate::Rejected(rejected("This call was not made", &why)),
+        (Verdict::Edited(_), Some(args)) => {
+            wanted.call.args = args;
+            Fate::Edited
+        }
+        (Verdict::Run | Verdict::Edited(_), _) => Fate::Made,
+    })
+}
+
+fn question(Wanted { who, call }: &Wanted) -> String {
+    let (tool, args, choices) =
+        (&call.tool, call.args.to_string(), choices("a JSON object of other arguments"));
+    if args.chars().count() <= SHORT {
+        return format!("`{who}` calls `{tool}` with {args}.\n{choices}");
+    }
+    // What is long is read, and changed, more easily like this. No fence can stand within JSON at the beginning of a line.
+    format!("`{who}` calls `{tool}` with:\n```json\n{:#}\n```\n{choices}", call.args)
+}
+
+/// A tool of which some calls were changed before they are made.
+struct Noting {
+    tool: AnyTool,
+    /// Those calls.
+    ids: Vec<String>,
+}
+
+impl Tool for Noting {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        if !self.ids.iter().any(|id| id == cx.id) {
+            return self.tool.call(args, cx).await;
+        }
+        let note = format!("(Before it was made, its arguments were changed to: {args})");
+        match self.tool.call(args, cx).await {
+            Ok(mut outcome) => {
+                outcome.parts.push(Part::text(note));
+                Ok(outcome)
+            }
+            Err(error) => Err(ToolError(format!("{error}\n{note}"))),
+        }
+    }
+}
+
+/// Tools that answer the calls that were rejected, so that every call of a model is answered in the log.
+pub(crate) fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
+    let refusal = |(call, _): &(Call, String)| {
+        // Saying it twice is saying it once.
+        let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();
+        AnyTool::new(Refusal { spec, rejected: rejected.to_vec() })
+    };
+    rejected.iter().map(refusal).collect()
+}
+
+struct Refusal {
+    spec: ToolSpec,
+    rejected: Vec<(Call, String)>,
+}
+
+impl Tool for Refusal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let why = self.rejected.iter().find(|(call, _)| call.id == cx.id).map(|(_, why)| why.clone());
+        Err(ToolError(why.unwrap_or_else(|| "This call was not made.".into())))
+    }
+}

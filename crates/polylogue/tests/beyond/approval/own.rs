@@ -1,0 +1,216 @@
+//! A person who is asked before an assistant calls a tool of its own, however its model calls it.
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::consult::Consult;
+use polylogue::executor::Declared;
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus, Status,
+    Store, Taught, Timestamp, Tool, ToolUse, in_turn, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use serde_json::Value;
+
+use crate::stage::{Cast, events, events_with, print};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Said {
+    text: String,
+}
+
+fn echo(name: &str) -> impl Tool + use<> {
+    Declared::new(name, "Says it again.", async |Said { text }: Said| Ok(text)).repeatable()
+}
+
+fn alone(ann: Assistant) -> Chat {
+    Chat::named("alone").with(ann).policy(until(max_turns(2), in_turn())).build().unwrap()
+}
+
+/// The log of Ann, who calls `echo`, whole and cut after every event; the person gives these answers.
+async fn talk(by: ToolUse, script: &str, answers: &'static [&'static str]) -> String {
+    let chat = |cast: &Cast<'_>| {
+        alone(
+            cast.assistant("Ann")
+                .tools_by(by)
+                .tool(echo("echo"))
+                .tool(echo("mute"))
+                .approval(Approval::of_tools(["ec*"])),
+        )
+    };
+    let text = print(&events_with(script, &|nth| answers[nth], chat).await);
+    assert_eq!(text.matches(" is answered: ").count(), answers.len(), "{text}");
+    text
+}
+
+const NATIVE: &str = r#"[
+    {"Ann": {"calls": [
+        {"tool": "echo", "args": {"text": "a"}, "id": "c1"}, {"tool": "mute", "args": {"text": "b"}, "id": "c2"},
+        {"tool": "gone", "args": {}, "id": "c3"}, {"tool": "echo", "args": {"text": "d"}, "id": "c4"}]}},
+    {"Ann": {"say": "So it is."}}, {"Ann": "And that is all."}]"#;
+
+#[tokio::test]
+async fn calls_of_its_own_are_made_rejected_and_changed() {
+    let text =
+        talk(ToolUse::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
+    let asked = "Ann asks: `Ann` calls `echo` with {\"text\":\"a\"}.\\nEnter runs it; `no`, with a reason if you like,";
+    assert!(text.contains(asked), "{text}");
+    // Nobody is asked about what the rule does not name, and what cannot be called.
+    assert_eq!(text.matches(" asks: ").count(), 2, "{text}");
+    assert!(text.contains("#c1 failed: This call was not made: it was rejected. too loud."), "{text}");
+    assert!(
+        text.contains("softly | (Before it was made, its arguments were changed to: {\"text\":\"softly\"})"),
+        "{text}"
+    );
+    // Nothing is called before all is decided.
+    assert!(text.find("calls mute").unwrap() > text.rfind("is answered").unwrap(), "{text}");
+    assert!(text.contains("Ann says: So it is."), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
+    let text = talk(ToolUse::Native, NATIVE, &["maybe", "yes", "ok"]).await;
+    assert!(text.contains("asks: That was none of the answers below. `Ann` calls `echo`"), "{text}");
+    let text = talk(ToolUse::Native, NATIVE, &["yes", "exit"]).await;
+    assert!(text.contains("closed (Ann left: said `exit`)") && !text.contains("calls mute"), "{text}");
+}
+
+/// Where tools are called by text, what is rejected is no mistake of the model: it is told, and goes on.
+#[tokio::test]
+async fn a_rejection_by_text_is_what_came_of_the_call() {
+    let script = r#"[
+        {"Ann": "Understood."}, {"Ann": "{\"text\": \"a\"}"},
+        {"Ann": {"say": "Then not.", "expect": {"last": "The tool `echo` returned:\nThis call was not made: it was rejected. Not now."}}}]"#;
+    let chat = |cast: &Cast<'_>| {
+        let must = Taught::new(echo("echo")).mandatory().max_errors(0);
+        let ann = cast.assistant("Ann").tools_by(ToolUse::Text).teach(must).approval(Approval::always());
+        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+    };
+    let text = print(&events_with(script, &|_| "no, Not now.", chat).await);
+    assert!(text.contains("Ann says: Then not.") && text.contains("closed (the limit of 1 turn"), "{text}");
+    let script = r#"[{"Ann": "Understood."}, {"Ann": "{\"text\": \"a\"}"}, {"Ann": "Well."}]"#;
+    let text = print(&events_with(script, &|_| "```\n{\"text\": \"b\"}\n```", chat).await);
+    assert!(text.contains("returned:\\nb\\n\\n(Before it was made"), "{text}");
+    // Of several tools, too.
+    let script = r#"[
+        {"Ann": "Understood."}, {"Ann": "One would help."}, {"Ann": "yes"}, {"Ann": "echo"}, {"Ann": "{\"text\": \"a\"}"},
+        {"Ann": {"say": "No, that was not to be.", "expect": {"last": "another"}}}, {"Ann": "no"}, {"Ann": "Then not."},
+        {"Ann": "Understood."}, {"Ann": "No."}, {"Ann": "no"}, {"Ann": "And that is all."}]"#;
+    let text = talk(ToolUse::Text, script, &["no"]).await;
+    assert!(text.contains("returned:\\nThis call was not made: it was rejected."), "{text}");
+    assert!(text.contains("Ann says: Then not."), "{text}");
+}
+
+#[tokio::test]
+async fn calls_in_objects_are_asked_about() {
+    let script = r#"[
+        {"Ann": "{\"say\": null, \"call\": {\"tool\": \"echo\", \"args\": {\"text\": \"a\"}}}"},
+        {"Ann": "{\"say\": null, \"call\": {\"tool\": \"echo\", \"args\": {\"text\": \"b\"}}}"},
+        {"Ann": "{\"say\": \"So it is.\", \"call\": null}"}, {"Ann": "{\"say\": \"All.\", \"call\": null}"}]"#;
+    let text = talk(ToolUse::Schema, script, &["no, louder", "yes"]).await;
+    assert!(text.contains("returned:\\nThis call was not made: it was rejected. louder"), "{text}");
+    assert!(text.contains("returned:\\nb") && text.contains("Ann says: So it is."), "{text}");
+}
+
+#[tokio::test]
+async fn an_agent_is_asked_only_when_a_person_lets_it() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "Bob", "args": {"task": "Add 1 and 2."}, "id": "c1"},
+                           {"tool": "Bob", "args": {"task": "Sing."}, "id": "c2"}]}},
+        {"Bob": {"say": "4", "expect": {"last": "Add 1 and 3."}}}, {"Ann": "It is 4."}, {"Ann": "All."}]"#;
+    let chat = |cast: &Cast<'_>| {
+        let ann = cast.assistant("Ann").consult(Consult::agent(cast.assistant("Bob")));
+        alone(ann.approval(Approval::always()))
+    };
+    let answers = ["```\n{\"task\": \"Add 1 and 3.\"}\n```", "no"];
+    let text = print(&events_with(script, &|nth| answers[nth], chat).await);
+    assert!(
+        text.contains("#c1: 4 | (Before it was made") && text.contains("#c2 failed: This call was not made"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn without_a_rule_nobody_is_asked() {
+    let text = print(
+        &events(NATIVE, |cast| alone(cast.assistant("Ann").tool(echo("echo")).tool(echo("mute")))).await,
+    );
+    assert!(!text.contains(" asks: "), "{text}");
+}
+
+/// What was done, in order.
+type Effects = Arc<Mutex<Vec<String>>>;
+
+/// Does something that is not to be done twice.
+fn write(effects: &Effects) -> impl Tool + use<> {
+    let effects = Arc::clone(effects);
+    Declared::new("write", "Writes a line.", move |args: Value| {
+        let effects = Arc::clone(&effects);
+        async move {
+            effects.lock().unwrap().push(args["text"].as_str().unwrap().to_owned());
+            Ok("written")
+        }
+    })
+}
+
+/// Plays it from `prefix`, with `effects` of what ran before.
+async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "write", "args": {"text": "one"}, "id": "c1"}, {"tool": "write", "args": {"text": "two"}, "id": "c2"}]}},
+        {"Ann": {"calls": [{"tool": "write", "args": {"text": "three"}, "id": "c3"}]}}, {"Ann": "Done."}]"#;
+    let model: Script = serde_json::from_str(script).unwrap();
+    let ann = Assistant::new("Ann", AnyModel::new(model.model("test"))).unwrap();
+    let ann = ann.tool(write(effects)).approval(Approval::always());
+    let chat = Chat::named("one").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap();
+    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("one").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !prefix.is_empty() {
+        store.append(&claim, prefix).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let mut status = match prefix {
+        [] => chat.run(&mut log, "go").await.unwrap(),
+        _ => chat.resume(&mut log).await.unwrap(),
+    };
+    while let Status::Waiting(questions) = &status {
+        let (at, question) = &questions[0];
+        let answer = if question.text.contains("two") { "```\n{\"text\": \"2\"}\n```" } else { "" };
+        log.answer(at, &question.who, answer).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap();
+    }
+    log.events().await
+}
+
+#[tokio::test]
+async fn what_was_approved_is_done_once_wherever_the_process_dies() {
+    let effects = Effects::default();
+    let whole = play(&[], &effects).await;
+    let all = ["one", "2", "three"];
+    assert_eq!(*effects.lock().unwrap(), all);
+    let (mut same, mut in_flight) = (0, 0);
+    for cut in 1..whole.len() {
+        let prefix = &whole[..cut];
+        let count = |is: fn(&Body) -> bool| prefix.iter().filter(|event| is(&event.body)).count();
+        let called = count(|body| matches!(body, Body::Called { .. }));
+        let returned = count(|body| matches!(body, Body::Returned { .. }));
+        // All that was called was done before the process died.
+        let effects = Effects::default();
+        effects.lock().unwrap().extend(all[..called].iter().map(|text| (*text).to_owned()));
+        let again = play(prefix, &effects).await;
+        assert_eq!(*effects.lock().unwrap(), all, "cut before event {cut}");
+        let asked = again.iter().filter(|event| matches!(event.body, Body::Asked(_))).count();
+        assert_eq!(asked, 3, "cut before event {cut}");
+        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::Returned { outcome, .. } if outcome.status == OutcomeStatus::Unknown);
+        let unknown = again.iter().filter(unknown).count();
+        assert_eq!(unknown, called - returned, "cut before event {cut}");
+        if unknown == 0 {
+            assert_eq!(again, whole, "cut before event {cut}");
+            same += 1;
+        } else {
+            in_flight += 1;
+        }
+    }
+    assert!(same >= 12 && in_flight >= 3, "{same} cuts between calls, {in_flight} within");
+}
