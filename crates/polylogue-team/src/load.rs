@@ -1,6 +1,7 @@
 //! Files to teams, teams within teams included.
 
 mod file;
+mod mcp;
 mod work;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::team::Team;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use file::{Files, NoFiles, OnDisk, Unreadable};
+use mcp::put_servers;
 use work::put_files;
 
 /// How deep teams may be nested within teams.
@@ -172,6 +174,7 @@ impl<'a> Loader<'a> {
             Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
         let teams = self.teams_within(root, report);
         put_files(&mut value, self.work_files(root, report));
+        put_servers(&mut value, self.mcp_servers(root, report));
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
         check::check_teams(root, &teams, report);

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::remote::GivenTool;
 use crate::text::{MediaText, NameText, OptionText, Template};
-use crate::tooling::OwnTool;
 
 /// Two or more that solve their tasks by talking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +72,7 @@ pub struct Task {
     /// Tools for this task, besides those of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("uniqueItems" = true))]
-    pub tools: Vec<OwnTool>,
+    pub tools: Vec<GivenTool>,
     /// The JSON Schema that all that the agent says about this task has to satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]

@@ -16,9 +16,10 @@ use crate::approve::ApproveCalls;
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
+use crate::remote::{GivenTool, McpServers};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
-use crate::tooling::{OwnTool, ToolsBy, Trace};
+use crate::tooling::{ToolsBy, Trace};
 use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
 
 /// A team: agents, how they talk with one another, and what they talk about.
@@ -75,6 +76,10 @@ pub struct Team {
     /// Commands that are tools. They run where code does, and never through a shell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<Declaration>,
+    /// MCP servers, whose tools agents can be given: by name, or the path of a JSON document with `mcpServers`. They are
+    /// programs that run outside the sandbox, which has to be allowed on the command line as well.
+    #[serde(default, skip_serializing_if = "McpServers::is_empty")]
+    pub mcp: McpServers,
     /// Limits of the whole run; of a team within a team, they do not count.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
@@ -115,7 +120,7 @@ pub struct Agent {
     /// The tools it may call: its model is told of them, and it runs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("uniqueItems" = true))]
-    pub tools: Vec<OwnTool>,
+    pub tools: Vec<GivenTool>,
     /// How its model is made to call tools, and to answer in a form; by the best way that it knows when left out.
     #[serde(default, skip_serializing_if = "ToolsBy::is_auto")]
     pub tools_by: ToolsBy,

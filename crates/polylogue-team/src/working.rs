@@ -262,11 +262,13 @@ pub enum Grant {
     Network,
     /// Programs read files of this machine.
     Readable,
+    /// MCP servers that the team file declares are started on this machine, or reached.
+    Mcp,
 }
 
 impl Grant {
     /// All there are.
-    pub const ALL: [Self; 3] = [Self::UnsafeHost, Self::Network, Self::Readable];
+    pub const ALL: [Self; 4] = [Self::UnsafeHost, Self::Network, Self::Readable, Self::Mcp];
 
     /// The word for it.
     #[must_use]
@@ -275,6 +277,7 @@ impl Grant {
             Self::UnsafeHost => "unsafe-host",
             Self::Network => "network",
             Self::Readable => "readable",
+            Self::Mcp => "mcp",
         }
     }
 }

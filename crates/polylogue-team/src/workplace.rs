@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{Error, Result};
+use polylogue_core::{AnyTool, Error, Result};
+use polylogue_mcp::Catalog;
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
 use crate::build::is_work_tool;
+use crate::remote::{GivenTool, McpTools};
 use crate::team::Team;
 use crate::working::{Grant, Place, SandboxSettings};
 
@@ -20,6 +22,8 @@ pub struct Workplace {
     granted: BTreeSet<Grant>,
     /// Whether agents are only looked at: then nothing is asked of the machine.
     unused: bool,
+    /// The tools of MCP servers.
+    catalog: Option<Catalog>,
 }
 
 impl Workplace {
@@ -37,7 +41,26 @@ impl Workplace {
 
     /// For agents that are looked at, and never run.
     pub(crate) fn unused() -> Self {
-        Self { dir: Some("work".into()), granted: Grant::ALL.into(), unused: true }
+        Self { dir: Some("work".into()), granted: Grant::ALL.into(), unused: true, catalog: None }
+    }
+
+    /// Gives the tools of the MCP servers that are [wanted](Team::mcp_wanted).
+    #[must_use]
+    pub fn with_tools(self, catalog: Catalog) -> Self {
+        Self { catalog: Some(catalog), ..self }
+    }
+
+    /// The tools of an MCP server. Of agents that are looked at, those that are known.
+    pub(crate) fn mcp_tools(&self, given: &McpTools) -> Result<Vec<AnyTool>> {
+        let found = match &self.catalog {
+            Some(catalog) => catalog.tools(&given.mcp, &given.allowed()),
+            None => {
+                let why =
+                    format!("the tools of the MCP server `{}` are needed, which was not started", given.mcp);
+                Err(Error::Config(why))
+            }
+        };
+        found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
     }
 
     /// Allows what a team file asks for.
@@ -78,6 +101,7 @@ fn refusal(grant: Grant, what: &[String]) -> String {
         }
         Grant::Network => format!("the programs of this team want to reach {what}, which was not allowed"),
         Grant::Readable => format!("the programs of this team want to read {what}, which was not allowed"),
+        Grant::Mcp => format!("this team wants to start the MCP servers {what}, which was not allowed"),
     }
 }
 
@@ -135,18 +159,27 @@ impl Team {
     }
 
     fn tool_names(&self) -> impl Iterator<Item = &String> {
-        let chats = std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
-        let for_tasks = chats.flat_map(|chat| chat.pattern.tasks()).flat_map(|task| &task.tools);
-        let taught = self.agents.iter().flat_map(|agent| &agent.tools).chain(for_tasks);
+        let taught = self.given_tools().filter_map(GivenTool::own);
         let named = self.agents.iter().flat_map(|agent| agent.offers.iter().chain(&agent.runs));
         taught.map(|tool| &tool.tool).chain(named)
     }
 
-    /// What the team and those within it ask for that has to be allowed, and what of it: hosts, paths.
+    /// What the team and those within it ask for that has to be allowed, and what of it: hosts, paths, MCP servers.
     #[must_use]
     pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
+        let mut all = self.wants_of_programs();
+        let declared = self.mcp_declared();
+        let servers = self.mcp_wanted().into_iter().filter(|name| declared.contains_key(name));
+        let servers: Vec<String> = servers.map(str::to_owned).collect();
+        if !servers.is_empty() {
+            all.insert(Grant::Mcp, servers);
+        }
+        all
+    }
+
+    fn wants_of_programs(&self) -> BTreeMap<Grant, Vec<String>> {
         let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
-        for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants()) {
+        for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants_of_programs()) {
             let known: &mut Vec<String> = all.entry(grant).or_default();
             known.extend(what);
             known.dedup();

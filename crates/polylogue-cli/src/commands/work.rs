@@ -57,6 +57,7 @@ pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), T
             Grant::UnsafeHost => "run on this machine with all your rights: nothing encloses them".to_owned(),
             Grant::Network => format!("reach {what} over the network"),
             Grant::Readable => format!("read {what}"),
+            Grant::Mcp => continue,
         };
         if !allowed.contains(&grant) {
             let trouble = Trouble::usage(format!("the programs of `{}` want to {does}", team.name));

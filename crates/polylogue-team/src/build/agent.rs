@@ -18,6 +18,7 @@ use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
 use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
 use crate::pattern;
+use crate::remote::GivenTool;
 use crate::staff::Role;
 use crate::team::{self, Agent};
 use crate::tooling::{self, Example, OwnTool, ToolsBy};
@@ -126,8 +127,11 @@ impl<'a> Crew<'a> {
     }
 
     /// The tools that `given` stands for, each as it is taught.
-    pub(super) fn taught(&self, given: &OwnTool) -> Result<Vec<Taught>> {
-        Ok(self.tools(&given.tool)?.into_iter().map(|tool| taught(tool, given)).collect())
+    pub(super) fn taught(&self, given: &GivenTool) -> Result<Vec<Taught>> {
+        Ok(match given {
+            GivenTool::Own(own) => self.tools(&own.tool)?.into_iter().map(|tool| taught(tool, own)).collect(),
+            GivenTool::Mcp(tools) => self.workplace.mcp_tools(tools)?.into_iter().map(Taught::new).collect(),
+        })
     }
 
     pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {

@@ -46,7 +46,7 @@ impl Loader<'_> {
         files
     }
 
-    fn work_file(&self, named: &str) -> Result<String, String> {
+    pub(super) fn work_file(&self, named: &str) -> Result<String, String> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if named.ends_with(['/', '\\']) || !Path::new(named).components().all(is_plain) {
             return Err("it is not below the folder of the team file".into());

@@ -1,0 +1,134 @@
+//! MCP servers: each is one, holds no secret, and is there for those who are given its tools.
+
+use std::collections::{BTreeMap, HashSet};
+
+use polylogue_mcp::Servers;
+use serde_json::json;
+
+use crate::diagnostic::Report;
+use crate::remote::McpServer;
+use crate::secret::{is_secret_header, looks_like_key};
+use crate::source::Span;
+use crate::suggest;
+use crate::team::Team;
+use crate::yaml::{Data, Node};
+
+/// What the names of variables end with that hold secrets.
+const SECRET: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
+
+/// Hides values that are secret by their names, before a line is shown.
+pub(super) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
+    for server in root.get("mcp").entries() {
+        let texts = ["env", "headers"].into_iter().flat_map(|key| server.value.get(key).entries());
+        for text in texts.filter(|text| is_secret(&text.key) && !is_variable(&text.value)) {
+            report.hide(&text.value.span);
+        }
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret_header(name) || SECRET.iter().any(|ending| lower.ends_with(ending))
+}
+
+fn is_variable(node: &Node) -> bool {
+    node.text().is_some_and(|text| text.contains("${"))
+}
+
+/// Says of two teams of other files that they mean different servers by one name.
+pub(super) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
+    let own: HashSet<&str> = root.get("mcp").entries().iter().map(|entry| entry.key.as_str()).collect();
+    let mut seen: BTreeMap<&str, (&McpServer, &str)> = BTreeMap::new();
+    for (entry, team) in root.get("teams").items().iter().zip(teams) {
+        let Some(team) = team else { continue };
+        for (name, server) in team.mcp_declared() {
+            let (first, whose) = *seen.entry(name).or_insert((server, team.name.as_str()));
+            let whose =
+                if own.contains(name) { "this file".to_owned() } else { format!("the team `{whose}`") };
+            if own.contains(name) || first != server {
+                let message =
+                    format!("this team has an MCP server `{name}`, and {whose} another of that name");
+                report.error_with_hint(&entry.get("file").span, message, "give one of them another name");
+            }
+        }
+    }
+}
+
+/// Reports servers that are none, that nobody uses, and tools of servers that are not there.
+pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
+    let mcp = root.get("mcp");
+    for (name, server) in &team.mcp.0 {
+        let entry = mcp.entry(name);
+        let at = entry.map_or(&mcp.span, |entry| &entry.key_span);
+        check_server(name, server, at, report);
+        if !team.mcp_wanted().contains(name.as_str()) && entry.is_some() {
+            let hint = format!("add `{{mcp: {name}}}` to the `tools` of an agent, or leave it out");
+            report.warning(at, format!("nobody is given tools of the MCP server `{name}`"), hint);
+        }
+    }
+    let mut lists = Vec::new();
+    tools_within(root, &mut lists);
+    lists.into_iter().for_each(|list| check_given(list, team, report));
+}
+
+fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'_>) {
+    let document = json!({"mcpServers": {name: server}}).to_string();
+    if let Err(error) = Servers::with_variables(&document, |_| None) {
+        report.error(at, error.to_string());
+    }
+    for (key, text) in server.env.iter().chain(&server.headers) {
+        if !text.contains("${") && !text.is_empty() && (is_secret(key) || looks_like_key(text)) {
+            let message =
+                format!("the MCP server `{name}` is given a secret, `{key}`, which stands in a file");
+            let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
+            report.error_with_hint(at, message, hint);
+        }
+    }
+    let others = server.args.iter().chain(&server.url);
+    if others.into_iter().any(|text| looks_like_key(text)) {
+        let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
+        let message = format!("the MCP server `{name}` is given a secret, which stands in a file");
+        report.error_with_hint(at, message, hint);
+    }
+}
+
+/// The lists of tools anywhere in `node`, of agents and of tasks.
+fn tools_within<'n>(node: &'n Node, lists: &mut Vec<&'n [Node]>) {
+    match &node.data {
+        Data::Map(entries) => {
+            for entry in entries {
+                if entry.key == "tools" {
+                    lists.push(entry.value.items());
+                }
+                tools_within(&entry.value, lists);
+            }
+        }
+        Data::List(items) => items.iter().for_each(|item| tools_within(item, lists)),
+        _ => {}
+    }
+}
+
+/// The tools of servers in one list.
+fn check_given(tools: &[Node], team: &Team, report: &mut Report<'_>) {
+    let declared = team.mcp_declared();
+    let mut seen = HashSet::new();
+    for tool in tools {
+        let server = tool.get("mcp");
+        let Some(name) = server.text().filter(|text| !report.full() && !text.contains("{{")) else {
+            continue;
+        };
+        // Without any of its own, the file leaves them to whoever runs it.
+        if !declared.is_empty() && !declared.contains_key(name) {
+            let hint = suggest::hint(name, declared.keys().copied());
+            report.error_with_hint(&server.span, format!("there is no MCP server `{name}`"), hint);
+        }
+        if !seen.insert(name) {
+            let hint = "put them together, in one `only` or one `but`";
+            report.error_with_hint(&server.span, format!("tools of `{name}` are given already"), hint);
+        }
+        if let (Some(_), Some(but)) = (tool.entry("only"), tool.entry("but")) {
+            let hint = "`only` says which tools there are, `but` which there are not: one of them is enough";
+            report.error_with_hint(&but.key_span, "there are `only` and `but`", hint);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! MCP servers that cannot be as they are meant.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn servers_are_there_and_are_named_once() {
+    check(
+        "name: t
+mcp:
+  clock: {command: python3, args: [clock.py]}
+  both: {command: x, url: http://x}
+  none: {}
+agents:
+  - name: A
+    tools: [{mcp: clok}, {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but: [b]}]
+chat: {participants: [A], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: the MCP server `both` has both a `command` and a `url`: which is it?
+             --> t.yaml:4:3
+              |
+            4 |   both: {command: x, url: http://x}
+              |   ^^^^
+
+            error: the MCP server `none` has neither a `command` nor a `url`
+             --> t.yaml:5:3
+              |
+            5 |   none: {}
+              |   ^^^^
+
+            warning: nobody is given tools of the MCP server `none`
+             --> t.yaml:5:3
+              |
+            5 |   none: {}
+              |   ^^^^
+            hint: add `{mcp: none}` to the `tools` of an agent, or leave it out
+
+            error: there is no MCP server `clok`
+             --> t.yaml:8:19
+              |
+            8 |     tools: [{mcp: clok}, {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but
+              |                   ^^^^
+            hint: did you mean `clock`?
+
+            error: tools of `clock` are given already
+             --> t.yaml:8:57
+              |
+            8 | , {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but: [b]}]
+              |                                  ^^^^^
+            hint: put them together, in one `only` or one `but`
+
+            error: there are `only` and `but`
+             --> t.yaml:8:98
+              |
+            8 | ut: [b]}, {mcp: both, only: [a], but: [b]}]
+              |                                  ^^^
+            hint: `only` says which tools there are, `but` which there are not: one of them is enough
+        "#]],
+    );
+}
+
+#[test]
+fn keys_are_mistaken_where_they_stand() {
+    check(
+        "name: t
+mcp: {clock: {comand: x, cwd: 7}}
+agents:
+  - name: A
+    tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
+chat: {participants: [A], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: unknown key `comand`
+             --> t.yaml:2:15
+              |
+            2 | mcp: {clock: {comand: x, cwd: 7}}
+              |               ^^^^^^
+            hint: did you mean `command`?
+
+            error: `cwd` has to be a text, not a number
+             --> t.yaml:2:31
+              |
+            2 | mcp: {clock: {comand: x, cwd: 7}}
+              |                               ^
+            hint: put it in quotes: "7"
+
+            error: unknown key `onyl`
+             --> t.yaml:5:26
+              |
+            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
+              |                          ^^^^
+            hint: did you mean `only`?
+
+            error: `only` is empty
+             --> t.yaml:5:57
+              |
+            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
+              |                                                         ^^
+        "#]],
+    );
+}
+
+#[test]
+fn secrets_have_no_place_in_a_file_and_are_not_shown() {
+    check(
+        "name: t
+mcp:
+  clock: {command: x, args: [--key, sk-proj-abcdefgh], env: {CLOCK_TOKEN: hunter22, PLAIN: yes}}
+  far: {url: https://x.example, headers: {Authorization: '${KEY}'}}
+agents: [{name: A, tools: [{mcp: clock}]}]
+chat: {participants: [A], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: the MCP server `clock` is given a secret, `CLOCK_TOKEN`, which stands in a file
+             --> t.yaml:3:3
+              |
+            3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}
+              |   ^^^^^
+            hint: write `${NAME}` in its place, the name of an environment variable that holds it
+
+            error: the MCP server `clock` is given a secret, which stands in a file
+             --> t.yaml:3:3
+              |
+            3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}
+              |   ^^^^^
+            hint: write `${NAME}` in its place, the name of an environment variable that holds it
+
+            warning: nobody is given tools of the MCP server `far`
+             --> t.yaml:4:3
+              |
+            4 |   far: {url: https://x.example, headers: {Authorization: '${KEY}'}}
+              |   ^^^
+            hint: add `{mcp: far}` to the `tools` of an agent, or leave it out
+        "#]],
+    );
+}
