@@ -2,6 +2,7 @@
 
 mod address;
 mod config;
+mod embed;
 mod model;
 mod read;
 mod served;
@@ -17,10 +18,11 @@ use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transpor
 use url::Url;
 
 pub use config::{Api, Config};
+pub use embed::Embedder;
 pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
-use crate::failure::{Again, Blame, Failure};
+use crate::failure::{Blame, Failure};
 use crate::known::{Findings, KnownSkills};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
@@ -193,22 +195,14 @@ impl Endpoint {
         let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
         let status = response.status();
         if !(200..300).contains(&status) {
-            return Err(self.but_for_key(key, refusal(&mut response, &clock, blame).await));
+            return Err(ways.but_for(key, refusal(&mut response, &clock, blame).await));
         }
         let reply = if stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        reply.map_err(|stop| self.but_for_key(key, stop.failure(blame, timeouts, status)))
-    }
-
-    /// The failure, after which another key may do better if this one has no credit.
-    fn but_for_key(&self, key: usize, failure: Failure) -> Failure {
-        match failure.again {
-            Again::Spent if self.0.ways.spend(key) => Failure { again: Again::Now, ..failure },
-            _ => failure,
-        }
+        reply.map_err(|stop| ways.but_for(key, stop.failure(blame, timeouts, status)))
     }
 }
 

@@ -75,6 +75,10 @@
 //! the system trusts; on Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` name others. They are read with the first encrypted
 //! connection.
 //!
+//! # Vectors
+//!
+//! [`Models::embedder`] gives models that make vectors of texts, by which a memory finds what means the same.
+//!
 //! # Without a provider
 //!
 //! [`Script`] replies by script, for tests and demonstrations; [`Recorder`] and [`Replayer`] keep what a model
@@ -100,7 +104,7 @@ mod wire;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
-pub use endpoint::{Api, Config, Endpoint, EndpointModel, Probed, ServedModel};
+pub use endpoint::{Api, Config, Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use known::{Finding, Findings, KnownSkills};
 pub use limits::Limits;
 pub use models::Models;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polylogue_core::ModelError;
 use polylogue_http::Env;
 
-use crate::endpoint::{Config, Endpoint, EndpointModel};
+use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
 use crate::provider::{Provider, parse_spec};
 
 /// Gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
@@ -59,13 +59,28 @@ impl Models {
     /// When there is no such provider, with a suggestion; when its address cannot be used. A missing key is no error
     /// yet: it is one of the first call.
     pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
+        let (endpoint, model) = self.find(spec)?;
+        Ok(endpoint.model(model))
+    }
+
+    /// The endpoint of a model, and what it calls it.
+    fn find<'a>(&self, spec: &'a str) -> Result<(Endpoint, &'a str), ModelError> {
         let defined: Vec<String> = self.defined();
         let is_defined = |name: &str| defined.iter().any(|other| other == name);
         let mut names = self.names();
         names.extend(defined.iter().map(String::as_str).filter(|name| Provider::find(name).is_none()));
         let known = |name: &str| is_defined(name) || Provider::find(name).is_some();
         let (name, model) = parse_spec(spec, known, &names)?;
-        Ok(self.endpoint(name)?.model(model))
+        Ok((self.endpoint(name)?, model))
+    }
+
+    /// The model called `spec`, to make vectors of texts.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn embedder(&self, spec: &str) -> Result<Embedder, ModelError> {
+        let (endpoint, model) = self.find(spec)?;
+        endpoint.embedder(model)
     }
 
     fn defined(&self) -> Vec<String> {

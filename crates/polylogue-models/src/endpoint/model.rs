@@ -183,7 +183,10 @@ impl EndpointModel {
 }
 
 /// How long to wait before the next attempt, or the error if there is none.
-fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Result<std::time::Duration, ModelError> {
+pub(super) fn next_attempt(
+    failure: Failure,
+    attempts: &mut Attempts<'_>,
+) -> Result<std::time::Duration, ModelError> {
     match failure.again {
         Again::No | Again::Spent => Err(failure.error),
         Again::Now => Ok(std::time::Duration::ZERO),

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use polylogue_http::Transport;
 
+use crate::failure::{Again, Failure};
+
 /// One way to the endpoint for each of its keys. Whoever asks takes the next; a key without credit is left out from then on.
 pub(super) struct Ways {
     ways: Vec<Way>,
@@ -32,7 +34,7 @@ impl Ways {
 
     /// Leaves a key out from now on, and says whether another is left. An only key is never left out: its account may be
     /// topped up.
-    pub(super) fn spend(&self, nth: usize) -> bool {
+    fn spend(&self, nth: usize) -> bool {
         if self.ways.len() < 2 {
             return false;
         }
@@ -40,6 +42,14 @@ impl Ways {
             way.is_spent.store(true, Ordering::Relaxed);
         }
         self.ways.iter().any(|way| !way.is_spent.load(Ordering::Relaxed))
+    }
+
+    /// The failure of a call with the key `nth`, after which another may do better if this one has no credit.
+    pub(super) fn but_for(&self, nth: usize, failure: Failure) -> Failure {
+        match failure.again {
+            Again::Spent if self.spend(nth) => Failure { again: Again::Now, ..failure },
+            _ => failure,
+        }
     }
 
     /// How many keys there are.

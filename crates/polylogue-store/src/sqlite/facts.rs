@@ -141,6 +141,11 @@ impl Memory for Facts {
     }
 
     async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
+        let text: String = query.text.trim().chars().take(Note::MAX_CHARS).collect();
+        if text.is_empty() {
+            return Ok(Recalled::default());
+        }
+        let query = &Query { text, ..query.clone() };
         let limit = query.limit.min(Query::MAX_LIMIT);
         let (meaning, missed) = match &self.model {
             Some(model) => match self.vectors(model, query).await {

@@ -1,0 +1,256 @@
+//! Texts as vectors: `/embeddings` as OpenAI has it, `/api/embed` of Ollama.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use polylogue_core::{Embed, Embedded, ModelError, ModelErrorKind, Usage};
+use polylogue_http::Transport;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::address::place;
+use super::model::next_attempt;
+use super::read::{read_body, refusal};
+use super::ways::Ways;
+use super::{Api, Endpoint, headers};
+use crate::failure::{Blame, Failure};
+use crate::retry::Attempts;
+use crate::timeouts::{Clock, Limit};
+use crate::wire::decode::Flaw;
+
+/// A model of an endpoint that makes vectors of texts. Cloning shares the endpoint.
+///
+/// Any number of texts can be given at once: they are sent in requests of at most [`MAX_TEXTS`](Self::MAX_TEXTS) texts and
+/// [`MAX_CHARS`](Self::MAX_CHARS) characters, one after the other, each tried again as the endpoint's
+/// [`Retries`](crate::Retries) say.
+///
+/// ```
+/// use polylogue_core::Embed;
+/// use polylogue_models::{Env, Models};
+/// let models = Models::new(Env::of([("OLLAMA_HOST", "gpu")]));
+/// assert_eq!(models.embedder("ollama:nomic-embed-text")?.name(), "ollama:nomic-embed-text");
+/// # Ok::<(), polylogue_core::ModelError>(())
+/// ```
+#[derive(Clone)]
+pub struct Embedder(Arc<Inner>);
+
+struct Inner {
+    endpoint: Endpoint,
+    /// What the endpoint calls it.
+    model: String,
+    /// `provider:model`.
+    name: String,
+    ways: Ways,
+}
+
+impl std::fmt::Debug for Embedder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Embedder").field(&self.0.name).finish()
+    }
+}
+
+impl Endpoint {
+    /// The model that the endpoint calls `name`, to make vectors of texts.
+    ///
+    /// # Errors
+    /// When its address cannot be used.
+    pub fn embedder(&self, name: &str) -> Result<Embedder, ModelError> {
+        let config = &self.0.config;
+        let refuse = |why: String| {
+            ModelError::new(ModelErrorKind::Config, self.provider(), format!("the base URL {why}"))
+        };
+        let path = match config.api {
+            Api::ChatCompletions => "/embeddings",
+            Api::Ollama => "/api/embed",
+        };
+        let url = place(config.api, &config.base_url, path).map_err(refuse)?;
+        let mut keys: Vec<_> = config.keys().map(Some).collect();
+        if keys.is_empty() {
+            keys.push(None);
+        }
+        let way = |key| {
+            let headers = headers(config, key).map_err(refuse)?;
+            Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
+        };
+        let ways = Ways::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
+        let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
+        Ok(Embedder(Arc::new(Inner { endpoint: self.clone(), model, name, ways })))
+    }
+}
+
+impl Embedder {
+    /// How many texts are sent in one request at most.
+    pub const MAX_TEXTS: usize = 64;
+
+    /// How many characters are sent in one request at most, unless a single text has more: providers take some 8,000 to
+    /// 300,000 tokens a request.
+    pub const MAX_CHARS: usize = 24_000;
+
+    /// One request, tried again as the endpoint's retries say.
+    async fn request(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+        let Inner { endpoint, model, name, .. } = &*self.0;
+        let blame = endpoint.blame(name);
+        if endpoint.lacks_key() {
+            return Err(blame.no_key());
+        }
+        let body = Bytes::from(json!({"model": model, "input": texts}).to_string());
+        let mut attempts = Attempts::begin(endpoint.retries(), endpoint.jitter());
+        loop {
+            match self.attempt(body.clone(), texts.len(), &blame).await {
+                Ok(embedded) => return Ok(embedded),
+                Err(failure) => tokio::time::sleep(next_attempt(failure, &mut attempts)?).await,
+            }
+        }
+    }
+
+    async fn attempt(&self, body: Bytes, texts: usize, blame: &Blame<'_>) -> Result<Embedded, Failure> {
+        let Inner { endpoint, ways, .. } = &*self.0;
+        let _pass = endpoint.0.gate.pass().await;
+        let timeouts = endpoint.0.config.timeouts;
+        let clock = Clock::start(timeouts);
+        let (key, transport) = ways.next().ok_or_else(|| blame.no_credit(ways.len()))?;
+        let sent = clock.wait(Limit::Total, transport.post(body)).await;
+        let sent = sent.map_err(|limit| blame.late(limit, timeouts))?;
+        let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+        let status = response.status();
+        if !(200..300).contains(&status) {
+            return Err(ways.but_for(key, refusal(&mut response, &clock, blame).await));
+        }
+        let body = read_body(&mut response, &clock).await;
+        let body = body.map_err(|stop| stop.failure(blame, timeouts, status))?;
+        decode(&body, texts).map_err(|flaw| ways.but_for(key, blame.flawed(flaw, status)))
+    }
+}
+
+impl Embed for Embedder {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+        if texts.iter().any(|text| text.trim().is_empty()) {
+            let why = "a text to be embedded is empty, which providers refuse";
+            return Err(ModelError::new(ModelErrorKind::Config, &*self.0.name, why));
+        }
+        let mut all = Embedded { usage: Usage { input: Some(0), ..Usage::default() }, ..Embedded::default() };
+        for batch in batches(texts) {
+            let Embedded { vectors, usage } = self.request(batch).await?;
+            all.vectors.extend(vectors);
+            all.usage.input = all.usage.input.zip(usage.input).map(|(one, other)| one.saturating_add(other));
+        }
+        let length = all.vectors.first().map_or(0, Vec::len);
+        if all.vectors.iter().any(|vector| vector.len() != length) {
+            let why = "the reply cannot be read: its vectors have different lengths";
+            return Err(ModelError::new(ModelErrorKind::Protocol, &*self.0.name, why));
+        }
+        Ok(all)
+    }
+}
+
+/// The texts in pieces that one request takes, in their order.
+fn batches(texts: &[String]) -> Vec<&[String]> {
+    let mut batches = Vec::new();
+    let (mut from, mut chars) = (0, 0);
+    for (index, text) in texts.iter().enumerate() {
+        let length = text.chars().count();
+        if index > from && (chars + length > Embedder::MAX_CHARS || index - from == Embedder::MAX_TEXTS) {
+            batches.extend(texts.get(from..index));
+            (from, chars) = (index, 0);
+        }
+        chars += length;
+    }
+    batches.extend(texts.get(from..).filter(|rest| !rest.is_empty()));
+    batches
+}
+
+/// What either API answers.
+#[derive(Deserialize)]
+struct Answer {
+    /// OpenAI's.
+    #[serde(default)]
+    data: Option<Vec<Row>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+    /// Ollama's.
+    #[serde(default)]
+    embeddings: Option<Vec<Vec<f32>>>,
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
+    /// Some servers report errors with a status of success.
+    #[serde(default)]
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+}
+
+fn decode(body: &[u8], texts: usize) -> Result<Embedded, Flaw> {
+    let excerpt =
+        || String::from_utf8_lossy(body.get(..body.len().min(500)).unwrap_or_default()).into_owned();
+    let unreadable = |why: String| Flaw::Unreadable { why, excerpt: excerpt() };
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(Flaw::Empty);
+    }
+    let answer: Answer = serde_json::from_slice(body).map_err(|why| unreadable(why.to_string()))?;
+    if answer.error.is_some() {
+        return Err(Flaw::Error(String::from_utf8_lossy(body).into_owned()));
+    }
+    let input = answer.usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens));
+    let usage = Usage { input: input.or(answer.prompt_eval_count), ..Usage::default() };
+    let vectors = match (answer.data, answer.embeddings) {
+        (Some(rows), _) => in_order(rows).map_err(|why| unreadable(why.to_owned()))?,
+        (None, Some(vectors)) => vectors,
+        (None, None) => return Err(unreadable("it has neither `data` nor `embeddings`".to_owned())),
+    };
+    let sound = |vector: &Vec<f32>| !vector.is_empty() && vector.iter().all(|number| number.is_finite());
+    if vectors.len() != texts {
+        return Err(unreadable(format!("it has {} vectors for {texts} texts", vectors.len())));
+    }
+    match vectors.iter().all(sound) {
+        true => Ok(Embedded { vectors, usage }),
+        false => Err(unreadable("one of its vectors is empty, or has a number that is none".to_owned())),
+    }
+}
+
+/// The vectors in the order of the texts: by their numbers, if they have some.
+fn in_order(mut rows: Vec<Row>) -> Result<Vec<Vec<f32>>, &'static str> {
+    if rows.iter().any(|row| row.index.is_some()) {
+        rows.sort_by_key(|row| row.index);
+        if !rows.iter().enumerate().all(|(place, row)| row.index == Some(place)) {
+            return Err("its vectors are not numbered from 0 on");
+        }
+    }
+    Ok(rows.into_iter().map(|row| row.embedding).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_bounded_in_texts_and_characters_and_lose_nothing() {
+        let sizes = |lengths: &[usize]| -> Vec<usize> {
+            let texts: Vec<String> = lengths.iter().map(|length| "é".repeat(*length)).collect();
+            let batches = batches(&texts);
+            assert_eq!(batches.concat(), texts);
+            batches.iter().map(|batch| batch.len()).collect()
+        };
+        assert_eq!(sizes(&[]), [0; 0]);
+        assert_eq!(sizes(&[1; 130]), [64, 64, 2]);
+        assert_eq!(sizes(&[10_000, 10_000, 10_000]), [2, 1]);
+        assert_eq!(sizes(&[100_000, 1, 24_000, 1]), [1, 1, 1, 1]);
+        assert_eq!(sizes(&[23_999, 1, 1]), [2, 1]);
+    }
+}
