@@ -1,6 +1,6 @@
-//! Which test shows which item of the list: those that are about agents as layers, their state, and how they reason.
+//! Which test shows which item of the list of 90, and which items are done otherwise on purpose.
 
-/// Item, and the tests that show it: `module::test`.
+/// Item, and the tests that show it: `module::test` of those here, `crate/path::test` of others.
 const ITEMS: &[(&str, &[&str])] = &[
     // Lagent.
     ("L01", &["calls::a_text_is_a_message_of_the_user"]),
@@ -37,11 +37,28 @@ const ITEMS: &[(&str, &[&str])] = &[
         &[
             "state::a_loaded_agent_asks_what_the_old_one_would_have",
             "state::a_loaded_composite_goes_on_as_the_old_one_would",
+            "state::a_fresh_process_goes_on_as_the_old_one_would",
         ],
     ),
-    ("L18", &["state::a_state_without_a_key_is_refused_and_changes_nothing"]),
-    ("L19", &["state::reset_forgets_a_node_a_subtree_or_a_path"]),
-    ("L20", &["layers::a_window_sends_the_last_messages_and_remembers_all"]),
+    (
+        "L18",
+        &["state::a_state_without_a_key_is_refused_and_changes_nothing", "state::a_state_is_of_one_session"],
+    ),
+    (
+        "L19",
+        &[
+            "state::reset_forgets_a_node_a_subtree_or_a_path",
+            "state::reset_by_a_path_forgets_exactly_one_node",
+            "state::reset_reaches_agents_that_no_layer_tells_of",
+        ],
+    ),
+    (
+        "L20",
+        &[
+            "layers::a_window_sends_the_last_messages_and_remembers_all",
+            "state::a_window_holds_after_loading",
+        ],
+    ),
     ("L21", &["layers::examples_stand_before_the_conversation_on_every_call"]),
     ("L22", &["layers::examples_stand_before_the_conversation_on_every_call"]),
     ("L23", &["layers::the_first_block_is_read_and_its_end_may_be_missing"]),
@@ -50,30 +67,120 @@ const ITEMS: &[(&str, &[&str])] = &[
     ("L26", &["layers::the_first_block_is_read_and_its_end_may_be_missing"]),
     ("L27", &["layers::blocks_are_sent_back_whole_and_refused_ones_not_at_all"]),
     ("L28", &["layers::blocks_are_sent_back_whole_and_refused_ones_not_at_all"]),
-    ("L31", &["visualizer::two_share_an_executor_until_one_has_the_final_answer"]),
-    ("L32", &["layers::only_what_was_read_is_run"]),
-    ("L33", &["layers::only_what_was_read_is_run"]),
-    ("L34", &["layers::only_what_was_read_is_run"]),
-    ("L36", &["layers::only_what_was_read_is_run"]),
-    ("L37", &["layers::only_what_was_read_is_run"]),
+    ("L29", &["actions::words_of_executors_and_peers_are_introduced_as_one_likes"]),
+    ("L30", &["actions::words_of_executors_and_peers_are_introduced_as_one_likes"]),
+    (
+        "L31",
+        &[
+            "visualizer::two_share_an_executor_until_one_has_the_final_answer",
+            "actions::a_tool_of_a_toolkit_is_called_by_both_names",
+        ],
+    ),
+    ("L32", &["actions::an_unknown_tool_is_named_and_runs_nothing"]),
+    (
+        "L33",
+        &[
+            "actions::wrong_arguments_are_named_and_failures_are_told",
+            "polylogue/tests/tool::wrong_arguments_and_errors_are_told_and_the_conversation_goes_on",
+        ],
+    ),
+    ("L34", &["actions::an_unknown_tool_is_named_and_runs_nothing"]),
+    ("L35", &["actions::a_finish_is_a_state_of_its_own"]),
+    (
+        "L36",
+        &[
+            "layers::only_what_was_read_is_run",
+            "actions::code_is_an_argument_of_its_tool_and_what_was_refused_is_none",
+        ],
+    ),
+    (
+        "L37",
+        &[
+            "layers::only_what_was_read_is_run",
+            "actions::code_is_an_argument_of_its_tool_and_what_was_refused_is_none",
+        ],
+    ),
     ("L38", &["layers::a_coder_runs_code_until_it_writes_none"]),
+    ("L39", &["polylogue-tools/tests/it/python_session::two_sessions_share_nothing"]),
+    (
+        "L40",
+        &[
+            "polylogue-tools/tests/it/python_session::code_that_takes_too_long_is_interrupted_and_the_session_goes_on",
+            "polylogue-tools/tests/it/python_session::code_that_cannot_be_interrupted_is_killed",
+        ],
+    ),
+    ("L41", &["polylogue-tools/tests/it/python_session::too_much_output_is_left_out"]),
     ("L42", &["calls::a_writer_and_a_critic_make_a_call_each_per_round_and_one_more"]),
     ("L43", &["visualizer::two_share_an_executor_until_one_has_the_final_answer"]),
     ("L44", &["ends::texts_grow_by_pieces_and_only_the_whole_is_remembered"]),
+    (
+        "L45",
+        &[
+            "tools::a_reply_ends_before_a_stop_word",
+            "polylogue-core/src/model/stops::pieces_end_before_a_stop_word_wherever_it_is_torn",
+        ],
+    ),
+    (
+        "L46",
+        &[
+            "polylogue-models/tests/replies::every_tolerable_deviation_gives_the_same_reply_streamed_and_not",
+            "polylogue-models/tests/replies::deviations_may_come_together",
+        ],
+    ),
+    (
+        "L47",
+        &[
+            "polylogue-models/tests/replies::every_spoiled_reply_is_an_error_that_says_what_happened_and_is_told_in_time",
+            "polylogue-models/tests/retries::errors_in_the_middle_of_a_stream_are_tried_again_when_they_may_pass",
+        ],
+    ),
+    (
+        "L48",
+        &[
+            "polylogue-models/tests/keys::keys_are_taken_in_turn_and_one_without_credit_is_left_out",
+            "polylogue-models/tests/keys::when_all_are_without_credit_it_is_an_error",
+        ],
+    ),
+    (
+        "L49",
+        &[
+            "polylogue-models/src/retry::attempts_are_bounded_in_count_and_in_time",
+            "polylogue-models/tests/retries::what_may_pass_is_tried_again",
+            "polylogue-models/tests/retries::retries_end_when_their_time_is_over",
+        ],
+    ),
     ("L50", &["ends::many_sessions_give_their_replies_in_order"]),
     ("L51", &["compose::a_sequence_ends_where_it_is_told_and_wraps_around"]),
+    ("L52", &["polylogue/tests/tool::a_function_says_all_that_a_model_is_told"]),
+    ("L53", &["state::a_state_is_of_one_session"]),
     // LazyLLM.
     ("Z01", &["calls::parameters_of_one_call_leave_the_next_alone"]),
     ("Z02", &["reason::calls_are_made_in_rounds_until_there_is_a_text"]),
     ("Z03", &["reason::calls_are_made_in_rounds_until_there_is_a_text"]),
     ("Z04", &["reason::calls_are_made_in_rounds_until_there_is_a_text"]),
-    ("Z05", &["reason::calls_are_made_in_rounds_until_there_is_a_text"]),
+    (
+        "Z05",
+        &[
+            "reason::calls_are_made_in_rounds_until_there_is_a_text",
+            "polylogue/tests/tool::wrong_arguments_and_errors_are_told_and_the_conversation_goes_on",
+        ],
+    ),
     ("Z06", &["reason::a_limit_on_rounds_ends_or_sums_up"]),
     ("Z07", &["reason::a_limit_on_rounds_ends_or_sums_up"]),
     ("Z08", &["calls::sessions_at_the_same_time_know_nothing_of_each_other"]),
     ("Z09", &["reason::a_session_is_all_the_history_there_is"]),
     ("Z10", &["reason::a_tool_that_ends_the_turn_has_the_last_word_unless_it_fails"]),
-    ("Z11", &["layers::braces_are_nothing_but_braces"]),
+    (
+        "Z11",
+        &[
+            "layers::braces_are_nothing_but_braces",
+            "polylogue/tests/society/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts",
+        ],
+    ),
+    ("Z12", &["polylogue/tests/tool::of_two_tools_of_one_name_the_later_counts"]),
+    ("Z13", &["tools::a_history_is_that_of_the_running_session", "tools::a_history_of_nothing_says_so"]),
+    ("Z14", &["polylogue/tests/society/preparation::the_specifier_is_hot_and_the_roles_are_cool"]),
+    ("Z15", &["tools::nothing_is_offered_that_was_not_asked_for"]),
     (
         "Z16",
         &[
@@ -92,42 +199,180 @@ const ITEMS: &[(&str, &[&str])] = &[
         ],
     ),
     // CAMEL.
-    ("C02", &["calls::the_second_call_holds_the_first_with_its_own_reply_as_assistant"]),
-    ("C03", &["visualizer::forgetting_asks_no_model"]),
+    (
+        "C01",
+        &[
+            "polylogue/tests/society/course::the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls",
+            "polylogue/tests/society/course::a_user_who_ends_it_saves_the_last_call",
+        ],
+    ),
+    (
+        "C02",
+        &[
+            "calls::the_second_call_holds_the_first_with_its_own_reply_as_assistant",
+            "polylogue/tests/society/course::each_reads_the_other_as_user_and_itself_as_assistant",
+        ],
+    ),
+    (
+        "C03",
+        &[
+            "visualizer::forgetting_asks_no_model",
+            "polylogue/tests/society/course::beginning_a_chat_asks_nobody_and_forgets_all",
+        ],
+    ),
+    ("C04", &["polylogue/tests/society/ends::the_marker_alone_ends_it_before_the_assistant_is_asked"]),
+    (
+        "C05",
+        &[
+            "polylogue/tests/society/ends::a_quoted_marker_ends_nothing",
+            "polylogue/tests/society/ends::a_marker_that_is_thought_ends_nothing",
+            "polylogue/tests/society/ends::a_lenient_society_takes_the_marker_within_a_message",
+        ],
+    ),
+    ("C06", &["polylogue/tests/society/ends::limits_are_exact"]),
+    (
+        "C07",
+        &[
+            "polylogue/tests/society/ends::three_messages_without_an_instruction_end_it",
+            "polylogue/tests/society/ends::an_instruction_resets_the_count",
+        ],
+    ),
+    (
+        "C08",
+        &[
+            "polylogue/tests/society/ends::an_assistant_who_instructs_ends_it",
+            "polylogue/tests/society/ends::an_assistant_may_write_of_instructions",
+        ],
+    ),
+    (
+        "C09",
+        &[
+            "polylogue/tests/society/ends::nearly_the_same_again_and_again_ends_it",
+            "polylogue/tests/society/ends::farewells_end_it",
+        ],
+    ),
+    (
+        "C10",
+        &[
+            "polylogue/tests/society/preparation::a_specified_task_is_in_both_prompts_and_the_idea_is_kept",
+            "polylogue/tests/society/preparation::without_a_specifier_nobody_is_asked",
+            "polylogue/tests/society/preparation::a_plan_stands_after_the_task",
+        ],
+    ),
+    (
+        "C11",
+        &["polylogue/tests/society/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts"],
+    ),
+    ("C12", &["polylogue/tests/society/preparation::the_specifier_is_told_both_roles_and_the_word_limit"]),
+    (
+        "C13",
+        &["polylogue/tests/society/roles::there_is_one_sentence_on_the_language_however_often_it_is_set"],
+    ),
     (
         "C14",
         &[
             "reason::a_critic_chooses_among_options",
             "reason::a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_asked",
+            "polylogue/tests/society/critic::each_is_asked_n_times_and_the_first_number_is_chosen",
+            "polylogue/tests/society/critic::a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken",
+            "polylogue/tests/society/critic::only_what_is_proposed_now_can_be_chosen",
+            "polylogue/tests/society/critic::one_option_needs_no_critic",
         ],
     ),
-    ("C15", &["ends::a_call_that_is_stopped_goes_on_later"]),
-    ("C16", &["calls::a_blank_reply_has_no_parts"]),
-    ("C17", &["layers::a_window_sends_the_last_messages_and_remembers_all"]),
+    (
+        "C15",
+        &[
+            "ends::a_call_that_is_stopped_goes_on_later",
+            "polylogue/tests/society/ends::a_stop_leaves_the_transcript_and_asks_nobody_more",
+        ],
+    ),
+    (
+        "C16",
+        &[
+            "calls::a_blank_reply_has_no_parts",
+            "polylogue/tests/society/ends::a_blank_reply_is_asked_for_again_and_then_ends_it",
+        ],
+    ),
+    (
+        "C17",
+        &[
+            "layers::a_window_sends_the_last_messages_and_remembers_all",
+            "polylogue/tests/society/course::a_window_keeps_the_system_text_and_the_last_messages",
+        ],
+    ),
+    (
+        "C18",
+        &[
+            "polylogue-cli/tests/it/batch::every_combination_is_a_conversation_and_a_record_with_a_reason",
+            "polylogue-cli/tests/it/batch::what_is_over_is_not_run_again",
+            "polylogue-cli/tests/it/batch::a_row_that_fails_is_listed_stops_no_other_and_is_taken_up_again",
+            "polylogue/tests/batch::one_that_fails_stops_no_other_and_is_the_only_one_to_run_again",
+        ],
+    ),
+    (
+        "C19",
+        &[
+            "polylogue-cli/tests/it/batch::the_records_are_the_same_however_many_are_held_at_once",
+            "polylogue/tests/batch::so_many_at_a_time_and_the_same_comes_out",
+        ],
+    ),
 ];
 
-const MODULES: &[(&str, &str)] = &[
-    ("calls", include_str!("calls.rs")),
-    ("compose", include_str!("compose.rs")),
-    ("ends", include_str!("ends.rs")),
-    ("layers", include_str!("layers.rs")),
-    ("reason", include_str!("reason.rs")),
-    ("state", include_str!("state.rs")),
-    ("visualizer", include_str!("visualizer.rs")),
+/// What is done otherwise on purpose, in whole or in part. `docs/compatibility.md` names each, with why.
+const DIFFERENT: &[&str] = &[
+    "L03", "L06", "L11", "L12", "L13", "L14", "L16", "L17", "L18", "L19", "L20", "L23", "L26", "L29", "L30",
+    "L31", "L32", "L33", "L34", "L35", "L36", "L37", "L39", "L45", "L47", "L48", "L51", "L53", "Z01", "Z05",
+    "Z06", "Z09", "Z11", "Z12", "Z13", "Z14", "Z15", "Z16", "Z17", "C01", "C04", "C05", "C06", "C07", "C08",
+    "C09", "C10", "C11", "C14", "C16", "C17",
 ];
 
-fn source(module: &str) -> &'static str {
-    MODULES.iter().find(|(name, _)| *name == module).unwrap_or_else(|| panic!("no module {module}")).1
+/// All items: 53 of Lagent, 18 of LazyLLM, 19 of CAMEL.
+fn all() -> Vec<String> {
+    let of = |list: char, count: usize| (1..=count).map(move |nth| format!("{list}{nth:02}"));
+    of('L', 53).chain(of('Z', 18)).chain(of('C', 19)).collect()
+}
+
+/// What stands in a file of this repository.
+fn file(path: &str) -> String {
+    let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()))
 }
 
 #[test]
-fn every_test_named_here_is_there_and_carries_the_number_of_its_item() {
+fn every_item_is_listed_once_and_in_order() {
+    let listed: Vec<&str> = ITEMS.iter().map(|(item, _)| *item).collect();
+    assert_eq!(listed, all());
+    assert_eq!(listed.len(), 90);
+    for (item, tests) in ITEMS {
+        assert!(!tests.is_empty(), "{item} is shown by no test");
+    }
+}
+
+#[test]
+fn every_test_named_here_is_there_and_those_of_this_list_carry_the_number_of_their_item() {
     for (item, tests) in ITEMS {
         for test in *tests {
-            let (module, test) = test.split_once("::").unwrap();
-            let source = source(module);
-            assert!(source.contains(&format!("fn {test}() {{")), "{module} has no `{test}`");
-            assert!(source.contains(item), "{module} does not name {item}");
+            let (place, name) = test.rsplit_once("::").unwrap();
+            let is_here = !place.contains('/');
+            let path = if is_here { format!("polylogue/tests/lagent/{place}") } else { place.to_owned() };
+            let source = file(&format!("crates/{path}.rs"));
+            assert!(source.contains(&format!("fn {name}() {{")), "{place} has no `{name}`");
+            assert!(!is_here || source.contains(item), "{place} does not name {item}");
         }
+    }
+}
+
+#[test]
+fn every_difference_is_named_with_its_reason() {
+    let docs = file("docs/compatibility.md");
+    let section = docs.split_once("\n## Lagent, LazyLLM, CAMEL\n").unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    for item in DIFFERENT {
+        assert!(all().iter().any(|other| other == item), "{item}");
+        assert!(section.contains(item), "the page on differences does not name {item}");
+    }
+    let named = |item: &&String| section.contains(item.as_str());
+    for item in all().iter().filter(named) {
+        assert!(DIFFERENT.contains(&item.as_str()), "{item} is named there, and not here");
     }
 }

@@ -22,4 +22,5 @@ mod reason;
 #[path = "../autogen/stage.rs"]
 mod stage;
 mod state;
+mod tools;
 mod visualizer;

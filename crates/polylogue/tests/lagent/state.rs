@@ -1,10 +1,14 @@
 //! What agents remember, by path.
 
+use polylogue::aggregate::recent;
+use polylogue::hook::Hooked;
 use polylogue::session::{Forget, State};
-use polylogue::{AnyModel, AnyTool, GetHistory};
+use polylogue::{AnyModel, AnyStore, AnyTool, GetHistory, LogId, Session};
+use polylogue_store::Sqlite;
 
 use crate::parts::{Blogger, House, agent, session};
-use crate::stage::{Spy, script};
+use crate::stage::{Asked, Spy, script};
+use crate::visualizer::{VISUALIZER, Visualizer};
 
 const BLOG: &str = r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"writer": "w3"}, {"critic": "c2"}, {"writer": "w4"}]"#;
 
@@ -122,4 +126,109 @@ async fn reset_forgets_a_node_a_subtree_or_a_path() {
     let error =
         session().await.reset(&Blogger::new("blogger", &script(BLOG), 1), Forget::Layer("cook")).await;
     assert!(error.unwrap_err().to_string().contains("no layer `cook`"));
+}
+
+/// L19: of a nested agent by its path; in a room of one that has none of that name it is an error.
+#[tokio::test]
+async fn reset_by_a_path_forgets_exactly_one_node() {
+    for (path, nth) in
+        [("items.0", 1), ("items.1", 2), ("blogger", 3), ("blogger.writer", 4), ("blogger.critic", 5)]
+    {
+        let house = House::new(&house());
+        let session = session().await;
+        session.call(&house, "go").await.unwrap();
+        let sizes = async || -> Vec<usize> {
+            let state = session.state(&house).await.unwrap();
+            state.keys().map(|key| state.get(key).unwrap().len()).collect()
+        };
+        let mut expected = sizes().await;
+        assert_ne!(expected[nth], 0);
+        session.reset(&house, Forget::Layer(path)).await.unwrap();
+        expected[nth] = 0;
+        assert_eq!(sizes().await, expected, "{path}");
+        let error = session.reset(&house, Forget::Layer("writer")).await.unwrap_err().to_string();
+        assert!(error.contains("`house` has no layer `writer`"), "{error}");
+    }
+}
+
+/// L19: what is asked without being named as a layer is forgotten, too.
+#[tokio::test]
+async fn reset_reaches_agents_that_no_layer_tells_of() {
+    let agent = Visualizer::new(&script(VISUALIZER));
+    let session = session().await;
+    session.call(&agent, "Draw it.").await.unwrap();
+    let sizes = async || -> Vec<(String, usize)> {
+        let state = session.state(&agent).await.unwrap();
+        state.keys().map(|key| (key.to_owned(), state.get(key).unwrap().len())).collect()
+    };
+    session.reset(&agent, Forget::Layer("charter")).await.unwrap();
+    let of = |sizes: &[(String, usize)], key: &str| sizes.iter().find(|(other, _)| other == key).unwrap().1;
+    let after = sizes().await;
+    assert_eq!((of(&after, "charter.memory"), of(&after, "researcher.memory")), (0, 4));
+    session.reset(&agent, Forget::All).await.unwrap();
+    assert!(sizes().await.iter().all(|(_, size)| *size == 0));
+}
+
+/// What a session of the same calls asks, whether it is one process or a new one for each call.
+async fn asked_in(processes: bool) -> Vec<Vec<Asked>> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = || AnyStore::new(Sqlite::open(folder.path().join("log.db")).unwrap());
+    let id = || LogId::new("session").unwrap();
+    let spy = Spy::on(script(BLOG));
+    let mut session = Session::create(store(), id()).await.unwrap();
+    let mut asked = Vec::new();
+    for text in ["a", "b"] {
+        if processes {
+            session.into_log().release().await.unwrap();
+            session = Session::open(store(), id()).await.unwrap();
+        }
+        session.call(&Blogger::new("blogger", &spy.model(), 1), text).await.unwrap();
+        asked.push(spy.asked());
+    }
+    asked
+}
+
+/// L17: the log is all there is to go on from.
+#[tokio::test]
+async fn a_fresh_process_goes_on_as_the_old_one_would() {
+    let entries = |asked: Vec<Vec<Asked>>| -> Vec<_> {
+        asked.into_iter().flatten().map(|asked| (asked.who, asked.system, asked.entries)).collect()
+    };
+    let (old, new) = (entries(asked_in(false).await), entries(asked_in(true).await));
+    assert_eq!(old, new);
+    assert_eq!(old.last().unwrap().2.len(), 7, "the writer remembers the first call");
+}
+
+/// L20: a window is of what is sent. What was loaded counts as what was said.
+#[tokio::test]
+async fn a_window_holds_after_loading() {
+    let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}, {"bot": "three"}]"#));
+    let bot = agent("bot", &AnyModel::new(Hooked::new(spy.model()).on_view(recent(3))));
+    let (first, second) = (session().await, session().await);
+    first.call(&bot, "a").await.unwrap();
+    first.call(&bot, "b").await.unwrap();
+    second.load(&bot, &first.state(&bot).await.unwrap()).await.unwrap();
+    second.call(&bot, "c").await.unwrap();
+    let sent = spy.asked().pop().unwrap().entries;
+    let texts: Vec<_> = sent.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect();
+    assert_eq!(texts, ["b", "two", "c"]);
+    assert_eq!(second.state(&bot).await.unwrap().get("memory").unwrap().len(), 6);
+}
+
+/// L18: of one session, and not of another in the same store.
+#[tokio::test]
+async fn a_state_is_of_one_session() {
+    let store = AnyStore::new(polylogue_store::Memory::new());
+    let bot = agent("bot", &script(r#"[{"bot": "one"}]"#));
+    let one = Session::create(store.clone(), LogId::new("1").unwrap()).await.unwrap();
+    let two = Session::create(store.clone(), LogId::new("2").unwrap()).await.unwrap();
+    one.call(&bot, "a").await.unwrap();
+    assert_eq!(one.state(&bot).await.unwrap().get("memory").unwrap().len(), 2);
+    assert!(two.state(&bot).await.unwrap().get("memory").unwrap().is_empty());
+    two.load(&bot, &one.state(&bot).await.unwrap()).await.unwrap();
+    one.reset(&bot, Forget::Own).await.unwrap();
+    assert_eq!(two.state(&bot).await.unwrap().get("memory").unwrap().len(), 2);
+    // L53: there is no session but those that were begun.
+    let gone = Session::open(store, LogId::new("3").unwrap()).await.unwrap_err();
+    assert!(gone.to_string().contains('3'), "{gone}");
 }

@@ -26,7 +26,7 @@ fn echo(tool: &str) -> Echo {
 }
 
 #[derive(Clone)]
-struct Visualizer {
+pub(crate) struct Visualizer {
     name: Name,
     researcher: Parsed,
     charter: Parsed,
@@ -35,7 +35,7 @@ struct Visualizer {
 }
 
 impl Visualizer {
-    fn new(model: &AnyModel) -> Self {
+    pub(crate) fn new(model: &AnyModel) -> Self {
         let json = ToolBlock::new("browser").between("```json\n", "\n```\n").json();
         let code = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
         Self {
@@ -77,13 +77,14 @@ impl Agent for Visualizer {
     }
 }
 
+/// What the two of them say, in two calls.
+pub(crate) const VISUALIZER: &str = r#"[{"researcher": "```json\n{\"name\": \"search\", \"parameters\": {\"q\": 1}}"}, {"researcher": "Data: 1."},
+            {"charter": "```python\nplot(1)"}, {"charter": "Final Answer: chart.png"}, {"researcher": "Final Answer: at once"}]"#;
+
 /// L31, L43.
 #[tokio::test]
 async fn two_share_an_executor_until_one_has_the_final_answer() {
-    let spy = Spy::on(script(
-        r#"[{"researcher": "```json\n{\"name\": \"search\", \"parameters\": {\"q\": 1}}"}, {"researcher": "Data: 1."},
-            {"charter": "```python\nplot(1)"}, {"charter": "Final Answer: chart.png"}, {"researcher": "Final Answer: at once"}]"#,
-    ));
+    let spy = Spy::on(script(VISUALIZER));
     let agent = Visualizer::new(&spy.model());
     let session = session().await;
     assert_eq!(session.call(&agent, "Draw it.").await.unwrap().plain(), "Final Answer: chart.png");
