@@ -237,7 +237,7 @@ pub(crate) fn tell_wrapped(text: &str) {
     wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
 }
 
-/// Reads a line from the person who is asked; `None` when the input ends or they want to stop.
+/// Reads what the person says who is asked; `None` when the input ends or they want to stop.
 async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String>, Trouble> {
     // In one piece, so that no key that is typed ahead shows up within it.
     let prompt = format!("{}> ", question.who);
@@ -251,10 +251,7 @@ async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String
 }
 
 async fn read_line(signals: &mut Signals) -> Result<Option<String>, Trouble> {
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
-    });
+    let answer = tokio::task::spawn_blocking(read_answer);
     tokio::select! {
         line = line => match line {
             Ok(Ok(line)) => Ok(line.map(|line| line.trim_end_matches(['\r', '\n']).to_owned())),
@@ -263,4 +260,25 @@ async fn read_line(signals: &mut Signals) -> Result<Option<String>, Trouble> {
         },
         () = signals.next() => Ok(None),
     }
+}
+
+/// A line; one that opens a fence, with all lines up to that which closes it.
+fn read_answer() -> io::Result<Option<String>> {
+    let mut answer = String::new();
+    while io::stdin().read_line(&mut answer)? > 0 {
+        if !is_in_fence(&answer) {
+            return Ok(Some(answer));
+        }
+    }
+    Ok(Some(answer).filter(|answer| !answer.is_empty()))
+}
+
+/// Whether the first line of `answer` opens a block of code that no later one closes.
+fn is_in_fence(answer: &str) -> bool {
+    let mut lines = answer.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let Some(mark) = first.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { return false };
+    let length = first.chars().take_while(|c| *c == mark).count();
+    let closes = |line: &str| line.chars().count() >= length && line.chars().all(|c| c == mark);
+    length >= 3 && !lines.any(closes)
 }

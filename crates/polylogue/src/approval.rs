@@ -73,13 +73,13 @@ impl<T> Approval<T> {
     }
 
     /// What the person says to `what`: to do it, if nobody is to be asked. How the turn ends, if there is no answer yet or the
-    /// chat is to end. `takes` says whether what the person puts in its place can be.
+    /// chat is to end. `takes` says whether what the person puts in its place can be, in a fenced block or without.
     pub(crate) fn of(
         &self,
         turn: &mut Turn<'_>,
         what: &T,
         question: impl Fn() -> String,
-        mut takes: impl FnMut(&str) -> bool,
+        mut takes: impl FnMut(&str, bool) -> bool,
     ) -> Result<Verdict, Act> {
         if !self.0.as_ref().is_some_and(|rule| rule(what)) {
             return Ok(Verdict::Run);
@@ -91,8 +91,9 @@ impl<T> Approval<T> {
             };
             match verdict::read(&answer, turn.me()) {
                 Some(Err(reason)) => return Err(Act::Stop(reason)),
-                Some(Ok(Verdict::Edited(text))) if !takes(&text) => {}
+                Some(Ok(Verdict::Edited(text))) if !takes(&text, true) => {}
                 Some(Ok(verdict)) => return Ok(verdict),
+                None if takes(&answer, false) => return Ok(Verdict::Edited(answer.to_string())),
                 None => {}
             }
             again = verdict::UNCLEAR;

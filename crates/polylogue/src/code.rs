@@ -147,7 +147,7 @@ impl Coder {
             return Ok(Verdict::Run);
         }
         let me = turn.me().clone();
-        self.approval.of(turn, block, || question(&me, block), |_| true)
+        self.approval.of(turn, block, || question(&me, block), |_, is_fenced| is_fenced)
     }
 
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
@@ -172,7 +172,7 @@ impl Coder {
 fn question(me: &Name, block: &Block) -> String {
     let language = block.language.as_deref().unwrap_or("this");
     let inferred = if block.inferred { ", by the look of it" } else { "" };
-    let (code, choices) = (block.fenced(&block.code), choices("code"));
+    let (code, choices) = (block.fenced(&block.code), choices("code in a fenced block is run in its place"));
     format!("`{me}` is about to run {language} code{inferred}:\n{code}\n{choices}")
 }
 

@@ -79,7 +79,7 @@ impl Decided {
 
 fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Fate, Act> {
     let mut args = None;
-    let takes = |text: &str| {
+    let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         args.is_some()
     };
@@ -96,7 +96,7 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
 
 fn question(Wanted { who, call }: &Wanted) -> String {
     let (tool, args, choices) =
-        (&call.tool, call.args.to_string(), choices("a JSON object of other arguments"));
+        (&call.tool, call.args.to_string(), choices("a JSON object takes the place of its arguments"));
     if args.chars().count() <= SHORT {
         return format!("`{who}` calls `{tool}` with {args}.\n{choices}");
     }

@@ -13,11 +13,10 @@ pub(crate) enum Verdict {
     Rejected(String),
 }
 
-/// What can be answered, told at the end of a question; `place` is what may stand in a fenced block.
-pub(crate) fn choices(place: &str) -> String {
+/// What can be answered, told at the end of a question; `instead` says what is done in its place, and how it is given.
+pub(crate) fn choices(instead: &str) -> String {
     format!(
-        "Enter runs it; `no`, with a reason if you like, rejects it; {place} in a fenced block is run in its place; `exit` ends \
-         the conversation."
+        "Enter runs it; `no`, with a reason if you like, rejects it; {instead}; `exit` ends the conversation."
     )
 }
 

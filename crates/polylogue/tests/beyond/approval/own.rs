@@ -123,7 +123,7 @@ async fn an_agent_is_asked_only_when_a_person_lets_it() {
         let ann = cast.assistant("Ann").consult(Consult::agent(cast.assistant("Bob")));
         alone(ann.approval(Approval::always()))
     };
-    let answers = ["```\n{\"task\": \"Add 1 and 3.\"}\n```", "no"];
+    let answers = [" {\"task\": \"Add 1 and 3.\"}", "no"];
     let text = print(&events_with(script, &|nth| answers[nth], chat).await);
     assert!(
         text.contains("#c1: 4 | (Before it was made") && text.contains("#c2 failed: This call was not made"),

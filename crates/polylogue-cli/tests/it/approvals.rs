@@ -1,0 +1,158 @@
+//! A person who is asked before tools are called: at the terminal, later, and in a process that was killed meanwhile.
+//!
+//! The tool is a command that appends a line to a file: what was done is counted there.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::home::{Home, of_type, until};
+use crate::terminal::Terminal;
+
+/// A team whose Ann takes three notes, by herself (`tools`) or by the hands of Bob (`runs`).
+fn team(home: &Home, approve: &str, by_herself: bool) {
+    let (ann, bob) = match by_herself {
+        true => (format!("tools: [note], approve: {approve}"), "auto_reply: Noted.".to_owned()),
+        false => ("offers: [note]".to_owned(), format!("runs: [note], approve: {approve}")),
+    };
+    let call =
+        |nth: u32, text: &str| json!({"tool": "note", "args": {"text": text}, "id": format!("c{nth}")});
+    let calls =
+        json!({"Ann": {"say": "I note.", "calls": [call(1, "one"), call(2, "two"), call(3, "three")]}});
+    let closing = if by_herself { ", {Ann: It is noted.}" } else { "" };
+    let text = format!(
+        r#"
+name: notes
+task: go
+sandbox: {{place: unsafe-host}}
+agents: [{{name: Ann, {ann}}}, {{name: Bob, model: none, {bob}}}]
+commands:
+  - name: note
+    description: Takes a note
+    command: [sh, -c, 'echo "$1" >> notes.txt', note, "{{text}}"]
+    arguments: {{text: {{type: string}}}}
+chat: {{participants: [Ann, Bob], pattern: once_each}}
+script: [{calls}{closing}]
+"#
+    );
+    home.file("team.yaml", &text);
+}
+
+const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host"];
+
+fn notes(home: &Home) -> PathBuf {
+    home.path("store.db.work").join(home.id()).join("notes.txt")
+}
+
+/// What was noted, in no order: calls of one message are made at the same time.
+fn noted(home: &Home) -> Vec<String> {
+    let text = fs::read_to_string(notes(home)).unwrap_or_default();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_person_at_the_terminal_lets_a_call_be_made_rejects_one_and_changes_one() {
+    for by_herself in [true, false] {
+        let home = Home::new();
+        team(&home, "always", by_herself);
+        let mut terminal = Terminal::open(&home, (110, 60), &RUN);
+        terminal.wait_for_question("exit ends the conversation.");
+        let seen = terminal.sees();
+        assert!(seen.contains("Ann calls note with {\"text\":\"one\"}."), "{seen}");
+        assert!(noted(&home).is_empty());
+        terminal.press("\r");
+        terminal.wait_for("calls note with {\"text\":\"two\"}.");
+        terminal.wait_for_question("exit ends the conversation.");
+        terminal.press("no, that is a secret\r");
+        terminal.wait_for("calls note with {\"text\":\"three\"}.");
+        terminal.wait_for_question("exit ends the conversation.");
+        terminal.press("```json\r{\"text\":\r \"3\"}\r```\r");
+        let (code, seen) = terminal.end();
+        assert_eq!((code, noted(&home)), (0, vec!["3".to_owned(), "one".to_owned()]), "{seen}");
+        assert!(seen.contains("it was rejected. that is a secret"), "{seen}");
+        let shown = home.run(&["show", "last"]).ok();
+        assert!(shown.out.contains("it was rejected. that is a secret"), "{}", shown.out);
+    }
+}
+
+#[test]
+fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
+    for by_herself in [true, false] {
+        let home = Home::new();
+        team(&home, "{when: \"args.text != 'two'\"}", by_herself);
+        let waiting = home.run(&RUN).exits(5);
+        assert!(waiting.out.contains("polylogue resume"), "{}", waiting.out);
+        home.run(&["resume", "last", "--answer", "{\"text\": \"1\"}"]).exits(5);
+        // Nothing is made before all is decided.
+        assert!(noted(&home).is_empty());
+        home.run(&["resume", "last"]).exits(5);
+        home.run(&["resume", "last", "--answer", "ok"]).ok();
+        assert_eq!(noted(&home), ["1", "three", "two"]);
+        let events = home.events();
+        assert_eq!((of_type(&events, "asked").len(), of_type(&events, "answered").len()), (2, 2));
+        let asked = of_type(&events, "asked");
+        assert!(
+            asked.iter().all(|event| event["text"].as_str().unwrap().starts_with("`Ann` calls `note` with"))
+        );
+    }
+}
+
+#[test]
+fn exit_ends_the_conversation_and_nothing_was_called() {
+    let home = Home::new();
+    team(&home, "{tools: ['no*']}", true);
+    home.run(&RUN).exits(5);
+    let ended = home.run(&["resume", "last", "--answer", "exit"]);
+    assert!(
+        ended.out.contains("Ann left: said `exit`") || ended.err.contains("said `exit`"),
+        "{}",
+        ended.out
+    );
+    assert!(noted(&home).is_empty());
+}
+
+#[test]
+fn a_rule_that_does_not_hold_asks_nobody_and_without_a_sandbox_somebody_is_asked() {
+    let home = Home::new();
+    team(&home, "{matches: four}", true);
+    home.run(&RUN).ok();
+    assert_eq!(noted(&home), ["one", "three", "two"]);
+    let home = Home::new();
+    team(&home, "never", true);
+    home.run(&RUN).ok();
+    let text = fs::read_to_string(home.path("team.yaml")).unwrap().replace(", approve: never", "");
+    home.file("team.yaml", &text);
+    home.run(&RUN).exits(5);
+}
+
+#[test]
+fn a_call_that_was_approved_and_runs_when_the_process_is_killed_is_not_made_again() {
+    let home = Home::new();
+    team(&home, "always", true);
+    let text = fs::read_to_string(home.path("team.yaml"))
+        .unwrap()
+        .replace(">> notes.txt'", ">> notes.txt; sleep 2'");
+    home.file("team.yaml", &text);
+    home.run(&RUN).exits(5);
+    home.run(&["resume", "last", "--answer", "yes"]).exits(5);
+    home.run(&["resume", "last", "--answer", "no"]).exits(5);
+    let running = home.start(&["resume", "last", "--answer", "yes"]);
+    until("both notes are taken", || noted(&home).len() == 2);
+    running.signal(Signal::KILL);
+    running.end();
+    let resumed = home.run(&["resume", "last"]).ok();
+    assert!(resumed.out.contains("unknown"), "{}", resumed.out);
+    assert_eq!(noted(&home), ["one", "three"]);
+    let events = home.events();
+    let status = |event: &Value| event["outcome"]["status"].as_str().unwrap().to_owned();
+    let mut ended: Vec<String> = of_type(&events, "returned").iter().map(|event| status(event)).collect();
+    ended.sort();
+    assert_eq!(
+        (ended, of_type(&events, "asked").len()),
+        (["failed", "unknown", "unknown"].map(String::from).to_vec(), 3)
+    );
+}
