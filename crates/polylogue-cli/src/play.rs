@@ -253,8 +253,8 @@ async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String
 async fn read_line(signals: &mut Signals) -> Result<Option<String>, Trouble> {
     let answer = tokio::task::spawn_blocking(read_answer);
     tokio::select! {
-        line = line => match line {
-            Ok(Ok(line)) => Ok(line.map(|line| line.trim_end_matches(['\r', '\n']).to_owned())),
+        answer = answer => match answer {
+            Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),
             Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
             Err(_) => Err(Trouble::failed("the answer cannot be read")),
         },
