@@ -349,6 +349,58 @@ mod tests {
     }
 
     #[test]
+    fn fixed_answer() {
+        check(
+            env!("CARGO_BIN_EXE_fixed_answer"),
+            &expect![[r#"
+            bot: 急
+            {"from":"bot","parts":[{"text":"急"}]}
+            {"memory":[{"from":"user","parts":[{"text":"今天的天气情况怎么样"}]},{"from":"bot","parts":[{"text":"急"}]}]}
+        "#]],
+        );
+    }
+
+    #[test]
+    fn few_shot() {
+        check(
+            env!("CARGO_BIN_EXE_few_shot"),
+            &expect![[r#"
+            sent: 今天天气 / 【晴】 / 昨天天气
+            【雨】
+            sent: 今天天气 / 【晴】 / 昨天天气 / 【雨】 / 明天天气
+            【阴】
+            remembered: 4 messages
+        "#]],
+        );
+    }
+
+    #[test]
+    fn philosopher() {
+        check(
+            env!("CARGO_BIN_EXE_philosopher"),
+            &expect![[r#"
+            Bot: To ask for it
+            is a good part of it.
+            35 characters in all
+        "#]],
+        );
+    }
+
+    /// `Coder`, `Blogger` and `Visualizer`: each in under 40 lines.
+    #[test]
+    fn agents_of_agents_are_short() {
+        for name in ["coder", "blogger", "visualizer"] {
+            let path = format!("{}/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+            let source = std::fs::read_to_string(path).unwrap();
+            let lines = source.lines().skip_while(|line| *line != "#[derive(Clone)]");
+            let is_of_it =
+                |line: &&str| ["const ", "async fn ", "#[tokio"].iter().all(|end| !line.starts_with(end));
+            let count = lines.take_while(is_of_it).filter(|line| !line.is_empty()).count();
+            assert!((10..40).contains(&count), "{name}: {count} lines");
+        }
+    }
+
+    #[test]
     fn coder() {
         check(
             env!("CARGO_BIN_EXE_coder"),

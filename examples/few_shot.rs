@@ -1,0 +1,27 @@
+//! Examples that a model is sent before every conversation: it answers in their form.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::aggregate::few_shot;
+use polylogue::hook::Hooked;
+use polylogue::{AnyModel, AnyStore, Assistant, LogId, Session};
+use polylogue_examples::{Result, scripted};
+use polylogue_store::Memory;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model = scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
+    // It prints what it is sent; the examples are in no log and in nobody's memory.
+    let model = Hooked::new(model).on_view(few_shot([("今天天气", "【晴】")])).on_view(|entries, _| {
+        let sent = entries.iter().map(|entry| polylogue::plain(entry.parts()));
+        println!("sent: {}", sent.collect::<Vec<_>>().join(" / "));
+        entries
+    });
+    let forecaster = Assistant::new("forecaster", AnyModel::new(model))?;
+    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("weather")?).await?;
+    for question in ["昨天天气", "明天天气"] {
+        println!("{}", session.call(&forecaster, question).await?.plain());
+    }
+    let state = session.state(&forecaster).await?;
+    println!("remembered: {} messages", state.get("memory").unwrap_or_default().len());
+    Ok(())
+}

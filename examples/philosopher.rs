@@ -1,0 +1,33 @@
+//! A reply that is printed while it is written: the pieces, and the text that they make.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
+use polylogue::session::Stage;
+use polylogue::{AnyStore, Assistant, LogId, Session};
+use polylogue_examples::{Result, scripted};
+use polylogue_store::Memory;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result {
+    let model =
+        scripted(r#"[{"philosopher": {"say": "To ask for it\nis a good part of it.", "pace": 2000}}]"#)?;
+    let philosopher = Assistant::new("philosopher", model)?.system("你是一个哲学家。");
+    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("meaning")?).await?;
+    let mut growing = session.growing().await;
+    let show = async {
+        print!("Bot: ");
+        while let Some(grown) = growing.next().await {
+            match grown.stage {
+                Stage::Writing => {
+                    // `grown.text` is all of it so far.
+                    print!("{}", grown.piece);
+                }
+                Stage::Done => break,
+                _ => {}
+            }
+        }
+        println!();
+    };
+    let (reply, ()) = tokio::join!(session.call(&philosopher, "人生的意义是什么？"), show);
+    println!("{} characters in all", reply?.plain().chars().count());
+    Ok(())
+}
