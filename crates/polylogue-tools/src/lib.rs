@@ -11,6 +11,7 @@
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
 //! | [`command`] | runs a command that is declared as data |
 //! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
+//! | [`web`] | searches for pages, fetches and reads them; reaches nothing private |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
@@ -25,10 +26,10 @@ pub mod command;
 pub mod files;
 pub mod web;
 
-#[cfg(unix)]
 mod background;
 mod calculator;
 mod chess;
+mod exchange;
 mod high_low;
 #[cfg(unix)]
 pub mod python_session;

@@ -1,5 +1,33 @@
 //! The web: pages are searched for, fetched and read.
+//!
+//! [`web_search`] and [`web_fetch`] are tools. What is searched is whatever implements [`Search`]: an [`Engine`] over the
+//! network, or [`Pages`] that are at hand. A [`Fetcher`] fetches pages, and nothing from where it should not: whatever a model
+//! or a page names as an address is checked after its name was looked up, at every redirect. What comes back are words of
+//! others, and marked as such.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use polylogue_http::Reach;
+//! use polylogue_tools::web::{AnySearch, Fetcher, Pages, web_fetch, web_search};
+//!
+//! let pages = Arc::new(Pages::of([("bees.md", "# Bees\nThey dance.")]));
+//! let search = web_search(AnySearch::new(Pages::clone(&pages)));
+//! let fetch = web_fetch(Some(Arc::new(Fetcher::new(Reach::public()))), Some(pages));
+//! # let _ = (search, fetch);
+//! ```
 
+mod charset;
+mod fetch;
 mod html;
+mod kind;
+mod pages;
+mod robots;
+mod search;
+mod tools;
 
+pub use self::fetch::{Fetched, Fetcher};
 pub use self::html::{Page, read_html};
+pub use self::pages::Pages;
+pub use self::search::{AnySearch, Engine, EngineKind, Hit, Search};
+pub use self::tools::{web_fetch, web_search};

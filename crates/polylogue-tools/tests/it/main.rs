@@ -14,6 +14,8 @@ mod command;
 mod files;
 mod kills;
 mod python_session;
+mod site;
+mod web;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

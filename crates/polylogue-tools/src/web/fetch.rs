@@ -1,0 +1,203 @@
+//! Fetching pages, with bounds on whom it reaches, how long it takes and how much it reads.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use polylogue_http::{Client, Proxies, Reach};
+use tokio::time::Instant;
+use url::{Position, Url};
+
+use super::charset::decode;
+use super::html::{Page, read_html};
+use super::kind::Kind;
+use super::robots::{self, Rules};
+use crate::background::blocking;
+use crate::exchange::{Ask, End, Reply, ask, status_in_words};
+
+/// How often a page may lead elsewhere.
+const MOST_REDIRECTS: usize = 5;
+/// For how many sites it is remembered what they ask of programs, and for how long; a day is the most that the RFC allows.
+const MOST_SITES: usize = 256;
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// Fetches pages.
+///
+/// It reaches what its [`Reach`] allows, at every step; follows at most five redirects; asks for `robots.txt` first, once an
+/// hour, and fetches nothing that a site asks programs to leave alone.
+#[derive(Debug)]
+pub struct Fetcher {
+    client: Client,
+    time: Duration,
+    bytes: usize,
+    robots: bool,
+    known: Mutex<Vec<(String, Instant, Rules)>>,
+}
+
+/// A page that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where it is: where the last redirect led.
+    pub url: Url,
+    /// What it says.
+    pub page: Page,
+}
+
+impl Fetcher {
+    /// Reaches what `reach` allows: 30 s and 4 MiB for a page.
+    #[must_use]
+    pub fn new(reach: Reach) -> Self {
+        Self::by(Client::new(reach))
+    }
+
+    /// Sends its requests by `client`.
+    #[must_use]
+    pub fn by(client: Client) -> Self {
+        Self { client, time: Duration::from_secs(30), bytes: 4 << 20, robots: true, known: Mutex::default() }
+    }
+
+    /// Goes through `proxies`.
+    #[must_use]
+    pub fn proxies(self, proxies: Proxies) -> Self {
+        Self { client: self.client.proxies(proxies), ..self }
+    }
+
+    /// How long a page may take, with all that comes before it.
+    #[must_use]
+    pub fn time(self, time: Duration) -> Self {
+        Self { time, ..self }
+    }
+
+    /// How much of a page is read, unpacked, in bytes. What is longer is read to there.
+    #[must_use]
+    pub fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Fetches pages also that their sites ask programs to leave alone. Then the one who runs it has to know that it may.
+    #[must_use]
+    pub fn ignoring_robots(self) -> Self {
+        Self { robots: false, ..self }
+    }
+
+    /// Whom it may reach.
+    #[must_use]
+    pub const fn reach(&self) -> &Reach {
+        self.client.reach()
+    }
+
+    /// The page at `address`.
+    ///
+    /// # Errors
+    /// In words that a model can act on: it may not be reached or fetched, it cannot be, or it is no text.
+    pub async fn fetch(&self, address: &str) -> Result<Fetched, String> {
+        let mut url =
+            Url::parse(address.trim()).map_err(|why| format!("`{address}` is no address: {why}"))?;
+        url.set_fragment(None);
+        let fetching = tokio::time::timeout(self.time, self.follow(url));
+        let (url, reply) = fetching
+            .await
+            .map_err(|_| format!("`{address}` did not answer within {} s", self.time.as_secs_f32()))??;
+        let page = read(url.clone(), reply).await?;
+        Ok(Fetched { url, page })
+    }
+
+    async fn follow(&self, mut url: Url) -> Result<(Url, Reply), String> {
+        for _ in 0..=MOST_REDIRECTS {
+            self.check_robots(&url).await?;
+            let asked =
+                Ask::get().header("accept", "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.1");
+            let reply = ask(&self.client, &url, asked, self.bytes).await.map_err(|why| cannot(&url, &why))?;
+            match (reply.status, &reply.location) {
+                (301 | 302 | 303 | 307 | 308, Some(location)) => {
+                    let next =
+                        url.join(location).map_err(|_| cannot(&url, "it leads to what is no address"))?;
+                    url = next;
+                    url.set_fragment(None);
+                }
+                (200..=299, _) => return Ok((url, reply)),
+                (status, _) => return Err(format!("`{url}` answers {}", status_in_words(status))),
+            }
+        }
+        Err(cannot(&url, &format!("it leads elsewhere more than {MOST_REDIRECTS} times")))
+    }
+
+    async fn check_robots(&self, url: &Url) -> Result<(), String> {
+        // Nobody is asked who may not be.
+        self.reach().check_url(url).map_err(|why| cannot(url, &why.to_string()))?;
+        if !self.robots {
+            return Ok(());
+        }
+        let site = &url[..Position::BeforePath];
+        let rules = match self.known(site) {
+            Some(rules) => rules,
+            None => self.learn(site).await.map_err(|why| cannot(url, &why))?,
+        };
+        if rules.allow(&url[Position::BeforePath..Position::AfterQuery]) {
+            return Ok(());
+        }
+        Err(cannot(url, "its site asks programs not to fetch it (`robots.txt`)"))
+    }
+
+    fn known(&self, site: &str) -> Option<Rules> {
+        let known = self.known.lock().ok()?;
+        let (.., rules) = known.iter().find(|(of, since, _)| of == site && since.elapsed() < REMEMBERED)?;
+        Some(rules.clone())
+    }
+
+    /// Asks a site what it does not want fetched.
+    async fn learn(&self, site: &str) -> Result<Rules, String> {
+        let mut url = Url::parse(&format!("{site}/robots.txt")).map_err(|why| why.to_string())?;
+        let mut rules = Rules::ALL;
+        for _ in 0..=MOST_REDIRECTS {
+            let asked = Ask::get().header("accept", "text/plain");
+            let reply = ask(&self.client, &url, asked, robots::MAX_BYTES).await?;
+            match (reply.status, reply.location.and_then(|location| url.join(&location).ok())) {
+                (300..=399, Some(next)) => {
+                    url = next;
+                    continue;
+                }
+                (200..=299, _) => rules = Rules::of(&String::from_utf8_lossy(&reply.body)),
+                // A site that is out of order has not said that it may be visited.
+                (500.., _) => {
+                    return Err(format!("its `robots.txt` answers {}", status_in_words(reply.status)));
+                }
+                _ => {}
+            }
+            break;
+        }
+        if let Ok(mut known) = self.known.lock() {
+            known.retain(|(of, since, _)| of != site && since.elapsed() < REMEMBERED);
+            if known.len() >= MOST_SITES {
+                known.remove(0);
+            }
+            known.push((site.to_owned(), Instant::now(), rules.clone()));
+        }
+        Ok(rules)
+    }
+}
+
+fn cannot(url: &Url, why: &str) -> String {
+    // What is no address of the web may be anything, and long.
+    let shown: String = url.as_str().chars().take(300).collect();
+    format!("`{shown}` cannot be fetched: {why}")
+}
+
+/// Reads what came, away from whoever waits: a large page takes a while.
+async fn read(url: Url, reply: Reply) -> Result<Page, String> {
+    let Reply { content_type, body, end, .. } = reply;
+    let kind =
+        Kind::of(content_type.as_deref(), &body).map_err(|what| cannot(&url, &format!("it is {what}")))?;
+    if end == End::Broken && body.is_empty() {
+        return Err(cannot(&url, "the connection broke"));
+    }
+    let reading = move || {
+        let text = decode(&body, content_type.as_deref());
+        let mut page = match kind {
+            Kind::Html => read_html(&text, &url),
+            Kind::Text => Page { title: String::new(), text: text.trim_end().to_owned(), is_cut: false },
+        };
+        page.is_cut |= end != End::Whole;
+        page
+    };
+    blocking(reading).await.map_err(|why| why.0)
+}

@@ -1,0 +1,75 @@
+//! Searching, by whoever can.
+
+mod engine;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use self::engine::{Engine, EngineKind};
+
+/// A place that can be searched.
+pub trait Search: Send + Sync + 'static {
+    /// What is searched, for whoever reads what was found: the host of a search engine, say.
+    fn source(&self) -> &str;
+
+    /// The best `limit` pages for `query`, the best first.
+    ///
+    /// # Errors
+    /// In words that a model can act on.
+    fn search(&self, query: &str, limit: usize) -> impl Future<Output = Result<Vec<Hit>, String>> + Send;
+}
+
+/// A page that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Its title.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// Some words of it.
+    pub excerpt: String,
+}
+
+/// Any place that can be searched. Cloning shares it.
+#[derive(Clone)]
+pub struct AnySearch(Arc<dyn ErasedSearch>);
+
+type Found<'a> = Pin<Box<dyn Future<Output = Result<Vec<Hit>, String>> + Send + 'a>>;
+
+trait ErasedSearch: Send + Sync {
+    fn source(&self) -> &str;
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> Found<'a>;
+}
+
+impl<S: Search> ErasedSearch for S {
+    fn source(&self) -> &str {
+        Search::source(self)
+    }
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> Found<'a> {
+        Box::pin(Search::search(self, query, limit))
+    }
+}
+
+impl AnySearch {
+    /// Wraps `search`.
+    pub fn new(search: impl Search) -> Self {
+        Self(Arc::new(search))
+    }
+}
+
+impl Search for AnySearch {
+    fn source(&self) -> &str {
+        self.0.source()
+    }
+    async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, String> {
+        self.0.search(query, limit).await
+    }
+}
+
+impl fmt::Debug for AnySearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnySearch").field(&self.0.source()).finish()
+    }
+}
