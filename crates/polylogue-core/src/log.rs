@@ -11,8 +11,8 @@ use crate::halt::{Halt, Order};
 use crate::kept::Kept;
 use crate::live::Live;
 use crate::{
-    AnyStore, Body, Claim, Error, Event, Limits, LogId, Message, Meta, Name, Path, Question, Reason, Result,
-    Spent, Store, StoreError, Timestamp, Transcript, Watch,
+    AnyStore, Body, Claim, Error, Event, Held, Limits, LogId, Message, Meta, Name, Path, Question, Reason,
+    Result, Spent, Store, StoreError, Timestamp, Transcript, Watch,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -28,6 +28,7 @@ pub struct Log {
     clock: Clock,
     live: Live,
     halt: Halt,
+    held: Held,
     kept: Mutex<Kept>,
     /// Held by the call of an agent that is going on: one at a time.
     pub(crate) calls: Mutex<()>,
@@ -67,6 +68,7 @@ impl Log {
             clock: Arc::new(system_time),
             live,
             halt,
+            held: Held::default(),
             kept: Mutex::new(kept),
             calls: Mutex::new(()),
         }
@@ -97,6 +99,12 @@ impl Log {
     #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
+    }
+
+    /// What tools hold for this conversation as long as it is open.
+    #[must_use]
+    pub const fn held(&self) -> &Held {
+        &self.held
     }
 
     /// The handle that stops runs of this log.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Event, LogId, Name, Outcome, Path, Transcript};
+use crate::{Event, Held, LogId, Name, Outcome, Path, Transcript};
 
 /// Something an agent can call.
 ///
@@ -68,6 +68,8 @@ impl ToolSpec {
 pub struct ToolCx<'a> {
     /// The conversation.
     pub log: &'a LogId,
+    /// What tools hold for it as long as it is open in this process.
+    pub held: &'a Held,
     /// The chat.
     pub at: &'a Path,
     /// The agent that calls.

@@ -301,7 +301,8 @@ impl<'a> Turn<'a> {
             // What never ran - no such tool, no proper arguments - is safe to decide again.
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
-            let cx = ToolCx { log: log.id(), at, who, transcript, turn: &before, id: &call.id };
+            let (id, held) = (&call.id, log.held());
+            let cx = ToolCx { log: log.id(), held, at, who, transcript, turn: &before, id };
             running.push(async move {
                 let outcome =
                     if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };

@@ -5,9 +5,10 @@
 //! values that know themselves as PNG), or the traceback. A call that takes longer than the sandbox's limit on time is
 //! interrupted; if that does not help the interpreter is killed, and the next call starts a new one and says so.
 //!
-//! The interpreter belongs to the value: give each conversation its own, with a work directory of its own, and they share
-//! nothing. It is killed when the value is dropped. Nothing of it is in the log: when a conversation is resumed elsewhere its
-//! variables are gone, and the model is told.
+//! Each conversation has an interpreter of its own, however many use the tool at the same time, and two tools have two. What
+//! conversations share is the work directory of the tool's sandbox: give each its own, and they share nothing. An interpreter
+//! is killed when the [`Log`](polylogue_core::Log) of its conversation is dropped. Nothing of it is in the log: when a
+//! conversation is resumed elsewhere its variables are gone, and the model is told.
 //!
 //! ```
 //! use polylogue_tools::code::{Limits, Sandbox};
@@ -21,7 +22,9 @@
 mod kernel;
 mod reply;
 
-use polylogue_core::{Body, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use std::sync::Arc;
+
+use polylogue_core::{Body, Held, Holder, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -31,13 +34,13 @@ use self::kernel::Kernel;
 /// The tool's name.
 const NAME: &str = "python_session";
 
-/// A tool that runs code in one interpreter, which keeps its variables. See the [module](self).
+/// A tool that runs code in one interpreter for each conversation, which keeps its variables. See the [module](self).
 #[derive(Debug)]
 pub struct PythonSession {
     spec: ToolSpec,
     sandbox: Sandbox,
     interpreter: String,
-    kernel: Mutex<Option<Kernel>>,
+    holder: Holder,
 }
 
 impl PythonSession {
@@ -55,7 +58,7 @@ impl PythonSession {
             "additionalProperties": false,
         });
         let spec = ToolSpec::new(NAME, about, parameters);
-        Self { spec, sandbox, interpreter: "python3".into(), kernel: Mutex::new(None) }
+        Self { spec, sandbox, interpreter: "python3".into(), holder: Holder::new() }
     }
 
     /// Sets the interpreter: a path, or a name that is looked for in the system's directories. What is not in `/usr` has to be
@@ -71,9 +74,14 @@ impl PythonSession {
         &self.sandbox
     }
 
-    /// Ends the interpreter, and waits for a call that is under way. The next call starts a new one.
-    pub async fn restart(&self) {
-        *self.kernel.lock().await = None;
+    /// Ends the interpreter of a conversation, the one whose [`Log`](polylogue_core::Log) has these tools
+    /// [held](polylogue_core::Log::held), and waits for a call that is under way. The next call starts a new one.
+    pub async fn restart(&self, of: &Held) {
+        *self.kernel(of).lock().await = None;
+    }
+
+    fn kernel(&self, of: &Held) -> Arc<Mutex<Option<Kernel>>> {
+        of.of(&self.holder, || Mutex::new(None))
     }
 }
 
@@ -89,7 +97,8 @@ impl Tool for PythonSession {
             Some(Value::String(code)) => code,
             _ => return Err("`code` must be a text: what to run next".into()),
         };
-        let mut held = self.kernel.lock().await;
+        let own = self.kernel(cx.held);
+        let mut held = own.lock().await;
         if restart {
             *held = None;
         }

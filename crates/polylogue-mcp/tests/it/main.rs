@@ -18,7 +18,7 @@ mod run;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{AnyTool, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, Transcript};
+use polylogue_core::{AnyTool, Held, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, Transcript};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use serde_json::{Value, json};
 
@@ -106,7 +106,16 @@ impl Tools {
         let (at, who) = (Path::root(), Name::new("Ann").unwrap());
         let log = LogId::new("test").unwrap();
         let transcript = Transcript::new(at.clone());
-        let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+        let held = Held::default();
+        let cx = ToolCx {
+            log: &log,
+            held: &held,
+            at: &at,
+            who: &who,
+            transcript: &transcript,
+            turn: &[],
+            id: "c1",
+        };
         match self.get(name).call(args, &cx).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::failed(error.0),

@@ -18,9 +18,12 @@ mod site;
 mod web;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use polylogue_core::{LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain};
+use polylogue_core::{
+    Body, Event, Held, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain,
+};
 use polylogue_tools::code::{Sandbox, what_is_enforced};
 use serde_json::Value;
 
@@ -67,12 +70,36 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
     Some(Sandbox::enclosed(dir.work()))
 }
 
-/// Calls `tool`, outside of any conversation.
+thread_local! {
+    /// What tools hold for the test.
+    static HELD: Arc<Held> = Arc::default();
+}
+
+/// What tools hold for the test.
+pub(crate) fn held() -> Arc<Held> {
+    HELD.with(Arc::clone)
+}
+
+/// What came of the calls of a log, in words.
+pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
+    let told = |event: &Arc<Event>| match &event.body {
+        Body::Returned { outcome, .. } => Some(outcome.plain().into_owned()),
+        _ => None,
+    };
+    events.iter().filter_map(told).collect()
+}
+
+/// Calls `tool` in the conversation of the test.
 pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
+    call_in(&held(), tool, args).await
+}
+
+/// Calls `tool` in a conversation in which this is held.
+pub(crate) async fn call_in(held: &Held, tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+    let cx = ToolCx { log: &log, held, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
     tool.call(args, &cx).await
 }
 

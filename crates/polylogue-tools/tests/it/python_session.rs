@@ -7,12 +7,12 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use polylogue_core::OutcomeStatus::{Done, Failed};
-use polylogue_core::{Event, LogId, Name, Outcome, Part, Path, Tool as _, ToolCx, Transcript};
+use polylogue_core::{Event, Held, LogId, Name, Outcome, Part, Path, Tool as _, ToolCx, Transcript};
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
 
-use crate::{Dir, call, sandbox, told};
+use crate::{Dir, call, call_in, held, sandbox, told};
 
 /// The first pixel that ever was: a whole PNG.
 const PIXEL: &str =
@@ -146,7 +146,7 @@ async fn it_can_be_restarted() {
     assert_eq!((status, &*text), (Done, "(no output)"));
     assert!(says(&session, "x").await.contains("NameError"));
     says(&session, "x = 1").await;
-    session.restart().await;
+    session.restart(&held()).await;
     assert!(says(&session, "x").await.contains("NameError"));
     assert_eq!(told(&session, json!({})).await, (Failed, "`code` must be a text: what to run next".into()));
 }
@@ -221,6 +221,36 @@ async fn two_sessions_share_nothing() {
     assert_eq!(says(&second, code).await, "no network");
 }
 
+/// One agent with one tool, in several conversations at the same time.
+#[tokio::test]
+async fn conversations_that_one_program_runs_share_no_interpreter() {
+    const CONVERSATIONS: usize = 4;
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "python_session", "args": {"code": "import os\nx = globals().get('x', 0) + 1"}, "id": "c1"}]}},
+        {"Ann": {"calls": [{"tool": "python_session", "args": {"code": "x += 1\n(x, os.getpid())"}, "id": "c2"}]}},
+        {"Ann": "Done."}]"#;
+    let script: polylogue_models::Script = serde_json::from_str(script).unwrap();
+    let ann = polylogue::Assistant::new("Ann", polylogue::AnyModel::new(script.model("test"))).unwrap();
+    let ann = ann.tool(PythonSession::new(sandbox));
+    let chat = polylogue::Chat::named("one").with(ann).policy(polylogue::once_each()).build().unwrap();
+    let store = polylogue::AnyStore::new(polylogue_store::Memory::new());
+    let mut logs = Vec::new();
+    for nth in 0..CONVERSATIONS {
+        let id = LogId::new(&format!("talk-{nth}")).unwrap();
+        logs.push(polylogue::Log::create(store.clone(), id, &polylogue::Meta::default()).await.unwrap());
+    }
+    let [a, b, c, d] = &mut logs[..] else { panic!() };
+    let ended = tokio::join!(chat.run(a, "go"), chat.run(b, "go"), chat.run(c, "go"), chat.run(d, "go"));
+    assert!(ended.0.is_ok() && ended.1.is_ok() && ended.2.is_ok() && ended.3.is_ok(), "{ended:?}");
+    for log in &logs {
+        let outcomes = crate::returned(&log.events().await);
+        assert_eq!(outcomes[0], "(no output)");
+        assert!(outcomes[1].starts_with("(2, "), "{outcomes:?}");
+    }
+}
+
 fn until(wrong: &str, holds: impl Fn() -> bool) {
     let since = Instant::now();
     while !holds() {
@@ -230,20 +260,22 @@ fn until(wrong: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn it_is_killed_with_its_value() {
+async fn it_is_killed_with_its_conversation() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let nap = format!("91{}", std::process::id());
     let session = PythonSession::new(sandbox);
-    says(
-        &session,
-        &format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone"),
-    )
-    .await;
+    let code =
+        format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone");
+    let held = Held::default();
+    call_in(&held, &session, json!({"code": code})).await.unwrap();
     // That it was started is told before it has a name.
     until("it is not there", || running(&nap) == 1);
-    drop(session);
-    until("it outlives its session", || running(&nap) == 0);
+    // What another conversation does is its own matter.
+    assert_eq!(says(&session, "1").await, "1");
+    drop(held);
+    until("it outlives its conversation", || running(&nap) == 0);
+    assert_eq!(says(&session, "_").await, "1");
 }
 
 #[tokio::test]
@@ -306,7 +338,9 @@ async fn a_model_is_told_that_its_variables_are_gone() {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let cx = ToolCx { log: &log, at: &at, who: &who, transcript: &transcript, turn: &turn, id: "c1" };
+    let held = Held::default();
+    let cx =
+        ToolCx { log: &log, held: &held, at: &at, who: &who, transcript: &transcript, turn: &turn, id: "c1" };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
     let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();
