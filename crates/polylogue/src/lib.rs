@@ -237,3 +237,9 @@ pub use tooling::{Taught, ToolUse};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So do those of the pages for those who come from Lagent, LazyLLM and CAMEL.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-lagent.md")]
+#[doc = include_str!("../../../docs/from-lazyllm.md")]
+struct Pages;
