@@ -97,13 +97,17 @@ pub(crate) struct Run {
     pub(crate) output: Output,
 }
 
-/// What programs of the team may do beyond what the sandbox gives them.
+/// What the team may do and use beyond what the sandbox gives it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Allowed {
     /// Allow programs what the team file asks for: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
-    /// (its paths)
+    /// (its paths), `mcp` (its MCP servers)
     #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
     pub(crate) grants: Vec<Grant>,
+
+    /// MCP servers for agents that name them: a JSON file with `mcpServers`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
 }
 
 fn grant(text: &str) -> Result<Grant, String> {

@@ -11,6 +11,9 @@ use polylogue::{
     Status, Store, Watch,
 };
 
+use polylogue_mcp::Progress;
+use tokio::sync::mpsc::UnboundedReceiver;
+
 use crate::commands::work;
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
@@ -34,6 +37,8 @@ pub(crate) struct Play<'a> {
     pub(crate) answer: Option<String>,
     /// The store, as the command line names it: the work directory is beside it.
     pub(crate) work: Option<PathBuf>,
+    /// What MCP servers say of calls that take long.
+    pub(crate) progress: Option<UnboundedReceiver<Progress>>,
 }
 
 impl Play<'_> {
@@ -76,6 +81,7 @@ impl Play<'_> {
         let halt = self.log.halt();
         let is_new = self.log.events().await.is_empty();
         let (chat, task, more, log) = (self.chat, &self.task, self.more.take(), &mut self.log);
+        let progress = &mut self.progress;
         let run = async move {
             match more {
                 Some(message) => chat.go_on(log, message).await,
@@ -90,6 +96,7 @@ impl Play<'_> {
                 biased;
                 () = signals.next() => obey(signals, &halt, &mut view.screen),
                 Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
+                Some(said) = heard(progress) => { view.hear(|screen| noticed(screen, &said), &halt); }
                 status = &mut run => break status,
                 _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
             }
@@ -213,6 +220,19 @@ impl View {
         }
         flow
     }
+}
+
+/// What the next MCP server says; nothing, ever, when there are none.
+async fn heard(progress: &mut Option<UnboundedReceiver<Progress>>) -> Option<Progress> {
+    match progress {
+        Some(progress) => progress.recv().await,
+        None => None,
+    }
+}
+
+/// Shows at a terminal how far a call has come.
+fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow> {
+    screen.notice(&neutral(&said.to_string())).map(|_| Flow::Go)
 }
 
 /// Passes an order to stop on, and says what it does.

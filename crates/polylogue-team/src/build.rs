@@ -3,16 +3,20 @@
 mod agent;
 mod approve;
 mod beyond;
+mod memory;
 mod order;
+mod reasoning;
 mod room;
 mod society;
 mod task;
 mod tools;
+mod web;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result, Transcript};
+use polylogue_mcp::Catalog;
 
 use crate::chat::{self, Brief, Summary};
 use crate::pattern::{Group, Pattern, Pick};
@@ -24,6 +28,8 @@ use room::Around;
 use tools::Desk;
 pub use tools::built_in_tools;
 pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools};
+use web::Browser;
+pub(crate) use web::reach;
 
 /// Gives the model that is called so.
 pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
@@ -55,7 +61,16 @@ impl Team {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn assistants(&self, provide: Provide<'_>) -> Result<Vec<Assistant>> {
-        Crew::of(self, &self.name, None, provide, &Workplace::unused()).assistants()
+        self.assistants_with(provide, Catalog::default())
+    }
+
+    /// The same with tools of MCP servers, as far as these are known.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn assistants_with(&self, provide: Provide<'_>, tools: Catalog) -> Result<Vec<Assistant>> {
+        let place = Workplace::unused().with_tools(tools);
+        Crew::of(self, &self.name, None, provide, &place).assistants()
     }
 
     /// The same as they are in `chat`: those of a society have system texts that are made of what was said there.
@@ -93,6 +108,8 @@ struct Crew<'a> {
     workplace: &'a Workplace,
     /// Where its programs run; it is there when the first of them is made.
     desk: OnceCell<Desk>,
+    /// What it has of the web; it is there when the first of its tools is made.
+    browser: OnceCell<Browser>,
 }
 
 impl<'a> Crew<'a> {
@@ -105,7 +122,7 @@ impl<'a> Crew<'a> {
         workplace: &'a Workplace,
     ) -> Self {
         let model = team.model.as_deref().or(around);
-        Self { team, name, model, provide, workplace, desk: OnceCell::new() }
+        Self { team, name, model, provide, workplace, desk: OnceCell::new(), browser: OnceCell::new() }
     }
 
     fn of_sub(&self, sub: &'a SubTeam) -> Self {
@@ -120,7 +137,7 @@ impl<'a> Crew<'a> {
     fn assistants(&self) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for agent in self.team.agents.iter().filter(|agent| agent.speaks_by_model()) {
-            all.push(self.assistant(agent, &Around::default())?);
+            all.extend(self.speakers(agent)?);
         }
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {

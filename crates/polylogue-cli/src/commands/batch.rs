@@ -14,6 +14,7 @@ use polylogue::batch::{Batch, Ended, Purse, Start};
 use polylogue::{AnyStore, Error, Halt, LogId, Meta, Money, Status, Timestamp};
 use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Workplace, load};
 
+use super::remote::{self, Remote, Wanted};
 use super::run::{limits, manner, settings};
 use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
@@ -41,7 +42,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
         purse.take(records.spent());
     }
     let all = || (0..total).filter_map(|index| rows.get(index));
-    let left = all().filter(|row| !over.contains(&row.id));
+    let left = || all().filter(|row| !over.contains(&row.id));
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
     let held = job.hold(place::open(Some(&job.store))?, purse.as_ref(), left, &state).await;
@@ -97,6 +98,8 @@ struct Job<'a> {
     /// The team without any row.
     team: Team,
     crew: Crew,
+    /// The MCP servers, which all conversations share.
+    servers: Remote,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -118,13 +121,16 @@ impl<'a> Job<'a> {
         let mut manner = manner(&args.models, &settings, budget, false);
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
-        work::check(&team, &args.allowed.grants, true)?;
+        let grants = &args.allowed.grants;
+        work::check(&team, grants, true)?;
+        let servers = Wanted { file: args.allowed.mcp.as_deref(), grants, tells: true };
+        let servers = Remote::start(&team, &servers).await?;
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
-        let grants = args.allowed.grants.iter().copied();
-        let workplace = work::place_of(&team, Some(&store), &place::fresh_id()?, grants)?;
+        let grants = grants.iter().copied();
+        let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, grants)?);
         team.build_at(&|name| crew.model(name), &workplace).map_err(Trouble::from)?;
         let key = key(&team, args)?;
-        Ok(Self { args, team, crew, store, key })
+        Ok(Self { args, team, crew, servers, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
@@ -144,23 +150,26 @@ impl<'a> Job<'a> {
     }
 
     /// Holds the conversations that are left.
-    async fn hold(
+    async fn hold<L: Iterator<Item = Row>>(
         &self,
         store: AnyStore,
         purse: Option<&Purse>,
-        left: impl Iterator<Item = Row>,
+        left: impl Fn() -> L,
         state: &RefCell<State>,
     ) -> Result<(), Trouble> {
         let batch = Batch::new(store).at_once(self.args.at_once.into());
         let batch = batch.limits(limits(&self.team, &self.args.limits));
         let batch = match purse {
-            Some(purse) => batch.purse(purse.clone()),
+            Some(purse) => {
+                let ids = left().map(|row| self.id(&row)).collect::<polylogue::Result<Vec<_>>>()?;
+                batch.purse(purse.clone()).charge(ids).await?
+            }
             None => batch,
         };
         let halt = batch.halt();
         let start = |row: &Row| self.start(row, purse);
         let each = |ended: Ended<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
-        let mut run = std::pin::pin!(batch.run(left, start, each));
+        let mut run = std::pin::pin!(batch.run(left(), start, each));
         let mut signals = Signals::new()?;
         let mut ticks = tokio::time::interval(TICK);
         loop {
@@ -186,11 +195,18 @@ impl<'a> Job<'a> {
             let model = cast(name)?;
             Ok(purse.map_or_else(|| model.clone(), |purse| purse.pays(model.clone())))
         };
+        if team.mcp_document() != self.team.mcp_document() {
+            let why = "a variable of the row changes an MCP server, and all rows share them";
+            return Err(Error::Config(why.into()));
+        }
         let id = self.id(row)?;
         let chat = team.build_at(&provide, &self.workplace(&team, &id)?)?;
         let (title, task) = (format!("{} {}", team.name, row.id), team.task.clone().unwrap_or_default());
         let (offline, allowed) = (self.crew.is_scripted(), work::words(&self.args.allowed));
-        let kept = Kept { team, offline, skills: self.args.models.skills, allowed };
+        let file = remote::kept(self.args.allowed.mcp.as_deref());
+        let mcp = file.map_err(|trouble| Error::Config(trouble.to_string()))?;
+        let (skills, remote_tools) = (self.args.models.skills, self.servers.described());
+        let kept = Kept { team, offline, skills, allowed, mcp, remote_tools };
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -203,7 +219,8 @@ impl<'a> Job<'a> {
         let grants = self.args.allowed.grants.iter().copied();
         let place = work::place_of(team, Some(&self.store), id, grants);
         let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
-        place.map_err(|trouble| Error::Config(trouble.to_string()))
+        let place = place.map_err(|trouble| Error::Config(trouble.to_string()))?;
+        Ok(self.servers.furnish(place))
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.

@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod import;
+mod remote;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
@@ -12,8 +13,11 @@ pub(crate) mod show;
 pub(crate) mod work;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use polylogue::{AnyStore, LogId, Skills, Store};
+use polylogue::{AnyModel, AnyStore, Assistant, LogId, Skills, Store};
+use polylogue_mcp::{Catalog, Described};
+use polylogue_models::Script;
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +36,21 @@ pub(crate) struct Kept {
     /// What its programs may do beyond what the sandbox gives them, by the words for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<String>,
+    /// The user's own document of MCP servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp: Option<PathBuf>,
+    /// What models were told of the tools of MCP servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remote_tools: Vec<Described>,
 }
 
 impl Kept {
+    /// The agents that speak by models, to be looked at, with the tools that they had.
+    pub(crate) fn assistants(&self) -> polylogue::Result<Vec<Assistant>> {
+        let silent = |_: &str| Ok(AnyModel::new(Script::default().model("none")));
+        self.team.assistants_with(&silent, Catalog::of_described(self.remote_tools.clone()))
+    }
+
     pub(crate) async fn of(store: &AnyStore, id: &LogId) -> Result<Self, Trouble> {
         let meta = store.meta(id).await?;
         if meta.team.is_null() {

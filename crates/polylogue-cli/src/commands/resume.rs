@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use polylogue::{Agent as _, AnyStore, Chat, Ending, Error, Log, LogId, Message, Name, StoreError};
 
+use super::remote::{Remote, Wanted};
 use super::run::{has_budget, limits, manner, settings, text_or_input};
 use super::{Kept, work};
 use polylogue_team::Grant;
@@ -16,7 +17,7 @@ use crate::{args, place};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
     let store = place::open(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
-    let Kept { mut team, offline, skills, allowed } = Kept::of(&store, &id).await?;
+    let Kept { mut team, offline, skills, allowed, mcp, .. } = Kept::of(&store, &id).await?;
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
     let skills = args.models.skills.or(skills);
     let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
@@ -24,8 +25,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true)).await?;
     let grants: Vec<Grant> = work::granted(&allowed).chain(args.allowed.grants.iter().copied()).collect();
-    work::check(&team, &grants, settings.output.is_conversation())?;
-    let workplace = work::place_of(&team, cli.store.as_deref(), &id, grants)?;
+    let tells = settings.output.is_conversation();
+    work::check(&team, &grants, tells)?;
+    let file = args.allowed.mcp.as_deref().or(mcp.as_deref());
+    let mut servers = Remote::start(&team, &Wanted { file, grants: &grants, tells }).await?;
+    let workplace = servers.furnish(work::place_of(&team, cli.store.as_deref(), &id, grants)?);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
     let mut log = open(store.clone(), id).await?.limits(limits(&team, &args.limits));
@@ -41,8 +45,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
         _ => {}
     }
     let task = team.task.clone().unwrap_or_default();
-    let (answer, work) = (args.answer.clone(), cli.store.clone());
-    Play { chat: &chat, log, store, settings, task, more, answer, work }.run().await
+    let (answer, work, progress) = (args.answer.clone(), cli.store.clone(), servers.progress.take());
+    Play { chat: &chat, log, store, settings, task, more, answer, work, progress }.run().await
 }
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about

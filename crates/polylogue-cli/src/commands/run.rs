@@ -8,6 +8,7 @@ use polylogue::{AnyStore, Chat, Limits, Log, LogId, Meta, Money, StoreError, Tim
 use polylogue_models::KnownSkills;
 use polylogue_team::{Grant, Loaded, Overrides, Team, load};
 
+use super::remote::{self, Remote, Wanted};
 use super::{Kept, work};
 use crate::crew::{Crew, MODEL_HINT, Manner};
 use crate::play::{Play, tell, tell_wrapped};
@@ -28,9 +29,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
     let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false)).await?;
-    work::check(&team, &args.allowed.grants, settings.output.is_conversation())?;
+    let (grants, tells) = (&*args.allowed.grants, settings.output.is_conversation());
+    work::check(&team, grants, tells)?;
+    let mut servers =
+        Remote::start(&team, &Wanted { file: args.allowed.mcp.as_deref(), grants, tells }).await?;
     // Whatever is wrong with the team shows before there is a store.
-    let chat = built(&team, &crew, cli, &place::fresh_id()?, &args.allowed.grants)?;
+    let chat = built(&team, &crew, cli, &place::fresh_id()?, (grants, &servers))?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
     if settings.output.is_conversation() {
@@ -38,18 +42,25 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     }
     let task = team.task.clone().unwrap_or_default();
     let (offline, allowed) = (crew.is_scripted(), work::words(&args.allowed));
-    let kept = Kept { team, offline, skills: args.models.skills, allowed };
+    let (mcp, remote_tools) = (remote::kept(args.allowed.mcp.as_deref())?, servers.described());
+    let kept = Kept { team, offline, skills: args.models.skills, allowed, mcp, remote_tools };
     let log = create(store.clone(), &kept).await?.limits(limits);
-    let chat = built(&kept.team, &crew, cli, log.id(), &args.allowed.grants)?;
+    let chat = built(&kept.team, &crew, cli, log.id(), (grants, &servers))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
-    let work = cli.store.clone();
-    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work }.run().await
+    let (work, progress) = (cli.store.clone(), servers.progress.take());
+    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, progress }.run().await
 }
 
-/// The chat of the conversation `id`.
-fn built(team: &Team, crew: &Crew, cli: &args::Cli, id: &LogId, grants: &[Grant]) -> Result<Chat, Trouble> {
+/// The chat of the conversation `id`, with what it is allowed and given.
+fn built(
+    team: &Team,
+    crew: &Crew,
+    cli: &args::Cli,
+    id: &LogId,
+    (grants, servers): (&[Grant], &Remote),
+) -> Result<Chat, Trouble> {
     let workplace = work::place_of(team, cli.store.as_deref(), id, grants.iter().copied())?;
-    Ok(team.build_at(&|name| crew.model(name), &workplace)?)
+    Ok(team.build_at(&|name| crew.model(name), &servers.furnish(workplace))?)
 }
 
 /// Begins a conversation under an id of its own.

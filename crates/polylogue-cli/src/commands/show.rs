@@ -68,7 +68,7 @@ fn received(
 ) -> Result<String, Trouble> {
     let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
-    let mut assistants = kept.team.assistants(&|_| Ok(silent()))?;
+    let mut assistants = kept.assistants()?;
     assistants.retain(|assistant| *assistant.name() == who);
     if assistants.is_empty() {
         return Err(nobody());
@@ -93,7 +93,10 @@ fn received(
     if !shown.is_exact {
         tell("The team was changed since: what was sent differed in the system text, tools or parameters.");
     }
-    let entries = sent(shown.view.entries(), merges(&kept.team, &sample.model));
+    let examples = kept.team.examples_of(&who).unwrap_or_default().iter();
+    let examples = examples.flat_map(|shot| [Entry::user(&*shot.asked), Entry::assistant(&*shot.said)]);
+    let entries: Vec<Entry> = examples.chain(shown.view.entries().iter().cloned()).collect();
+    let entries = sent(&entries, merges(&kept.team, &sample.model));
     match args.json {
         true => json::line(&shown.as_json(sample, &entries)).map_err(unwritable),
         false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polylogue::LogId;
+use polylogue_models::Env;
 use polylogue_team::{Grant, Team, Workplace};
 
 use crate::args::Allowed;
@@ -32,10 +33,11 @@ pub(super) fn place_of(
     id: &LogId,
     grants: impl IntoIterator<Item = Grant>,
 ) -> Result<Workplace, Trouble> {
-    if !team.needs_workplace() {
-        return Ok(Workplace::none());
-    }
-    Ok(Workplace::at(place::of_work(store, id)?).grant(grants))
+    let place = match team.needs_workplace() {
+        true => Workplace::at(place::of_work(store, id)?),
+        false => Workplace::none(),
+    };
+    Ok(place.grant(grants).with_env(Env::with_file(Path::new(".env"))?))
 }
 
 /// Makes the work directory of the conversation `id` with the files that the team brings along, if it runs programs and the
@@ -59,12 +61,14 @@ pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), T
             Grant::Readable => format!("read {what}"),
             Grant::Mcp => continue,
         };
+        // The network is reached by tools as well.
+        let who = if grant == Grant::Network { "programs and tools" } else { "programs" };
         if !allowed.contains(&grant) {
-            let trouble = Trouble::usage(format!("the programs of `{}` want to {does}", team.name));
+            let trouble = Trouble::usage(format!("the {who} of `{}` want to {does}", team.name));
             return Err(trouble.hint(format!("if you trust the team, add `--allow {grant}`")));
         }
         if tells {
-            tell_wrapped(&format!("warning: the programs of `{}` {does}.", team.name));
+            tell_wrapped(&format!("warning: the {who} of `{}` {does}.", team.name));
         }
     }
     Ok(())

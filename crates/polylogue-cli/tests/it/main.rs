@@ -21,6 +21,8 @@ mod humans;
 #[cfg(test)]
 mod import;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod modes;

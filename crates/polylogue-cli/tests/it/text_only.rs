@@ -9,7 +9,7 @@ use crate::home::{Home, Ran, of_type, serve, shipped};
 use crate::models::TALK;
 use crate::small::{of_own_models, small_model};
 
-/// The teams that ship and have tools of whatever kind.
+/// The teams that ship and have tools of whatever kind, but for those of servers, which have to be allowed.
 fn teams_with_tools() -> Vec<Team> {
     let folder = shipped("x");
     let files = std::fs::read_dir(std::path::Path::new(&folder).parent().unwrap()).unwrap();
@@ -22,7 +22,7 @@ fn teams_with_tools() -> Vec<Team> {
             .iter()
             .any(|agent| !(agent.tools.is_empty() && agent.offers.is_empty() && agent.handoffs.is_empty()))
     };
-    files.iter().map(team).filter(has_tools).collect()
+    files.iter().map(team).filter(has_tools).filter(|team| team.mcp_wanted().is_empty()).collect()
 }
 
 /// What people answer, one after the other; then `END`.

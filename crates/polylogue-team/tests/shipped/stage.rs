@@ -57,6 +57,10 @@ pub(crate) fn workplace(team: &Team) -> Workplace {
 
 /// Whether the programs of `team` can run on this machine; if they cannot, says why.
 pub(crate) fn can_run(team: &Team) -> bool {
+    if !team.mcp_wanted().is_empty() {
+        eprintln!("SKIPPED {}: it has MCP servers, and the tests of the program run it", team.name);
+        return false;
+    }
     if !team.needs_workplace() {
         return true;
     }

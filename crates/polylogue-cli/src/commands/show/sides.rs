@@ -36,7 +36,7 @@ pub(super) fn shown(
 
 /// Whether `agent` solves tasks: what it was sent is then its history, as a person reads it.
 pub(super) fn works_on_tasks(kept: &Kept, agent: &str) -> Result<bool, Trouble> {
-    let assistants = kept.team.assistants(&|_| Ok(silent()))?;
+    let assistants = kept.assistants()?;
     Ok(assistants
         .iter()
         .any(|assistant| assistant.name().as_str() == agent && assistant.sees().forgets_asides))
@@ -44,7 +44,7 @@ pub(super) fn works_on_tasks(kept: &Kept, agent: &str) -> Result<bool, Trouble> 
 
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
 fn sides(kept: &Kept, events: &[Event]) -> Result<Vec<Side>, Trouble> {
-    let assistants = kept.team.assistants(&|_| Ok(silent()))?;
+    let assistants = kept.assistants()?;
     // Whoever solves tasks is there once more, as it is about these.
     let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);
     let lens = |who: &Name| agent(who).map_or_else(Lens::default, |agent| agent.sees().clone());

@@ -1,0 +1,127 @@
+//! The MCP servers of a run: whose they are, whether they may be started, and what they say meanwhile.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use polylogue_mcp::{Catalog, Described, Progress, Servers};
+use polylogue_models::Env;
+use polylogue_team::{Grant, McpServer, Team, Workplace};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::play::tell_wrapped;
+use crate::trouble::Trouble;
+
+/// The servers whose tools the agents of a team are to have; they run, and end when this is dropped.
+#[derive(Default)]
+pub(super) struct Remote {
+    catalog: Option<Catalog>,
+    /// What they say of calls that take long.
+    pub(super) progress: Option<UnboundedReceiver<Progress>>,
+}
+
+/// What is wanted of them.
+pub(super) struct Wanted<'a> {
+    /// The user's own document of servers.
+    pub(super) file: Option<&'a Path>,
+    pub(super) grants: &'a [Grant],
+    /// Whether a person is told what is started.
+    pub(super) tells: bool,
+}
+
+impl Remote {
+    /// Starts those that the agents of `team` need, if they may be started.
+    pub(super) async fn start(team: &Team, wanted: &Wanted<'_>) -> Result<Self, Trouble> {
+        let names = team.mcp_wanted();
+        if names.is_empty() {
+            return match wanted.file {
+                None => Ok(Self::default()),
+                Some(_) => Err(unused(team)),
+            };
+        }
+        let own = wanted.file.map(own_servers).transpose()?.unwrap_or_default();
+        let of_team = team.mcp_declared();
+        let strange: BTreeMap<&str, &McpServer> = (of_team.into_iter())
+            .filter(|(name, _)| names.contains(name) && !own.contains_key(*name))
+            .collect();
+        if let Some(missing) =
+            names.iter().find(|name| !own.contains_key(**name) && !strange.contains_key(*name))
+        {
+            let what = format!("`{}` needs the MCP server `{missing}`, which is not declared", team.name);
+            return Err(Trouble::usage(what).hint("name a file that declares it, with `--mcp FILE`"));
+        }
+        check(team, &strange, wanted)?;
+        let mut all = own;
+        all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), json!(server))));
+        let (tell, progress) = unbounded_channel();
+        let env = Env::with_file(Path::new(".env"))?;
+        let servers =
+            Servers::with_variables(&json!({ "mcpServers": all }).to_string(), move |name| env.get(name))?;
+        let servers = servers.on_progress(move |progress| {
+            // Nobody may look on.
+            let _ = tell.send(progress.clone());
+        });
+        let catalog = servers.catalog(names).await?;
+        Ok(Self { catalog: Some(catalog), progress: Some(progress) })
+    }
+
+    /// `place` with their tools.
+    pub(super) fn furnish(&self, place: Workplace) -> Workplace {
+        match &self.catalog {
+            Some(catalog) => place.with_tools(catalog.clone()),
+            None => place,
+        }
+    }
+
+    /// What models are told of their tools.
+    pub(super) fn described(&self) -> Vec<Described> {
+        self.catalog.as_ref().map(Catalog::described).unwrap_or_default()
+    }
+}
+
+/// The whole path of the user's document, to be found again from elsewhere.
+pub(super) fn kept(file: Option<&Path>) -> Result<Option<PathBuf>, Trouble> {
+    let whole = file.map(std::path::absolute).transpose();
+    whole.map_err(|error| Trouble::usage(format!("the file for `--mcp` cannot be found: {error}")))
+}
+
+fn unused(team: &Team) -> Trouble {
+    let what = format!("nobody in `{}` is given tools of MCP servers", team.name);
+    Trouble::usage(what).hint("add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`")
+}
+
+/// The servers of the user's document.
+fn own_servers(file: &Path) -> Result<Map<String, Value>, Trouble> {
+    let wrong = |why: String| Trouble::usage(format!("no MCP servers are in `{}`: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    Servers::from_json(&text).map_err(|error| wrong(error.to_string()))?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    Ok(document.get("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default())
+}
+
+/// Refuses servers of the team that nobody allowed, and says what is started, or reached, of them.
+fn check(team: &Team, strange: &BTreeMap<&str, &McpServer>, wanted: &Wanted<'_>) -> Result<(), Trouble> {
+    let told: Vec<String> = strange.iter().map(|(name, server)| in_words(name, server)).collect();
+    let told = told.join("; ");
+    if told.is_empty() {
+        return Ok(());
+    }
+    if !wanted.grants.contains(&Grant::Mcp) {
+        let what = format!("`{}` wants to use MCP servers, which nothing encloses: {told}", team.name);
+        let hint = "if you trust the team, add `--allow mcp`; with `--mcp FILE` it uses servers of your own";
+        return Err(Trouble::usage(what).hint(hint));
+    }
+    if wanted.tells {
+        tell_wrapped(&format!("warning: `{}` uses MCP servers, which nothing encloses: {told}.", team.name));
+    }
+    Ok(())
+}
+
+fn in_words(name: &str, server: &McpServer) -> String {
+    let variables: Vec<String> = server.variables().iter().map(|name| format!("`{name}`")).collect();
+    let handed = match variables.as_slice() {
+        [] => String::new(),
+        variables => format!(", which is handed what is in {}", variables.join(" and ")),
+    };
+    format!("`{name}` is `{}`{handed}", server.in_words())
+}
