@@ -182,6 +182,22 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
     }
 }
 
+/// L11: an agent with a parser has other settings for one call, too, and remembers the same.
+#[tokio::test]
+async fn a_parsed_agent_has_other_stop_words_for_one_call() {
+    let spy = Spy::on(script(r#"[{"bot": "```python\n1\n```\nand more"}, {"bot": "x```python\n2\n```\n"}]"#));
+    let bot = Parsed::new(agent("bot", &spy.model()), python());
+    let stop = polylogue::Params { stop: vec!["```python".into()], ..Default::default() };
+    let session = session().await;
+    let first = session.call(&bot, "a").await.unwrap();
+    assert_eq!(Block::of(&first).unwrap().action, "1");
+    let second = session.call(&bot.clone().but(|agent| agent.params(stop.clone())), "b").await.unwrap();
+    assert_eq!((second.plain().into_owned(), Block::calls(&second)), ("x".into(), None));
+    let stops: Vec<_> = spy.asked().into_iter().map(|asked| asked.params.stop).collect();
+    assert_eq!(stops, [vec![], stop.stop]);
+    assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 4);
+}
+
 struct Number;
 
 impl Parser for Number {
