@@ -209,7 +209,8 @@ fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
         OutcomeStatus::Unknown => RunState::Unknown,
         _ => RunState::Failed,
     };
-    let mut parts = outcome.parts;
+    // Words from outside are marked: what it says is read by models as anybody's words.
+    let mut parts = outcome.told();
     if parts.iter().all(Part::is_blank) {
         parts.push(Part::text(match state {
             RunState::Done | RunState::Finished => "(It ran, and there is no output.)",

@@ -55,6 +55,16 @@ impl React {
         Self { in_text: true, ..self }
     }
 
+    /// The assistants as which its model is asked: by calls, in text, and without tools. For whoever looks on.
+    #[must_use]
+    pub fn assistants(&self) -> [Assistant; 3] {
+        let textual = self.clone();
+        let params = self.way("", true).params;
+        let in_text = self.agent.clone().at_ease().params(params);
+        let in_text = in_text.system_from(move |task| textual.way(task, true).system.unwrap_or_default());
+        [self.agent.clone(), in_text, self.agent.clone().at_ease()]
+    }
+
     fn way(&self, task: &str, in_text: bool) -> Way {
         let own = self.agent.system_for(task).map(|text| text.to_string());
         let mut params = self.agent.sampling().clone();
@@ -105,7 +115,7 @@ impl React {
         let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
         let mut made = calls.iter().zip(outcomes);
         let last = made.find(|(call, outcome)| ends(&call.tool) && outcome.status == OutcomeStatus::Done);
-        Ok(last.map(|(_, outcome)| outcome.parts))
+        Ok(last.map(|(_, outcome)| outcome.told()))
     }
 }
 
@@ -166,7 +176,7 @@ fn observed(outcome: &Outcome) -> String {
         Part::Data(value) => value.to_string(),
         _ => String::new(),
     };
-    outcome.parts.iter().map(words).collect::<Vec<_>>().join("\n")
+    outcome.told().iter().map(words).collect::<Vec<_>>().join("\n")
 }
 
 fn instruction(tools: &[ToolSpec]) -> String {

@@ -87,8 +87,14 @@ impl Agent for Rewoo {
             let args = filled(self.args(&tool, &args), &evidence);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
             let outcome = turn.call(&self.tools, &[call]).await?.into_iter().next();
-            let found = outcome.map_or(Value::Null, |outcome| returned(&outcome));
-            gathered.push_str(&format!("Plan: {plan}\n{label}: {}\n\n", words(&found)));
+            let outcome = outcome.unwrap_or_else(|| Outcome::failed("Nothing came of it."));
+            let found = returned(&outcome);
+            // As arguments it is what it is; words from outside are marked where the model reads them.
+            let told = match outcome.outside {
+                Some(_) => polylogue_core::plain(&outcome.told()).into_owned(),
+                None => words(&found),
+            };
+            gathered.push_str(&format!("Plan: {plan}\n{label}: {told}\n\n"));
             evidence.insert(label, found);
         }
         let task = format!("Answer the question from this evidence.\n\n{gathered}Question: {question}");

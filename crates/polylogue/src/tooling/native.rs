@@ -61,7 +61,7 @@ impl Work<'_, '_> {
         }
         let Some(last) = self.last_word(&own, &outcomes) else { return Ok(None) };
         let said = spoken(reply, &[]);
-        Ok(Some(Act::Say(if said.is_empty() { last.parts.clone() } else { said })))
+        Ok(Some(Act::Say(if said.is_empty() { last.told() } else { said })))
     }
 
     /// The outcome that ends the turn, if a tool was called that ends it.
