@@ -38,6 +38,7 @@ mod kept;
 mod limits;
 mod live;
 mod log;
+mod media;
 pub mod memory;
 mod message;
 mod model;

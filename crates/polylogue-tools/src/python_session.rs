@@ -2,7 +2,7 @@
 //!
 //! The tool [`PythonSession`] starts one interpreter in its [`Sandbox`] when it is first called, and hands it the code of each
 //! call. A call returns what was written, the value of the last expression, pictures (what is plotted with matplotlib, and
-//! values that know themselves as PNG), or the traceback. A call that takes longer than the sandbox's limit on time is
+//! values that know themselves as PNG; each is a file of the work directory, too), or the traceback. A call that takes longer than the sandbox's limit on time is
 //! interrupted; if that does not help the interpreter is killed, and the next call starts a new one and says so.
 //!
 //! Each conversation has an interpreter of its own, however many use the tool at the same time, and two tools have two. What
@@ -20,6 +20,7 @@
 //! ```
 
 mod kernel;
+mod pictures;
 mod reply;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use self::kernel::Kernel;
+use crate::files::Folder;
 
 /// The tool's name.
 const NAME: &str = "python_session";
@@ -117,7 +119,7 @@ impl Tool for PythonSession {
         if !reply.lives {
             *held = None;
         }
-        Ok(reply.told(is_surprising))
+        Ok(pictures::kept(reply.told(is_surprising), Folder::of(&self.sandbox)).await)
     }
 }
 

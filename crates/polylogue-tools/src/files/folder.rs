@@ -149,7 +149,7 @@ impl Folder {
     }
 
     /// Puts `content` into the file at `names`. Whether it was there before.
-    pub(super) fn write(&self, names: &[String], content: &[u8]) -> Result<bool, ToolError> {
+    pub(crate) fn write(&self, names: &[String], content: &[u8]) -> Result<bool, ToolError> {
         static NTH: AtomicU64 = AtomicU64::new(0);
         let path = names.join("/");
         check_size(&path, content.len() as u64)?;

@@ -160,6 +160,16 @@ async fn pictures_are_parts() {
         format!("import base64\nclass P:\n    def _repr_png_(self): return base64.b64decode('{PIXEL}')\nP()");
     let outcome = call(&session, json!({"code": picture})).await.unwrap();
     assert_eq!(pictures(&outcome), [format!("data:image/png;base64,{PIXEL}")]);
+    // It is a file, too, and the model is told of it before it.
+    let told = outcome.plain().into_owned();
+    let name = told.split_once("Picture: ").unwrap().1.strip_suffix(" (1x1)").unwrap();
+    assert!(name.starts_with("picture-") && name.ends_with(".png"), "{told}");
+    assert!(std::fs::read(dir.work().join(name)).unwrap().starts_with(b"\x89PNG"));
+    // A link that is in its place leads nowhere.
+    std::fs::remove_file(dir.work().join(name)).unwrap();
+    std::os::unix::fs::symlink(dir.0.join("victim"), dir.work().join(name)).unwrap();
+    let outcome = call(&session, json!({"code": "P()"})).await.unwrap();
+    assert!(outcome.plain().contains("(A picture was not saved: ") && !dir.0.join("victim").exists());
     // A module that draws as matplotlib does, for machines without it.
     let plots = format!(
         "import base64\nopen_figures = [1, 2]\nclass Figure:\n    def savefig(self, file, **how): file.write(base64.b64decode('{PIXEL}'))\ndef get_fignums(): return open_figures\ndef figure(number): return Figure()\ndef close(which): open_figures.clear()\n"

@@ -1,0 +1,136 @@
+//! Pictures, sounds and documents that come along with a message: what can be known of them without looking closer.
+
+use crate::Media;
+
+impl Media {
+    /// What is in it, if its address holds it (a `data:` URL in base 64).
+    #[must_use]
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        let (head, text) = self.url.strip_prefix("data:")?.split_once(',')?;
+        head.ends_with(";base64").then(|| decoded(text)).flatten()
+    }
+
+    /// A name for a file that holds it, made of its content, so that the same picture has the same name: `picture-` and 8 hex
+    /// digits. None when its address does not hold it, or it is no picture of a common kind.
+    #[must_use]
+    pub fn file_name(&self) -> Option<String> {
+        let ending = match &*self.kind {
+            "image/png" => "png",
+            "image/jpeg" => "jpg",
+            "image/gif" => "gif",
+            "image/webp" => "webp",
+            "image/svg+xml" => "svg",
+            _ => return None,
+        };
+        let hash = blake3::hash(&self.bytes()?).to_hex();
+        Some(format!("picture-{}.{ending}", hash.get(..8)?))
+    }
+
+    /// Columns and rows of pixels, if its address holds it and it says so where PNG, GIF and JPEG say it.
+    #[must_use]
+    pub fn pixels(&self) -> Option<(u32, u32)> {
+        let bytes = self.bytes()?;
+        match bytes.get(..4)? {
+            b"\x89PNG" => Some((number(bytes.get(16..20)?), number(bytes.get(20..24)?))),
+            b"GIF8" => {
+                let little =
+                    |at: usize| Some(u32::from(*bytes.get(at)?) | u32::from(*bytes.get(at + 1)?) << 8);
+                Some((little(6)?, little(8)?))
+            }
+            [0xff, 0xd8, ..] => of_jpeg(&bytes),
+            _ => None,
+        }
+    }
+}
+
+/// Goes from one segment to the next until that which has the size.
+fn of_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut at = 2;
+    loop {
+        let [0xff, mark] = *bytes.get(at..at + 2)? else { return None };
+        let is_frame = (0xc0..=0xcf).contains(&mark) && !matches!(mark, 0xc4 | 0xc8 | 0xcc);
+        if is_frame {
+            return Some((number(bytes.get(at + 7..at + 9)?), number(bytes.get(at + 5..at + 7)?)));
+        }
+        let length = usize::try_from(number(bytes.get(at + 2..at + 4)?)).ok()?;
+        at += 2 + length.max(2);
+    }
+}
+
+/// The number that is written with the greatest digit first.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// What `text` is in base 64.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=').as_bytes();
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for four in text.chunks(4) {
+        let mut bits = 0_u32;
+        for c in four {
+            bits = bits << 6 | u32::from(digit(*c)?);
+        }
+        let count = match four.len() {
+            4 => 3,
+            3 => 2,
+            2 => 1,
+            _ => return None,
+        };
+        bits <<= 6 * (4 - u32::try_from(four.len()).ok()?);
+        bytes.extend(bits.to_be_bytes().iter().skip(1).take(count));
+    }
+    Some(bytes)
+}
+
+const fn digit(c: u8) -> Option<u8> {
+    match c {
+        b'A'..=b'Z' => Some(c - b'A'),
+        b'a'..=b'z' => Some(c - b'a' + 26),
+        b'0'..=b'9' => Some(c - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn media(kind: &str, data: &str) -> Media {
+        Media { kind: kind.into(), url: format!("data:{kind};base64,{data}").into() }
+    }
+
+    #[test]
+    fn base64_is_read() {
+        let bytes = |text: &str| media("image/png", text).bytes();
+        for (text, wanted) in
+            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")]
+        {
+            assert_eq!(bytes(text).as_deref(), Some(wanted.as_bytes()), "{text}");
+        }
+        assert_eq!(bytes("+/-_"), Some(vec![0xfb, 0xff, 0xbf]));
+        assert_eq!((bytes("Z"), bytes("Zm 9"), bytes("Zm9v\n")), (None, None, None));
+        let elsewhere = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+        assert_eq!((elsewhere.bytes(), elsewhere.file_name(), elsewhere.pixels()), (None, None, None));
+    }
+
+    #[test]
+    fn a_picture_has_a_name_and_a_size() {
+        let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+        let picture = media("image/png", pixel);
+        assert_eq!(picture.pixels(), Some((1, 1)));
+        let name = picture.file_name().unwrap();
+        assert!(name.starts_with("picture-") && name.ends_with(".png") && name.len() == 20, "{name}");
+        assert_eq!(media("audio/wav", pixel).file_name(), None);
+        // `GIF89a`, 2 columns and 3 rows.
+        assert_eq!(media("image/gif", "R0lGODlhAgADAA==").pixels(), Some((2, 3)));
+        // A comment, then a frame of 5 columns and 4 rows.
+        assert_eq!(media("image/jpeg", "/9j//gAEYWL/wAARCAAEAAUDASIA").pixels(), Some((5, 4)));
+        for cut in 0..20 {
+            let _ = media("image/jpeg", "/9j//gAEYWL/wAARCAAEAAUDASIA".get(..cut).unwrap()).pixels();
+            let _ = media("image/png", pixel.get(..cut).unwrap()).pixels();
+        }
+    }
+}

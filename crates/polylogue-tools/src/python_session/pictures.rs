@@ -1,0 +1,32 @@
+//! Pictures, kept as files of the work directory.
+
+use polylogue_core::{Media, Outcome, Part};
+
+use crate::background::blocking;
+use crate::files::Folder;
+
+/// The same outcome, whose pictures are files of `folder` as well; each comes after the name of its file.
+///
+/// Whoever looks at the log later finds the file by its name, which is made of what is in it.
+pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
+    let mut parts = Vec::with_capacity(outcome.parts.len() * 2);
+    for part in outcome.parts {
+        if let Part::Media(media) = &part {
+            let (media, folder) = (media.clone(), folder.clone());
+            let told = blocking(move || save(&media, &folder)).await.unwrap_or_else(|error| Some(error.0));
+            parts.extend(told.map(Part::text));
+        }
+        parts.push(part);
+    }
+    Outcome { parts, ..outcome }
+}
+
+/// Saves it, and says where it is, or why it is not.
+fn save(media: &Media, folder: &Folder) -> Option<String> {
+    let (name, bytes) = (media.file_name()?, media.bytes()?);
+    let size = media.pixels().map(|(columns, rows)| format!(" ({columns}x{rows})")).unwrap_or_default();
+    Some(match folder.write(std::slice::from_ref(&name), &bytes) {
+        Ok(_) => format!("Picture: {name}{size}"),
+        Err(error) => format!("(A picture was not saved: {error})"),
+    })
+}
