@@ -65,8 +65,14 @@ impl Outcome {
 
     /// The same outcome, cut to [`MAX_BYTES`](Self::MAX_BYTES); what was left out is said. Data too large is cut as text.
     #[must_use]
-    pub fn bounded(mut self) -> Self {
-        let mut left = Self::MAX_BYTES;
+    pub fn bounded(self) -> Self {
+        self.at_most(Self::MAX_BYTES)
+    }
+
+    /// The same outcome, cut to so many bytes of text and data as [`bounded`](Self::bounded) cuts it.
+    #[must_use]
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        let mut left = bytes;
         for part in &mut self.parts {
             let text: Arc<str> = match part {
                 Part::Text(text) | Part::Thought(text) => Arc::clone(text),

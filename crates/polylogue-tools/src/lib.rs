@@ -12,6 +12,7 @@
 //! | [`command`] | runs a command that is declared as data |
 //! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
 //! | [`web`] | searches for pages, fetches and reads them; reaches nothing private |
+//! | [`Bounded`] | any tool, with bounds on its time and on what it returns |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
@@ -27,6 +28,7 @@ pub mod files;
 pub mod web;
 
 mod background;
+mod bounded;
 mod calculator;
 mod chess;
 mod exchange;
@@ -34,6 +36,7 @@ mod high_low;
 #[cfg(unix)]
 pub mod python_session;
 
+pub use bounded::Bounded;
 pub use calculator::Calculator;
 pub use chess::Chess;
 pub use high_low::HighLow;

@@ -9,6 +9,7 @@
     reason = "these are tests"
 )]
 
+mod bounded;
 mod code;
 mod command;
 mod files;

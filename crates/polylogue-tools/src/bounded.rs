@@ -1,0 +1,69 @@
+//! A tool with bounds of its own.
+
+use std::time::Duration;
+
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::Value;
+use tokio::time::timeout;
+
+/// A tool that is given so much time for a call, and so much room for what it returns.
+///
+/// A call that takes longer is given up and fails, which the model is told; what the tool has done by then is done. What it
+/// returns beyond its bytes of text and data is left out, and that is said. (Without this wrapper a call takes as long as it takes,
+/// and an outcome has [`Outcome::MAX_BYTES`].)
+///
+/// ```
+/// use polylogue_core::Tool;
+/// use polylogue_tools::{Bounded, Calculator};
+/// use std::time::Duration;
+///
+/// let tool = Bounded::new(Calculator::default()).within(Duration::from_secs(5)).at_most(1000);
+/// assert_eq!(tool.spec().name, "calculator");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Bounded {
+    tool: AnyTool,
+    time: Option<Duration>,
+    bytes: usize,
+}
+
+impl Bounded {
+    /// `tool`, as yet without bounds but those of every tool.
+    #[must_use]
+    pub fn new(tool: impl Tool) -> Self {
+        Self { tool: AnyTool::new(tool), time: None, bytes: Outcome::MAX_BYTES }
+    }
+
+    /// Sets how long a call may take.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self { time: Some(time), ..self }
+    }
+
+    /// Sets how many bytes of text and data an outcome has at most.
+    #[must_use]
+    pub fn at_most(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+}
+
+impl Tool for Bounded {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let call = self.tool.call(args, cx);
+        let returned = match self.time {
+            None => call.await,
+            Some(time) => timeout(time, call).await.unwrap_or_else(|_| {
+                let name = &self.spec().name;
+                Err(ToolError(format!("`{name}` was given up: it did not return within {time:?}.")))
+            }),
+        };
+        match returned {
+            Ok(outcome) => Ok(outcome.at_most(self.bytes)),
+            Err(error) => Err(ToolError(Outcome::failed(error.0).at_most(self.bytes).plain().into_owned())),
+        }
+    }
+}
