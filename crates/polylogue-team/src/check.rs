@@ -9,12 +9,15 @@ mod chats;
 mod endpoints;
 mod form;
 mod mcp;
+mod memory;
 mod names;
 mod patterns;
 mod reach;
+mod reasoning;
 mod script;
 mod society;
 mod tasks;
+mod web;
 mod working;
 
 use std::collections::HashMap;
@@ -133,6 +136,7 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     let outline = Outline::of(root);
     names::check(&outline, report);
     agents::check(&outline, report);
+    reasoning::check(&outline, report);
     approve::check(&outline, report);
     working::check(&outline, report);
     chats::check(&outline, report);
@@ -157,6 +161,8 @@ pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
 pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     working::check_declared(root, team, report);
     mcp::check_built(root, team, report);
+    web::check_built(root, team, report);
+    memory::check_built(root, team, report);
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {

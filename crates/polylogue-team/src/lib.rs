@@ -48,8 +48,10 @@ mod endpoint;
 pub mod import;
 mod load;
 mod member;
+mod memory;
 mod pattern;
 mod reader;
+mod reasoning;
 mod remote;
 mod rows;
 mod schema;
@@ -64,6 +66,7 @@ mod team;
 mod text;
 mod tooling;
 mod vars;
+mod web;
 mod words;
 mod working;
 mod workplace;
@@ -80,10 +83,12 @@ pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{EndsOn, Gist, HumanInput, Nested, Told, Trigger};
+pub use memory::{AgentMemory, TeamMemory};
 pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
     PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
 };
+pub use reasoning::{Best, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock};
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};
 pub use schema::schema;
@@ -94,5 +99,6 @@ pub use team::{
 };
 pub use text::{Names, Template};
 pub use tooling::{Example, OwnTool, ToolsBy, Trace};
+pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
 pub use workplace::Workplace;

@@ -16,10 +16,13 @@ use crate::approve::ApproveCalls;
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
+use crate::memory::{AgentMemory, TeamMemory};
+use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
 use crate::remote::{GivenTool, McpServers};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
 use crate::tooling::{ToolsBy, Trace};
+use crate::web::Web;
 use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
 
 /// A team: agents, how they talk with one another, and what they talk about.
@@ -80,6 +83,12 @@ pub struct Team {
     /// programs that run outside the sandbox, which has to be allowed on the command line as well.
     #[serde(default, skip_serializing_if = "McpServers::is_empty")]
     pub mcp: McpServers,
+    /// What the tools `web_search` and `web_fetch` find and read.
+    #[serde(default, skip_serializing_if = "Web::is_none")]
+    pub web: Web,
+    /// Whose memory the agents with `memory` have, and how things are found in it.
+    #[serde(default, skip_serializing_if = "TeamMemory::is_default")]
+    pub memory: TeamMemory,
     /// Limits of the whole run; of a team within a team, they do not count.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
@@ -104,7 +113,7 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `offers`, `consults`, `handoffs` and `sees`.
+    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `reasons`, `examples`, `blocks`, `offers`, `consults`, `handoffs`, `memory` and `sees`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub human: bool,
     /// Its system text.
@@ -135,6 +144,15 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub repairs: Option<u32>,
+    /// In what way it reasons before it says something; it just says it when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasons: Option<Reasons>,
+    /// Examples of what it hears and says, which its model reads before every conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Shot>,
+    /// Blocks in what it says that programs read. The first that stands in a message, in the order given here, counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<TextBlock>,
     /// The tools its model is told of, and somebody else runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
@@ -143,6 +161,9 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
     pub runs: Vec<String>,
+    /// What it runs of the blocks in what it hears.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_blocks: Option<RunsBlocks>,
     /// Agents, chats and teams that it may ask as it calls a tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consults: Vec<Consult>,
@@ -157,6 +178,10 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<NameText>", extend("uniqueItems" = true))]
     pub handoffs: Vec<Name>,
+    /// Whether it remembers things from one conversation to the next, and how: `true` for the tools `remember`, `recall` and
+    /// `forget`, and for being reminded of up to five facts before it speaks.
+    #[serde(default, skip_serializing_if = "AgentMemory::is_off")]
+    pub memory: AgentMemory,
     /// When a person is asked before it replies by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_input: Option<HumanInput>,
@@ -193,11 +218,17 @@ impl Agent {
         !self.human && self.model.as_deref() != Some(NO_MODEL)
     }
 
+    /// Whether it speaks by a model and by nothing else, and just says what that says.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_direct = self.reasons.is_none() && self.blocks.is_empty();
+        self.speaks_by_model() && !self.is_layered() && is_direct
+    }
+
     /// Whether it has several ways to reply.
     pub(crate) fn is_layered(&self) -> bool {
         let overseen =
             self.human_input.is_some() || self.max_auto_replies.is_some() || self.ends_on.is_some();
-        let runs = !self.runs.is_empty() || !self.runs_code.is_off();
+        let runs = !self.runs.is_empty() || !self.runs_code.is_off() || self.runs_blocks.is_some();
         let replies = runs || !self.nested.is_empty() || self.auto_reply.is_some();
         overseen || replies || self.clear_command
     }
@@ -413,6 +444,13 @@ impl Team {
         for sub in &mut self.teams {
             sub.team.use_model(model);
         }
+    }
+
+    /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
+    #[must_use]
+    pub fn examples_of(&self, name: &Name) -> Option<&[Shot]> {
+        let own = self.agents.iter().find(|agent| agent.name == *name).map(|agent| &*agent.examples);
+        own.or_else(|| self.teams.iter().find_map(|sub| sub.team.examples_of(name)))
     }
 
     /// What the agent, chat or team `name` is for, in the words of the file.

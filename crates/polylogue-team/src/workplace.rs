@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{AnyTool, Error, Result};
+use polylogue_core::memory::{AnyMemory, Nothing};
+use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
+use polylogue_models::Env;
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
 use crate::build::is_work_tool;
+use crate::reasoning::RunsBlocks;
 use crate::remote::{GivenTool, McpTools};
 use crate::team::Team;
 use crate::working::{Grant, Place, SandboxSettings};
@@ -24,6 +27,10 @@ pub struct Workplace {
     unused: bool,
     /// The tools of MCP servers.
     catalog: Option<Catalog>,
+    /// What is remembered from one conversation to the next.
+    memory: Option<AnyMemory>,
+    /// Where keys and proxies are.
+    env: Option<Env>,
 }
 
 impl Workplace {
@@ -41,7 +48,8 @@ impl Workplace {
 
     /// For agents that are looked at, and never run.
     pub(crate) fn unused() -> Self {
-        Self { dir: Some("work".into()), granted: Grant::ALL.into(), unused: true, catalog: None }
+        let granted = Grant::ALL.into();
+        Self { dir: Some("work".into()), granted, unused: true, ..Self::default() }
     }
 
     /// Gives the tools of the MCP servers that are [wanted](Team::mcp_wanted).
@@ -61,6 +69,44 @@ impl Workplace {
             }
         };
         found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
+    }
+
+    /// Gives the memory of agents that remember beyond their conversation, of the team and of those within it.
+    #[must_use]
+    pub fn with_memory(self, memory: AnyMemory) -> Self {
+        Self { memory: Some(memory), ..self }
+    }
+
+    /// The memory for `who`. Agents that are looked at have one that holds nothing.
+    pub(crate) fn memory(&self, who: &Name) -> Result<AnyMemory> {
+        match &self.memory {
+            Some(memory) => Ok(memory.clone()),
+            None if self.unused => Ok(AnyMemory::new(Nothing)),
+            None => Err(Error::Config(format!("`{who}` needs a memory, and there is none"))),
+        }
+    }
+
+    /// Gives the environment variables that hold keys and say which proxies there are; none without.
+    #[must_use]
+    pub fn with_env(self, env: Env) -> Self {
+        Self { env: Some(env), ..self }
+    }
+
+    pub(crate) fn env(&self) -> Env {
+        self.env.clone().unwrap_or_else(|| Env::of::<String, String>([]))
+    }
+
+    /// Whether agents are only looked at.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.unused
+    }
+
+    /// Whether `what` was allowed, if there is any.
+    pub(crate) fn check(&self, grant: Grant, what: &[String]) -> Result<()> {
+        if what.is_empty() || self.granted.contains(&grant) {
+            return Ok(());
+        }
+        Err(Error::Config(refusal(grant, what)))
     }
 
     /// Allows what a team file asks for.
@@ -99,7 +145,7 @@ fn refusal(grant: Grant, what: &[String]) -> String {
             "this team wants to run programs with all your rights (`place: unsafe-host`), which was not allowed"
                 .into()
         }
-        Grant::Network => format!("the programs of this team want to reach {what}, which was not allowed"),
+        Grant::Network => format!("this team wants to reach {what} over the network, which was not allowed"),
         Grant::Readable => format!("the programs of this team want to read {what}, which was not allowed"),
         Grant::Mcp => format!("this team wants to start the MCP servers {what}, which was not allowed"),
     }
@@ -160,7 +206,10 @@ impl Team {
 
     fn tool_names(&self) -> impl Iterator<Item = &String> {
         let taught = self.given_tools().filter_map(GivenTool::own);
-        let named = self.agents.iter().flat_map(|agent| agent.offers.iter().chain(&agent.runs));
+        let named = self.agents.iter().flat_map(|agent| {
+            let blocks = agent.runs_blocks.iter().flat_map(RunsBlocks::tools);
+            agent.offers.iter().chain(&agent.runs).chain(blocks)
+        });
         taught.map(|tool| &tool.tool).chain(named)
     }
 
@@ -179,6 +228,10 @@ impl Team {
 
     fn wants_of_programs(&self) -> BTreeMap<Grant, Vec<String>> {
         let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
+        let reached = self.reached_by_web();
+        if !reached.is_empty() {
+            all.entry(Grant::Network).or_default().extend(reached);
+        }
         for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants_of_programs()) {
             let known: &mut Vec<String> = all.entry(grant).or_default();
             known.extend(what);

@@ -103,6 +103,12 @@ impl Parsed {
         Self { repairs, ..self }
     }
 
+    /// The assistant as which its model is asked: with the form in its system text. For whoever looks on.
+    #[must_use]
+    pub const fn assistant(&self) -> &Assistant {
+        &self.agent
+    }
+
     /// The same agent with other settings, such as stop words: `change` makes them of those it has. It remembers the same.
     #[must_use]
     pub fn but(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {

@@ -26,6 +26,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     let id = place::find(&store, &args.id).await?;
     let Intact { events, damage } = store.read_intact(&id).await?;
     let looks = Looks::of(wish(cli.color), &io::stdout());
+    let pictures = work::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
         _ if args.history || args.side_by_side => {
             sides::shown(&Kept::of(&store, &id).await?, &events, args, looks)?
@@ -40,11 +41,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
         None if args.json => {
             events.iter().map(json::line).collect::<Result<String, _>>().map_err(unwritable)?
         }
-        None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events),
+        None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events, pictures),
         None if args.style == args::Style::Autogen => {
             document::familiar(&store.meta(&id).await?.title, &events, looks.colour)
         }
-        None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns())),
+        None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns()), pictures),
     };
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.json && !args.history && !args.side_by_side;

@@ -2,7 +2,7 @@
 
 use polylogue::handoff::Transfer;
 use polylogue::nested::{Nested as Chats, Outer};
-use polylogue::reply::{Reply, Stack, Trigger as Triggers, when};
+use polylogue::reply::{Reply, Stack, Trigger as Triggers, named, when};
 use polylogue::stop;
 use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
@@ -13,6 +13,7 @@ use regex::Regex;
 
 use super::Crew;
 use super::order::compile;
+use super::reasoning::shown;
 use super::room::Around;
 use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
@@ -35,7 +36,7 @@ impl<'a> Crew<'a> {
         if !agent.speaks_by_model() {
             return Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description)));
         }
-        self.assistant(agent, around).map(AnyAgent::new)
+        self.reminded(agent, around)
     }
 
     /// A person, then the agent's own chats, then tools, then code, then its model.
@@ -62,11 +63,14 @@ impl<'a> Crew<'a> {
             }
             stack = stack.then(executor);
         }
+        if let Some(given) = &agent.runs_blocks {
+            stack = stack.then(self.block_runner(&agent.name, given)?);
+        }
         if !agent.runs_code.is_off() {
             stack = stack.then(self.coder(&agent.runs_code)?);
         }
         if agent.speaks_by_model() {
-            stack = stack.then(self.assistant(agent, around)?);
+            stack = stack.then(named("model", self.reminded(agent, around)?));
         }
         Ok(match &agent.auto_reply {
             Some(text) => stack.otherwise(text.as_str()),
@@ -89,8 +93,9 @@ impl<'a> Crew<'a> {
         })
     }
 
-    pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
-        let model = self.model_of(&agent.name, agent.model.as_deref())?;
+    /// The agent without tools, and without a form for what it says: as it thinks.
+    pub(super) fn unarmed(&self, agent: &Agent) -> Result<Assistant> {
+        let model = shown(self.model_of(&agent.name, agent.model.as_deref())?, agent);
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
             .params(Params::from(agent.parameters.clone()))
@@ -99,8 +104,14 @@ impl<'a> Crew<'a> {
             let system = agent.system.clone();
             assistant = assistant.system_from(move |task| system.fill(task));
         }
+        Ok(assistant)
+    }
+
+    pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
+        let mut assistant = self.unarmed(agent)?;
         assistant = assistant.tools_by(tools_by(agent.tools_by)).trace(trace(agent.trace));
         assistant = assistant.approval(self.approval_of_calls(agent.approve.as_ref())?);
+        assistant = self.remembering(agent, assistant)?;
         for tool in &agent.tools {
             for tool in self.taught(tool)? {
                 assistant = assistant.teach(tool);

@@ -2,14 +2,13 @@
 
 use polylogue::circles::Circles;
 use polylogue::society::Critic;
-use polylogue::{Assistant, ChatBuilder, Error, Human, Name, Policy, Result, Society, Transcript};
+use polylogue::{Assistant, ChatBuilder, Human, Name, Policy, Result, Society, Transcript};
 
 use super::Crew;
 use super::order::{circles, ends};
 use super::room::Around;
 use crate::chat;
 use crate::pattern;
-use crate::team::Agent;
 
 impl<'a> Crew<'a> {
     /// The society that a chat is, and its policy.
@@ -82,15 +81,6 @@ impl<'a> Crew<'a> {
             Some(retries) => critic.retries(retries),
             None => critic,
         })
-    }
-
-    /// The agent `name`, which speaks by a model and by nothing else.
-    fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
-        let is_plain = |agent: &&Agent| agent.speaks_by_model() && !agent.is_layered();
-        let agent = self.team.agents.iter().find(|agent| agent.name == *name).filter(is_plain);
-        let no_agent =
-            || Error::Config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
-        self.assistant(agent.ok_or_else(no_agent)?, around)
     }
 }
 

@@ -8,7 +8,6 @@ use super::room::Around;
 use crate::chat::Chat;
 use crate::pattern::Pattern;
 use crate::task::{self, Completion, DecisionTemperature, DecisionWords, Shift};
-use crate::team::Agent;
 
 impl<'a> Crew<'a> {
     /// A chat of tasks and its policy; nothing when the chat is another.
@@ -60,8 +59,8 @@ impl<'a> Crew<'a> {
 
     /// The agent of a task with what is for this task, if it speaks by a model and by nothing else.
     fn worker(&self, task: &task::Task, around: &Around<'a>) -> Result<Option<Assistant>> {
-        let is_plain = |agent: &&Agent| agent.speaks_by_model() && !agent.is_layered();
-        let agent = self.team.agents.iter().find(|agent| agent.name == task.who).filter(is_plain);
+        let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
+        let agent = agent.filter(|agent| agent.is_plain());
         let Some(agent) = agent else { return Ok(None) };
         let mut assistant = self.assistant(agent, around)?;
         for tool in &task.tools {

@@ -9,7 +9,7 @@ use crate::suggest;
 use crate::yaml::{Data, Node};
 
 /// What only an agent with a model has.
-const OF_MODELS: [&str; 11] = [
+const OF_MODELS: [&str; 15] = [
     "system",
     "parameters",
     "tools",
@@ -20,6 +20,10 @@ const OF_MODELS: [&str; 11] = [
     "offers",
     "consults",
     "handoffs",
+    "reasons",
+    "examples",
+    "blocks",
+    "memory",
     "sees",
 ];
 
@@ -158,7 +162,9 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
 
 fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
     let replies = |node: &Node| {
-        ["runs", "runs_code", "nested", "auto_reply"].iter().any(|key| node.entry(key).is_some())
+        ["runs", "runs_code", "runs_blocks", "nested", "auto_reply"]
+            .iter()
+            .any(|key| node.entry(key).is_some())
     };
     let mute = |member: &&Member<'_>| matches!(member.kind, Kind::Proxy | Kind::Person);
     for member in outline.members.iter().filter(mute) {

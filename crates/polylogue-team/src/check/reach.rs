@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::chats::participants;
 use super::patterns::beside;
+use super::reasoning;
 use super::working::consults;
 use super::{Kind, Member, Outline, name};
 use crate::diagnostic::Report;
@@ -135,6 +136,7 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
             met.extend(nested(member.node).map(|(chat, _)| chat));
             met.extend(authors(member.node));
             met.extend(consults(member.node).map(|(who, ..)| who));
+            met.extend(reasoning::others(member.node).map(|(who, _)| who));
             chats.extend((member.kind == Kind::Chat).then_some(member.node));
         }
     }

@@ -5,6 +5,8 @@ mod endpoints;
 mod mcp;
 mod names;
 mod patterns;
+#[cfg(test)]
+mod reasoning;
 mod shapes;
 #[cfg(test)]
 mod society;

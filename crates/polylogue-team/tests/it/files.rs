@@ -7,9 +7,9 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Agent, Approve, ApproveCalls, Brief, Circles, DecisionTemperature, EndMode, GivenTool, Grant, Language,
-    Loaded, Off, OnlyText, Overrides, Own, Pattern, ShowNames, Skills, Summary, Team, Template, ToolsBy,
-    Trace, Window, load, parse,
+    Agent, AgentMemory, Approve, ApproveCalls, Brief, Circles, DecisionTemperature, EndMode, EngineName,
+    GivenTool, Grant, Language, Loaded, Off, OnlyText, Overrides, Own, Pattern, Reasons, ShowNames, Skills,
+    Summary, Team, Template, ToolsBy, Trace, Web, WebFetch, WebSearch, Window, load, parse,
 };
 
 fn right(text: &str) -> Team {
@@ -64,6 +64,36 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     assert_eq!(asked.about.as_deref(), Some("A short one"));
 }
 
+fn check_reasoning(team: &Team) {
+    let [eve, _, gus, hal, ida, jim, kay, leo, max] = &team.agents[5..] else { panic!() };
+    assert_eq!((&*eve.examples[0].asked, &*eve.examples[0].said), ("a short one", "b"));
+    let name = |name: &Option<Name>| name.as_ref().map(Name::to_string).unwrap_or_default();
+    let Some(Reasons::React(react)) = &gus.reasons else { panic!() };
+    assert_eq!((react.rounds, react.sums_up, react.in_text), (Some(2), true, true));
+    let Some(Reasons::PlanAndSolve(plan)) = &hal.reasons else { panic!() };
+    assert_eq!(
+        (name(&plan.planner), name(&plan.solver), plan.max_steps),
+        ("Eve".into(), "Flo".into(), Some(4))
+    );
+    let Some(Reasons::Rewoo(rewoo)) = &ida.reasons else { panic!() };
+    assert_eq!((name(&rewoo.planner), name(&rewoo.solver)), ("Eve".into(), "Flo".into()));
+    let Some(Reasons::Refine(refine)) = &jim.reasons else { panic!() };
+    assert_eq!(
+        (name(&refine.critic), refine.rounds, refine.until.as_deref()),
+        ("Eve".into(), Some(1), Some("short"))
+    );
+    let Some(Reasons::Best(best)) = &kay.reasons else { panic!() };
+    assert_eq!((best.critic.as_str(), best.options, best.retries), ("Eve", 4, Some(0)));
+    let [block, code] = &leo.blocks[..] else { panic!() };
+    assert_eq!(
+        (&*block.kind, &*block.begin, &*block.end, block.json, block.restores),
+        ("short", "<", ">", true, true)
+    );
+    assert_eq!((block.told.as_deref(), code.json), (Some("short!"), false));
+    let runs = max.runs_blocks.as_ref().unwrap();
+    assert_eq!((&*runs.code["code"], &runs.tools[..]), ("python", &["calculator".to_owned()][..]));
+}
+
 fn check_society(pattern: &Pattern) {
     let Pattern::Society(society) = pattern else { panic!() };
     assert_eq!((society.user.who.as_str(), society.user.role.as_deref()), ("Ann", Some("short trader")));
@@ -111,7 +141,12 @@ fn every_key_of_the_format_arrives() {
     assert_eq!((ann.sees.names, ann.sees.window), (ShowNames::Always, Some(Window::Messages(40))));
     assert_eq!(ann.sees.prefix[&Name::new("Me").unwrap()], "A short draft:");
     assert!(me.human);
+    assert_eq!(team.memory.scope.as_deref(), Some("user short"));
+    assert_eq!(team.memory.embed.as_deref(), Some("ollama:nomic-embed-text"));
+    assert_eq!(ann.memory, AgentMemory { tools: false, recalls: 3, own: true });
     check_programs(&team, cy, dee);
+    check_web(&team.web);
+    check_reasoning(&team);
     check_society(&team.chats[3].chat.pattern);
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
@@ -159,11 +194,26 @@ fn every_key_of_the_format_arrives() {
     let voices = team.voices();
     assert_eq!(
         voices.iter().map(Name::as_str).collect::<Vec<_>>(),
-        ["Ann", "Bob", "Cy", "Dee", "Eve", "Flo", "all_summary"]
+        ["Ann", "Bob", "Cy", "Dee", "Eve", "Flo", "Gus", "Hal", "Ida", "Jim", "Kay", "Leo", "all_summary"]
     );
 
     let stored = serde_json::to_string(&team).unwrap();
     assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
+}
+
+fn check_web(web: &Web) {
+    let Some(WebSearch::Own(search)) = &web.search else { panic!("{web:?}") };
+    assert_eq!(
+        (search.engine, search.url.as_deref()),
+        (EngineName::Brave, Some("https://short.example/search"))
+    );
+    assert_eq!(search.key.as_deref(), Some("HOUSE_SEARCH_KEY"));
+    let WebFetch::Own(fetch) = &web.fetch else { panic!("{web:?}") };
+    assert_eq!(
+        (&*fetch.hosts[0], &*fetch.hosts[1], &*fetch.private[0]),
+        ("short.example", "*.example.org:8080", "10.1.0.0/16")
+    );
+    assert!(fetch.ignore_robots && Duration::from(fetch.time.unwrap()) == Duration::from_secs(5));
 }
 
 #[test]

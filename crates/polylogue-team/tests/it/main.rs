@@ -12,6 +12,10 @@ mod files;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod reasoning;
+#[cfg(test)]
 mod running;
 #[cfg(test)]
 mod schema;
@@ -19,6 +23,8 @@ mod schema;
 mod society;
 #[cfg(test)]
 mod solving;
+#[cfg(test)]
+mod web;
 #[cfg(test)]
 mod words;
 #[cfg(test)]

@@ -1,0 +1,146 @@
+//! Agents that reason, and those in whose words something is read.
+
+use polylogue::aggregate::few_shot;
+use polylogue::hook::Hooked;
+use polylogue::parse::{Actions, Block, Mixed, Parsed, ToolBlock};
+use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::reply::{Reply, Trigger, when};
+use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
+
+use super::Crew;
+use super::room::Around;
+use crate::reasoning::{self, Reasons, RunsBlocks, TextBlock};
+use crate::team::Agent;
+
+impl<'a> Crew<'a> {
+    /// What speaks for `agent` by a model, in the way in which it reasons.
+    pub(super) fn voice(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
+        match &agent.reasons {
+            Some(reasons) => self.reasoning(agent, reasons, around),
+            None if agent.blocks.is_empty() => self.assistant(agent, around).map(AnyAgent::new),
+            None => self.parsed(agent, around).map(AnyAgent::new),
+        }
+    }
+
+    /// The assistants as which the model of `agent` is asked.
+    pub(super) fn speakers(&self, agent: &'a Agent) -> Result<Vec<Assistant>> {
+        let around = Around::default();
+        Ok(match &agent.reasons {
+            Some(Reasons::React(given)) => self.react(agent, given, &around)?.assistants().into(),
+            Some(_) => vec![self.unarmed(agent)?, self.assistant(agent, &around)?],
+            None if agent.blocks.is_empty() => vec![self.assistant(agent, &around)?],
+            None => vec![self.parsed(agent, &around)?.assistant().clone()],
+        })
+    }
+
+    fn reasoning(&self, agent: &'a Agent, reasons: &'a Reasons, around: &Around<'a>) -> Result<AnyAgent> {
+        let name = agent.name.as_str();
+        let other = |other: &Option<Name>| match other {
+            Some(other) => self.speaker(other, around),
+            None => self.assistant(agent, around),
+        };
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(match reasons {
+            Reasons::React(given) => AnyAgent::new(self.react(agent, given, around)?),
+            Reasons::PlanAndSolve(reasoning::PlanAndSolve { planner, solver, max_steps }) => {
+                let planner = match planner {
+                    Some(planner) => self.speaker(planner, around)?,
+                    None => self.unarmed(agent)?,
+                };
+                let plan = PlanAndSolve::new(name, planner, other(solver)?)?;
+                AnyAgent::new(match max_steps {
+                    Some(steps) => plan.max_steps(count(*steps)),
+                    None => plan,
+                })
+            }
+            Reasons::Rewoo(reasoning::Rewoo { planner, solver }) => {
+                let one = |who: &Option<Name>| match who {
+                    Some(who) => self.speaker(who, around),
+                    None => self.unarmed(agent),
+                };
+                let mut rewoo = Rewoo::new(name, one(planner)?, one(solver)?)?;
+                for given in &agent.tools {
+                    for tool in self.taught(given)? {
+                        rewoo = rewoo.tool(tool.tool().clone());
+                    }
+                }
+                AnyAgent::new(rewoo)
+            }
+            Reasons::Refine(reasoning::Refine { critic, rounds, until }) => {
+                let refine = Refine::new(name, self.assistant(agent, around)?, other(critic)?)?;
+                let refine = refine.rounds(rounds.unwrap_or(Refine::DEFAULT_ROUNDS));
+                AnyAgent::new(match until {
+                    Some(until) => refine.until(until),
+                    None => refine,
+                })
+            }
+            Reasons::Best(reasoning::Best { critic, options, retries }) => {
+                let critic = self.speaker(critic, around)?;
+                let best = Best::of(count(*options), self.assistant(agent, around)?, critic);
+                AnyAgent::new(best.retries(retries.unwrap_or(Best::DEFAULT_RETRIES)))
+            }
+        })
+    }
+
+    pub(super) fn react(
+        &self,
+        agent: &'a Agent,
+        given: &reasoning::React,
+        around: &Around<'a>,
+    ) -> Result<React> {
+        let react = React::new(self.assistant(agent, around)?);
+        let react = react.rounds(given.rounds.unwrap_or(React::DEFAULT_ROUNDS));
+        let react = if given.sums_up { react.sums_up() } else { react };
+        Ok(if given.in_text { react.in_text() } else { react })
+    }
+
+    /// The agent with a parser of its blocks.
+    pub(super) fn parsed(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Parsed> {
+        let blocks = Mixed::of(agent.blocks.iter().map(block));
+        Ok(Parsed::new(self.assistant(agent, around)?, blocks))
+    }
+
+    /// The agent `name`, which speaks by a model and by nothing else.
+    pub(super) fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
+        let agent = self.team.agents.iter().find(|agent| agent.name == *name);
+        let no_agent =
+            || Error::Config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
+        self.assistant(agent.filter(|agent| agent.is_plain()).ok_or_else(no_agent)?, around)
+    }
+
+    /// The layer that runs blocks: it passes on what has none.
+    pub(super) fn block_runner(&self, name: &Name, given: &RunsBlocks) -> Result<impl Reply + use<>> {
+        let mut actions = Actions::new(name.as_str())?;
+        for tool in &given.tools {
+            for tool in self.tools(tool)? {
+                actions = actions.tool(tool);
+            }
+        }
+        for (kind, tool) in &given.code {
+            for tool in self.tools(tool)? {
+                actions = actions.runs(kind, tool);
+            }
+        }
+        let called = Trigger::heard(|line: &Line| Block::calls(&line.message).is_some());
+        Ok(when(called, AnyAgent::new(actions)))
+    }
+}
+
+fn block(given: &TextBlock) -> ToolBlock {
+    let block = ToolBlock::new(given.kind.as_str()).between(given.begin.as_str(), given.end.as_str());
+    let block = if given.json { block.json() } else { block };
+    let block = if given.restores { block.restores() } else { block };
+    match &given.told {
+        Some(told) => block.told(told.as_str()),
+        None => block,
+    }
+}
+
+/// `model`, with the examples of `agent` before every conversation.
+pub(super) fn shown(model: AnyModel, agent: &Agent) -> AnyModel {
+    if agent.examples.is_empty() {
+        return model;
+    }
+    let pairs = agent.examples.iter().map(|shot| (shot.asked.as_str(), shot.said.as_str()));
+    AnyModel::new(Hooked::new(model).on_view(few_shot(pairs)))
+}

@@ -1,0 +1,152 @@
+//! Ways to reason, and blocks: what is given fits together, and whoever is named can do it.
+
+use std::collections::BTreeSet;
+
+use super::{Kind, Member, Outline, name, tasks};
+use crate::diagnostic::Report;
+use crate::suggest;
+use crate::yaml::{Entry, Node};
+
+/// The ways.
+const WAYS: [&str; 5] = ["react", "plan_and_solve", "rewoo", "refine", "best"];
+/// What nobody does who reasons: in its rooms nobody runs what it offers, and nobody is there to hand over to.
+const OF_NOBODY: [&str; 3] = ["offers", "handoffs", "blocks"];
+/// What an agent does as it speaks by itself, and not when tools are called in a way of their own.
+const OF_PLAIN: [&str; 7] = ["tools_by", "trace", "answers", "repairs", "consults", "approve", "memory"];
+/// What is for the model of an agent that leaves all to others.
+const OF_SPEAKERS: [&str; 4] = ["system", "parameters", "examples", "sees"];
+
+pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+    for member in outline.members.iter().filter(|member| member.kind == Kind::Agent) {
+        if let Some(reasons) = member.node.entry("reasons") {
+            check_reasons(outline, member, reasons, report);
+        }
+        check_blocks(member.node, report);
+    }
+    if !report.failed() {
+        warn_of_unread(outline, report);
+    }
+}
+
+/// Who is named by the way in which an agent reasons.
+pub(super) fn others(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
+    let reasons = agent.get("reasons");
+    let ways = WAYS.into_iter().map(|way| reasons.get(way));
+    let named = ways.flat_map(|way| ["planner", "solver", "critic"].into_iter().map(|key| way.get(key)));
+    named.filter_map(|node| Some((name(node)?, node)))
+}
+
+fn check_reasons(outline: &Outline<'_>, member: &Member<'_>, reasons: &Entry, report: &mut Report<'_>) {
+    let agent = member.node;
+    for (who, at) in others(agent) {
+        check_other(outline, member, who, at, report);
+    }
+    let way = WAYS.into_iter().find(|way| is_way(&reasons.value, way)).unwrap_or_default();
+    for key in OF_NOBODY {
+        without(agent, key, "an agent that `reasons` has no", "leave it out, or `reasons`", report);
+    }
+    let [planner, solver] = ["planner", "solver"].map(|key| name(reasons.value.get(way).get(key)).is_some());
+    match way {
+        "react" | "rewoo" => {
+            for key in OF_PLAIN {
+                without(
+                    agent,
+                    key,
+                    &format!("an agent that reasons by `{way}` has no"),
+                    "leave it out, or `reasons`",
+                    report,
+                );
+            }
+            if agent.get("tools").items().is_empty() {
+                let hint = "give it `tools`, or leave `reasons` out";
+                report.error_with_hint(
+                    &reasons.key_span,
+                    format!("`{way}` calls tools, and there are none"),
+                    hint,
+                );
+            }
+        }
+        "plan_and_solve" if solver => {
+            for key in ["tools", "consults", "answers"] {
+                without(
+                    agent,
+                    key,
+                    "the steps are solved by another, who uses none of its",
+                    "give it to the `solver`",
+                    report,
+                );
+            }
+        }
+        _ => {}
+    }
+    if planner && solver {
+        for key in OF_SPEAKERS {
+            without(
+                agent,
+                key,
+                "two others plan and solve, who have nothing of its",
+                "give it to them",
+                report,
+            );
+        }
+    }
+}
+
+fn is_way(reasons: &Node, way: &str) -> bool {
+    reasons.text() == Some(way) || reasons.entry(way).is_some()
+}
+
+fn without(agent: &Node, key: &str, message: &str, hint: &str, report: &mut Report<'_>) {
+    if let Some(entry) = agent.entry(key) {
+        report.error_with_hint(&entry.key_span, format!("{message} `{key}`"), hint.to_owned());
+    }
+}
+
+fn check_other(outline: &Outline<'_>, member: &Member<'_>, who: &str, at: &Node, report: &mut Report<'_>) {
+    match outline.member(who) {
+        Some(_) if who == member.name => {
+            let hint = "leave it out: then the agent does it itself; for criticism by a fresh mind, name another agent";
+            report.error_with_hint(&at.span, format!("`{who}` is the agent itself"), hint);
+        }
+        Some(other) => {
+            if let Some(why) = tasks::cannot(other) {
+                let hint = "name an agent that speaks by a model and by nothing else";
+                report.error_with_hint(&at.span, format!("`{who}` cannot be asked for this: {why}"), hint);
+            }
+        }
+        None if !report.full() => {
+            let hint = suggest::hint(who, outline.names());
+            report.error_with_hint(&at.span, format!("there is no agent `{who}`"), hint);
+        }
+        None => {}
+    }
+}
+
+fn check_blocks(agent: &Node, report: &mut Report<'_>) {
+    let Some(blocks) = agent.entry("blocks") else { return };
+    if let Some(answers) = agent.entry("answers") {
+        let hint = "leave out one of them";
+        report.error_with_hint(&answers.key_span, "all that it says is JSON then, and has no `blocks`", hint);
+    }
+    let mut seen = BTreeSet::new();
+    for kind in blocks.value.items().iter().map(|block| block.get("kind")) {
+        if let Some(twice) = kind.text().filter(|text| !seen.insert(*text)) {
+            report.error(&kind.span, format!("there are blocks of the kind `{twice}` already"));
+        }
+    }
+}
+
+/// Blocks that nobody writes are never run.
+fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
+    let blocks = || outline.members.iter().flat_map(|member| member.node.get("blocks").items());
+    let kinds: BTreeSet<&str> = blocks().filter_map(|block| block.get("kind").text()).collect();
+    for member in &outline.members {
+        for entry in member.node.get("runs_blocks").get("code").entries() {
+            if !kinds.contains(&*entry.key) {
+                let message = format!("nobody writes `blocks` of the kind `{}`", entry.key);
+                let hint = "give whoever writes them `blocks` of this kind, with a `begin` and an `end`";
+                report.warning(&entry.key_span, message, hint);
+            }
+        }
+    }
+}
