@@ -46,6 +46,7 @@ use polylogue_core::{
 };
 
 pub use self::purse::Purse;
+use crate::Report;
 
 /// Runs many conversations. See the [module](self).
 #[derive(Debug, Clone)]
@@ -54,6 +55,8 @@ pub struct Batch {
     at_once: NonZero<usize>,
     limits: Limits,
     purse: Option<Purse>,
+    /// Whether what earlier runs have spent is out of the purse already.
+    is_charged: bool,
     halt: Halt,
 }
 
@@ -91,7 +94,14 @@ impl Batch {
     #[must_use]
     pub fn new(store: AnyStore) -> Self {
         let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);
-        Self { store, at_once, limits: Limits::default(), purse: None, halt: Halt::default() }
+        Self {
+            store,
+            at_once,
+            limits: Limits::default(),
+            purse: None,
+            is_charged: false,
+            halt: Halt::default(),
+        }
     }
 
     /// Sets how many are held at the same time; 0 is 1. What comes out does not depend on it.
@@ -111,6 +121,27 @@ impl Batch {
     pub fn purse(self, purse: Purse) -> Self {
         purse.halts(self.halt.clone());
         Self { purse: Some(purse), ..self }
+    }
+
+    /// Takes out of the purse what the conversations `ids` have spent in earlier runs, as far as there are such. Done before
+    /// [`run`](Self::run), no call is made with money that is gone; without it, what a conversation has spent is taken out
+    /// when it goes on, while others are under way.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn charge(self, ids: impl IntoIterator<Item = LogId>) -> Result<Self> {
+        if let Some(purse) = &self.purse {
+            for id in ids {
+                match self.store.meta(&id).await {
+                    Err(StoreError::NotFound { .. }) => continue,
+                    found => found?,
+                };
+                let events = self.store.read_intact(&id).await?.events;
+                let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+                purse.take(Report::of_all(&events).spent.cost);
+            }
+        }
+        Ok(Self { is_charged: true, ..self })
     }
 
     /// Stops all conversations, and begins no other.
@@ -183,7 +214,7 @@ impl Batch {
             return Log::create(self.store.clone(), start.id.clone(), &start.meta).await;
         }
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
-        if let Some(purse) = &self.purse {
+        if let Some(purse) = self.purse.as_ref().filter(|_| !self.is_charged) {
             purse.take(log.spent().await.cost);
         }
         Ok(log)

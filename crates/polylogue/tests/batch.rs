@@ -177,6 +177,30 @@ async fn a_purse_is_for_all_of_them() {
 }
 
 #[tokio::test]
+async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() {
+    let (store, echo) = (memory(), Arc::new(Echo::default()));
+    let purse = || Purse::new(Money::dollars(0.10));
+    let first = purse();
+    let model = first.pays(AnyModel::new(Shared(Arc::clone(&echo))));
+    let batch = Batch::new(store.clone()).at_once(3).purse(first);
+    let over = outcomes(&batch, tasks(20), &model).await;
+    let calls = echo.calls.load(Ordering::Relaxed);
+    // Those that are over are left out from then on, as whoever keeps records of them does.
+    let is_over = |task: &String| matches!(over.get(task), Some((Ok(Status::Closed { .. }), _)));
+    let settled = tasks(20).iter().filter(|task| is_over(task)).count();
+    let left: Vec<String> = tasks(20).into_iter().filter(|task| !is_over(task)).rev().collect();
+    let second = purse();
+    second.take(Money::dollars(settled as f64 * 0.04));
+    assert!(!second.is_empty(), "the rest is of those that are not over: {settled} of {calls} calls");
+    let model = second.pays(AnyModel::new(Shared(Arc::clone(&echo))));
+    let ids = left.iter().map(|task| LogId::new(task).unwrap());
+    let batch = Batch::new(store).at_once(3).purse(second.clone()).charge(ids).await.unwrap();
+    outcomes(&batch, left, &model).await;
+    assert_eq!(echo.calls.load(Ordering::Relaxed), calls);
+    assert_eq!(second.spent(), Money::dollars(calls as f64 / 100.0));
+}
+
+#[tokio::test]
 async fn a_purse_refuses_a_turn_that_would_go_on() {
     let echo = Arc::new(Echo::default());
     let purse = Purse::new(Money::dollars(0.0));

@@ -19,6 +19,7 @@ use super::run::{limits, manner, settings};
 use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
+use crate::remembered::Remembered;
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -100,6 +101,8 @@ struct Job<'a> {
     crew: Crew,
     /// The MCP servers, which all conversations share.
     servers: Remote,
+    /// What all rows remember together.
+    memory: Remembered,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -127,10 +130,12 @@ impl<'a> Job<'a> {
         let servers = Remote::start(&team, &servers).await?;
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
         let grants = grants.iter().copied();
+        let memory = Remembered::of(&team, Some(&store), &crew)?;
         let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, grants)?);
+        let workplace = memory.furnish(workplace);
         team.build_at(&|name| crew.model(name), &workplace).map_err(Trouble::from)?;
         let key = key(&team, args)?;
-        Ok(Self { args, team, crew, servers, store, key })
+        Ok(Self { args, team, crew, servers, memory, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
@@ -220,7 +225,7 @@ impl<'a> Job<'a> {
         let place = work::place_of(team, Some(&self.store), id, grants);
         let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
         let place = place.map_err(|trouble| Error::Config(trouble.to_string()))?;
-        Ok(self.servers.furnish(place))
+        Ok(self.memory.furnish(self.servers.furnish(place)))
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.
