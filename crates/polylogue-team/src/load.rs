@@ -2,6 +2,7 @@
 
 mod file;
 mod mcp;
+mod pages;
 mod work;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use file::{Files, NoFiles, OnDisk, Unreadable};
 use mcp::put_servers;
+use pages::put_pages;
 use work::put_files;
 
 /// How deep teams may be nested within teams.
@@ -174,6 +176,7 @@ impl<'a> Loader<'a> {
             Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
         let teams = self.teams_within(root, report);
         put_files(&mut value, self.work_files(root, report));
+        put_pages(&mut value, self.pages(root, report));
         put_servers(&mut value, self.mcp_servers(root, report));
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);

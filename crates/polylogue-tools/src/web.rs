@@ -26,6 +26,8 @@ mod robots;
 mod search;
 mod tools;
 
+pub use polylogue_http::{Place, Reach};
+
 pub use self::fetch::{Fetched, Fetcher};
 pub use self::html::{Page, read_html};
 pub use self::pages::Pages;

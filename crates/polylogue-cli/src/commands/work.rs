@@ -9,6 +9,8 @@ use polylogue_team::{Grant, Team, Workplace};
 use crate::args::Allowed;
 use crate::place;
 use crate::play::tell_wrapped;
+use crate::screen::Looks;
+use crate::screen::picture::{Draws, Pictures};
 use crate::trouble::Trouble;
 
 /// How many of its files are named.
@@ -72,6 +74,12 @@ pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), T
         }
     }
     Ok(())
+}
+
+/// Where the pictures of the conversation `id` are, and how they are shown.
+pub(crate) fn pictures(store: Option<&Path>, id: &LogId, looks: Looks) -> Pictures {
+    let draws = looks.live.then(Draws::of_terminal).flatten();
+    Pictures::new(place::of_work(store, id).ok(), draws)
 }
 
 /// What is said of the work directory of the conversation `id`; nothing when there is none, or nothing in it.

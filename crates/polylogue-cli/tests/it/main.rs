@@ -23,6 +23,10 @@ mod import;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_serving;
+#[cfg(test)]
+mod memories;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod modes;
@@ -30,6 +34,8 @@ mod modes;
 mod more;
 #[cfg(test)]
 mod offline;
+#[cfg(test)]
+mod pictures;
 #[cfg(test)]
 mod quirks;
 #[cfg(test)]
@@ -52,5 +58,7 @@ mod stops;
 mod terminal;
 #[cfg(test)]
 mod text_only;
+#[cfg(test)]
+mod web;
 #[cfg(test)]
 mod working;

@@ -9,6 +9,7 @@ use polylogue::state::{GetState, SetState};
 
 use super::Crew;
 use super::room::Around;
+use super::web::known_web_tools;
 use crate::team::Agent;
 use crate::working::{Consult, Language, RunsCode, SandboxSettings};
 use crate::workplace::Workplace;
@@ -85,6 +86,7 @@ pub(crate) fn file_tool_names() -> Vec<String> {
 pub(crate) fn known_tools() -> Vec<AnyTool> {
     let mut tools = built_in_tools();
     tools.extend(work_tools(&Sandbox::enclosed("work")));
+    tools.extend(known_web_tools());
     tools
 }
 
@@ -120,6 +122,9 @@ impl<'a> Crew<'a> {
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
             let sandbox = self.desk()?.sandbox.clone();
             return Ok(vec![AnyTool::new(Command::new(command.clone(), sandbox)?)]);
+        }
+        if let Some(tool) = self.web_tool(name)? {
+            return Ok(vec![tool]);
         }
         if !is_work_tool(name) {
             return Err(Error::Config(format!("there is no tool `{name}`")));

@@ -15,6 +15,8 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Where files come from.
 pub(super) trait Files {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable>;
+    /// What is in a folder, and whether it is a folder itself.
+    fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable>;
     /// The same for all ways of naming the same file.
     fn identity(&self, path: &Path) -> PathBuf;
 }
@@ -43,6 +45,21 @@ impl Files for OnDisk {
             }
             Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
         }
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
+        const MOST: usize = 10_000;
+        let wrong = |error: io::Error| Unreadable { why: error.to_string(), hint: None };
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).map_err(wrong)?.take(MOST) {
+            let entry = entry.map_err(wrong)?;
+            // A link to a folder could lead back.
+            let is_folder = entry.file_type().map_err(wrong)?.is_dir();
+            if let Ok(name) = entry.file_name().into_string() {
+                found.push((name, is_folder));
+            }
+        }
+        Ok(found)
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
@@ -82,6 +99,10 @@ impl Files for NoFiles {
     fn read(&self, _: &Path) -> Result<Vec<u8>, Unreadable> {
         let hint = "a team that was not read from a file cannot name files of further teams";
         Err(Unreadable { why: "files are not read here".to_owned(), hint: Some(hint.to_owned()) })
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
+        self.read(folder).map(|_| Vec::new())
     }
 
     fn identity(&self, path: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! Files that a team brings along for its programs.
 
 use std::collections::HashSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -46,20 +46,29 @@ impl Loader<'_> {
         files
     }
 
-    pub(super) fn work_file(&self, named: &str) -> Result<String, String> {
+    /// The folder of the team file, and the path of what is called `named` below it.
+    pub(super) fn below(&self, named: &str) -> Result<(PathBuf, PathBuf), String> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if named.ends_with(['/', '\\']) || !Path::new(named).components().all(is_plain) {
+        if !Path::new(named).components().all(is_plain) {
             return Err("it is not below the folder of the team file".into());
         }
         let (_, shown) = self.around.last().ok_or("there is no team file")?;
         let folder = match Path::new(shown).parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
         };
         let path = folder.join(named);
+        Ok((folder, path))
+    }
+
+    pub(super) fn work_file(&self, named: &str) -> Result<String, String> {
+        if named.ends_with(['/', '\\']) {
+            return Err("it is not below the folder of the team file".into());
+        }
+        let (folder, path) = self.below(named)?;
         let bytes = self.files.read(&path).map_err(|Unreadable { why, .. }| why)?;
         // A link may lead elsewhere.
-        if !self.files.identity(&path).starts_with(self.files.identity(folder)) {
+        if !self.files.identity(&path).starts_with(self.files.identity(&folder)) {
             return Err("it is not below the folder of the team file".into());
         }
         String::from_utf8(bytes).map_err(|_| "it is no text in UTF-8".into())

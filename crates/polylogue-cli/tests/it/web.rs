@@ -1,0 +1,108 @@
+//! Teams that search and read the web: the pages that they bring along, and a server of this machine.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::home::{Home, of_type, shipped};
+
+#[test]
+fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
+    let home = Home::new();
+    let ran = home.run(&["run", &shipped("reading-room"), "--offline"]).ok();
+    assert!(ran.out.contains("[from outside] # The waggle dance"), "{}", ran.out);
+    let events = home.events();
+    let returned = of_type(&events, "returned");
+    let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
+    let pages = ["a search of the pages at hand", "page:/waggle-dance.md", "page:/how-it-was-found-out.html"];
+    assert_eq!(from, pages);
+    assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
+    // What the model is told stands between marks.
+    let seen = home.run(&["show", "last", "--as", "Reader"]).ok().out;
+    assert!(seen.contains("The straight run holds the message") && seen.contains("| 6 km | 2 |"), "{seen}");
+}
+
+/// A server that answers every request with one page, and tells what it was asked.
+fn server() -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, asked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            let body = if path == "/robots.txt" {
+                ""
+            } else {
+                "<title>House</title><p>Where the key is: <a href=/x>under the mat</a>"
+            };
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            if tell.send(path).is_err() {
+                return;
+            }
+        }
+    });
+    (port, asked)
+}
+
+#[test]
+fn the_web_has_to_be_allowed_and_what_is_private_named() {
+    let (port, asked) = server();
+    let home = Home::new();
+    let team = |private: &str| {
+        home.file(
+            "team.yaml",
+            &format!(
+                "name: t
+task: go
+web: {{fetch: {{private: [{private}]}}}}
+agents: [{{name: A, tools: [web_fetch]}}]
+chat: {{participants: [A], stop: {{max_turns: 1}}}}
+script:
+  - A: {{calls: [{{tool: web_fetch, args: {{url: \"http://localhost:{port}/wiki\"}}}}]}}
+  - A: done
+"
+            ),
+        );
+    };
+    team("");
+    let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
+    assert!(
+        refused.err.contains("the programs and tools of `t` want to reach `the public web` over the network"),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains("add `--allow network`") && !home.path("store.db").exists());
+    let outcome = |home: &Home| -> Value { of_type(&home.events(), "returned")[0]["outcome"].clone() };
+    home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
+    assert_eq!(outcome(&home)["status"], "failed");
+    assert!(outcome(&home).to_string().contains("is not reached, only 80 and 443"), "{}", outcome(&home));
+    assert!(asked.try_recv().is_err(), "nobody was asked");
+    team(&format!("\"localhost:{port}\""));
+    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
+    assert!(
+        ran.err.contains(&format!(
+            "warning: the programs and tools of `t` reach `the public web`, `localhost:{port}`"
+        )),
+        "{}",
+        ran.err
+    );
+    let came = outcome(&home);
+    assert_eq!(
+        (came["status"].as_str(), came["from"].as_str()),
+        (Some("done"), Some(format!("http://localhost:{port}/wiki").as_str()))
+    );
+    assert!(came.to_string().contains(&format!("[under the mat](http://localhost:{port}/x)")), "{came}");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/wiki"]);
+}

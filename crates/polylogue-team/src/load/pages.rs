@@ -1,0 +1,102 @@
+//! Folders of pages that a team brings along.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::Loader;
+use super::file::Unreadable;
+use crate::diagnostic::Report;
+use crate::web::PageFolder;
+use crate::working::WorkFile;
+use crate::yaml::Node;
+
+/// How many pages a team may bring along, how large they may be together, in bytes, and how deep folders may be nested. They are
+/// kept with every conversation.
+const MOST: usize = 500;
+const MOST_BYTES: usize = 4 << 20;
+const DEEPEST: usize = 8;
+
+/// What the names of pages end with.
+const ENDINGS: [&str; 6] = ["md", "markdown", "txt", "html", "htm", "xhtml"];
+
+impl Loader<'_> {
+    /// The pages of the folder that `root` names, with what is in them.
+    pub(super) fn pages(&self, root: &Node, report: &mut Report<'_>) -> Option<PageFolder> {
+        let node = root.get("web").get("pages");
+        let folder = node.text().filter(|text| !text.is_empty())?;
+        match self.pages_of(folder) {
+            Ok(pages) if pages.is_empty() => {
+                let hint = format!("pages end with `.{}`", ENDINGS.join("`, `."));
+                report.error_with_hint(&node.span, format!("there are no pages in `{folder}`"), hint);
+                None
+            }
+            Ok(pages) => Some(PageFolder { folder: folder.to_owned(), pages }),
+            Err(why) => {
+                report.error(&node.span, format!("the pages in `{folder}` cannot be brought along: {why}"));
+                None
+            }
+        }
+    }
+
+    fn pages_of(&self, named: &str) -> Result<Vec<WorkFile>, String> {
+        let (around, folder) = self.below(named)?;
+        let mut found = Vec::new();
+        self.gather(&folder, "", DEEPEST, &mut found)?;
+        found.sort();
+        let mut bytes_left = MOST_BYTES;
+        let mut pages = Vec::new();
+        for (file, path) in found {
+            let bytes =
+                self.files.read(&path).map_err(|Unreadable { why, .. }| format!("`{file}`: {why}"))?;
+            // A link may lead elsewhere.
+            if !self.files.identity(&path).starts_with(self.files.identity(&around)) {
+                return Err(format!("`{file}` is not below the folder of the team file"));
+            }
+            bytes_left = bytes_left
+                .checked_sub(bytes.len())
+                .ok_or_else(|| format!("they are larger than {} MiB together", MOST_BYTES >> 20))?;
+            let content = String::from_utf8(bytes).map_err(|_| format!("`{file}` is no text in UTF-8"))?;
+            pages.push(WorkFile { file, content });
+        }
+        Ok(pages)
+    }
+
+    /// The pages in `folder`, by their paths from where it began.
+    fn gather(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        depth: usize,
+        found: &mut Vec<(String, PathBuf)>,
+    ) -> Result<(), String> {
+        for (name, is_folder) in self.files.list(folder).map_err(|Unreadable { why, .. }| why)? {
+            if name.starts_with('.') {
+                continue;
+            }
+            let (path, shown) = (folder.join(&name), format!("{prefix}{name}"));
+            if is_folder {
+                let deeper = depth.checked_sub(1).ok_or("its folders are nested too deep")?;
+                self.gather(&path, &format!("{shown}/"), deeper, found)?;
+            } else if is_page(&name) {
+                found.push((shown, path));
+            }
+            if found.len() > MOST {
+                return Err(format!("there are more than {MOST}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_page(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|page| page.eq_ignore_ascii_case(ending))
+}
+
+/// Puts pages that were read where the type of a team has them.
+pub(super) fn put_pages(value: &mut Value, pages: Option<PageFolder>) {
+    if let (Some(web), Some(pages)) = (value.get_mut("web").and_then(Value::as_object_mut), pages) {
+        web.insert("pages".to_owned(), json!(pages));
+    }
+}

@@ -1,0 +1,152 @@
+//! The web of teams: what their tools find, whom they reach, and what has to be allowed.
+
+use std::fs;
+
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, Outcome};
+use polylogue_models::Env;
+use polylogue_store::Memory;
+use polylogue_team::{Grant, Overrides, Team, Workplace, load, parse};
+
+fn wrong(web: &str, tools: &str) -> String {
+    let text = format!(
+        "name: t\nagents: [{{name: A, tools: {tools}}}]\n{web}\nchat: {{participants: [A], stop: {{max_turns: 1}}}}"
+    );
+    parse(&text, "t.yaml", &Overrides::default())
+        .map_or_else(|errors| errors.to_string(), |loaded| loaded.warnings.to_string())
+}
+
+#[test]
+fn what_does_not_fit_is_told_where_it_stands() {
+    for (web, tools, expected) in [
+        ("", "[web_search]", "`web_search` has nothing to work with\n --> t.yaml:2:28"),
+        ("", "[web_fetch]", "hint: add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}`"),
+        ("web: {search: brave}", "[web_fetch]", "`web_fetch` has nothing to work with"),
+        ("web: {fetch: true}", "[]", "nobody may use `fetch` of the web"),
+        (
+            "web: {search: brave}",
+            "[]",
+            "hint: name `web_search` among the `tools` of an agent, or leave it out",
+        ),
+        ("web: {search: {engine: searxng}}", "[web_search]", "`searxng` needs an address"),
+        (
+            "web: {search: {engine: searxng, url: http://localhost:8888, key: K}}",
+            "[web_search]",
+            "`searxng` takes no key",
+        ),
+        ("web: {search: google}", "[web_search]", "`search` cannot be `google`"),
+        ("web: {search: {engine: brave, url: nowhere}}", "[web_search]", "error: "),
+        ("web: {fetch: {private: [10.0.0.0/40]}}", "[web_fetch]", "`10.0.0.0/40` is no host and no net"),
+        ("web: {fetch: {hosts: [a b]}}", "[web_fetch]", "error: "),
+        (
+            "web: {pages: no}",
+            "[web_fetch]",
+            "the pages in `no` cannot be brought along: files are not read here",
+        ),
+        ("web: {pages: ../up}", "[web_fetch]", "the pages in `../up` cannot be brought along: "),
+        ("web: {index: x}", "[web_fetch]", "unknown key `index`"),
+    ] {
+        let told = wrong(web, tools);
+        assert!(told.contains(expected), "{web} {tools}: {told}");
+    }
+}
+
+fn team(folder: &std::path::Path, text: &str) -> Result<Team, String> {
+    fs::write(folder.join("t.yaml"), text).unwrap();
+    let loaded = load(folder.join("t.yaml"), &Overrides::default()).map_err(|errors| errors.to_string())?;
+    let mut team = loaded.team;
+    team.use_model("script");
+    Ok(team)
+}
+
+async fn outcomes(team: &Team, place: &Workplace) -> Vec<Outcome> {
+    let model = team.script.model("x");
+    let chat = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place).unwrap();
+    let mut log =
+        Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    chat.run(&mut log, "go").await.unwrap();
+    let returned = |body: &Body| match body {
+        Body::Returned { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    };
+    log.events().await.iter().filter_map(|event| returned(&event.body)).collect()
+}
+
+const READS: &str = "name: t
+web: {pages: pages}
+agents: [{name: A, tools: [web_search, web_fetch]}]
+chat: {participants: [A], stop: {max_turns: 1}}
+script:
+  - A: {calls: [{tool: web_search, args: {query: dancing}}, {tool: web_fetch, args: {url: \"page:/deep/b.html\"}}, {tool: web_fetch, args: {url: \"http://127.0.0.1/\"}}]}
+  - A: done
+";
+
+#[tokio::test]
+async fn pages_that_are_brought_along_are_searched_and_read_without_being_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("pages/deep")).unwrap();
+    fs::write(dir.path().join("pages/a.md"), "# Bees\nThey dance.").unwrap();
+    fs::write(dir.path().join("pages/deep/b.html"), "<title>B</title><p>See <a href=../a.md>bees</a>")
+        .unwrap();
+    fs::write(dir.path().join("pages/c.png"), [0, 1, 2]).unwrap();
+    fs::write(dir.path().join("pages/.hidden.md"), "dancing").unwrap();
+    let team = team(dir.path(), READS).unwrap();
+    assert!(team.wants().is_empty() && !team.needs_workplace());
+    let stored = serde_json::to_string(&team).unwrap();
+    assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
+    fs::remove_dir_all(dir.path().join("pages")).unwrap();
+    let [found, read, refused] = &outcomes(&team, &Workplace::none()).await[..] else { panic!() };
+    assert_eq!(found.plain(), "1. [Bees](page:/a.md)\n   # Bees They dance.");
+    assert_eq!(read.plain(), "Title: B\n\nSee [bees](page:/a.md)");
+    assert_eq!(read.outside.as_deref(), Some("page:/deep/b.html"));
+    assert!(refused.plain().contains("there is no page `http://127.0.0.1/`"), "{refused:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn pages_are_below_the_folder_and_of_a_bounded_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("team/pages");
+    fs::create_dir_all(&pages).unwrap();
+    let file = |text: &str| team(&dir.path().join("team"), text).unwrap_err();
+    assert!(file(READS).contains("there are no pages in `pages`"));
+    fs::write(dir.path().join("secret.md"), "secret").unwrap();
+    std::os::unix::fs::symlink(dir.path().join("secret.md"), pages.join("a.md")).unwrap();
+    assert!(file(READS).contains("`a.md` is not below the folder of the team file"));
+    fs::remove_file(pages.join("a.md")).unwrap();
+    fs::write(pages.join("a.md"), [0xff, 0xfe, 0x00]).unwrap();
+    assert!(file(READS).contains("`a.md` is no text in UTF-8"));
+    for at in 0..2 {
+        fs::write(pages.join(format!("{at}.md")), "x".repeat(3 << 20)).unwrap();
+    }
+    fs::remove_file(pages.join("a.md")).unwrap();
+    assert!(file(READS).contains("they are larger than 4 MiB together"));
+}
+
+const REACHES: &str = "name: t
+web: {search: {engine: tavily, key: K}, fetch: {private: [127.0.0.1]}}
+agents: [{name: A, tools: [web_search, web_fetch]}]
+chat: {participants: [A], stop: {max_turns: 1}}
+script: [{A: done}]
+";
+
+#[test]
+fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
+    let team = parse(REACHES, "t.yaml", &Overrides::default()).unwrap().team;
+    let reached = ["api.tavily.com", "the public web", "127.0.0.1"].map(str::to_owned);
+    assert_eq!(team.wants(), [(Grant::Network, reached.to_vec())].into());
+    let model = team.script.model("x");
+    let build = |place: &Workplace| {
+        let mut team = team.clone();
+        team.use_model("script");
+        let built = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place);
+        built.map(drop).map_err(|error| error.to_string())
+    };
+    let refused = build(&Workplace::none()).unwrap_err();
+    assert_eq!(
+        refused,
+        "this team wants to reach `api.tavily.com`, `the public web`, `127.0.0.1` over the network, which was not allowed"
+    );
+    let allowed = Workplace::none().grant([Grant::Network]);
+    assert!(build(&allowed).unwrap_err().contains("there is no key for the search engine: set `K`"));
+    build(&allowed.with_env(Env::of([("K", "my-key")]))).unwrap();
+}
