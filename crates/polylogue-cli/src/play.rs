@@ -67,13 +67,15 @@ impl Play<'_> {
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
-        Screen::new(
+        let pictures = work::pictures(self.work.as_deref(), self.log.id(), self.settings.looks);
+        let screen = Screen::new(
             io::stdout(),
             self.chat.name().as_str(),
             self.settings,
             Box::new(Size::of_terminal),
             Box::new(move || begun.elapsed()),
-        )
+        );
+        screen.with(pictures)
     }
 
     /// Runs the chat as far as it goes, and shows what happens.

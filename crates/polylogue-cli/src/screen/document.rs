@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use polylogue_core::{Audience, Body, CallOutcome, Entry, Event, Message, Name, Outcome, Part, Path, plain};
+use polylogue_core::{
+    Audience, Body, CallOutcome, Entry, Event, Media, Message, Name, Outcome, Part, Path, plain,
+};
 
 use super::call::{self, calls_tools, short};
 use super::choice;
 use super::familiar::Familiar;
 use super::markdown::Markdown;
 use super::moves;
+use super::picture::Pictures;
 use super::plain::written;
 use super::room;
 use super::style::Style;
@@ -17,8 +20,9 @@ use super::text::{Line, neutral};
 use super::value::{self, Told};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
-pub(crate) fn shown(events: &[Event], width: Option<usize>) -> String {
+pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> String {
     let mut teller = Teller::new(Format { width, whole: true, thoughts: true });
+    teller.pictures = pictures;
     let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
     lines.extend(teller.unfinished());
     written(&lines, width.is_some())
@@ -78,8 +82,8 @@ fn raw_part(part: &Part) -> Vec<Line> {
 }
 
 /// Everything that was said and done as a Markdown file with `title`.
-pub(crate) fn markdown(title: &str, events: &[Event]) -> String {
-    let mut file = File { text: format!("# {}\n", one_line(title)), ..File::default() };
+pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> String {
+    let mut file = File { text: format!("# {}\n", one_line(title)), pictures, ..File::default() };
     events.iter().for_each(|event| file.event(event));
     for (at, who, _, call) in std::mem::take(&mut file.calls) {
         file.note(&format!("{who}{}: {call} has no result yet", place(&at)));
@@ -90,6 +94,7 @@ pub(crate) fn markdown(title: &str, events: &[Event]) -> String {
 #[derive(Default)]
 struct File {
     text: String,
+    pictures: Pictures,
     /// What an agent said with a reply that has calls: before it makes them, or with its message.
     narrations: Vec<(Path, Name, String)>,
     /// Calls without a result: in which chat, by whom, the call's id, and how it is written.
@@ -216,10 +221,7 @@ impl File {
         }
         for part in &message.parts {
             match part {
-                Part::Media(media) if media.kind.starts_with("image/") => {
-                    self.block(&format!("![{}](<{}>)", media.kind, media.url));
-                }
-                Part::Media(media) => self.block(&format!("[{}](<{}>)", media.kind, media.url)),
+                Part::Media(media) => self.media(media),
                 Part::Data(value) => match value::told(value, &message.parts) {
                     Told::Nothing => {}
                     Told::Words(words) => self.note(&words),
@@ -237,13 +239,30 @@ impl File {
         }
     }
 
+    /// A picture, by its file if there is one, or anything else that came along.
+    fn media(&mut self, media: &Media) {
+        let mark = if media.kind.starts_with("image/") { "!" } else { "" };
+        let file = self.pictures.file(media).map(|path| path.display().to_string());
+        let link = file.as_deref().unwrap_or(&media.url);
+        self.block(&format!("{mark}[{}](<{link}>)", media.kind));
+    }
+
+    fn result(&mut self, outcome: &Outcome) {
+        self.block("with the result");
+        self.fenced("", &call::result_text(outcome));
+        for part in &outcome.parts {
+            if let Part::Media(media) = part {
+                self.media(media);
+            }
+        }
+    }
+
     /// What came of a call that another participant asked for.
     fn outcome(&mut self, at: &Path, came: &CallOutcome) {
         let asked = self.asked.remove(&(at.clone(), came.to.clone(), came.id.clone()));
         self.block(&format!("for {}", came.to));
         self.fenced("", &asked.unwrap_or_else(|| came.tool.clone()));
-        self.block("with the result");
-        self.fenced("", &call::result_text(&came.outcome));
+        self.result(&came.outcome);
     }
 
     /// What a participant wrote, as it is. A block of code that it left open must not swallow the rest.
@@ -263,8 +282,7 @@ impl File {
         let call = index.map_or_else(|| id.to_owned(), |index| self.calls.remove(index).3);
         self.block(&format!("{who} calls"));
         self.fenced("", &call);
-        self.block("with the result");
-        self.fenced("", &call::result_text(outcome));
+        self.result(outcome);
     }
 
     /// A block of code whose fence is longer than any in it.

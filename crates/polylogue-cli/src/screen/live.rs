@@ -11,6 +11,7 @@ use polylogue_core::{Body, Event, Message, Name, Path, Piece, Sample};
 use super::call::calls_tools;
 use super::draft::Draft;
 use super::end::Ending;
+use super::picture::Pictures;
 use super::region::{Region, Size};
 use super::style::Style;
 use super::teller::{Format, Key, Teller};
@@ -67,6 +68,11 @@ impl Live {
             columns: now.columns,
             drawn: Duration::ZERO,
         }
+    }
+
+    /// Shows pictures so.
+    pub(crate) fn show(&mut self, pictures: Pictures) {
+        self.teller.pictures = pictures;
     }
 
     /// A piece of a reply arrived. Returns what to write, if it is time for a frame.

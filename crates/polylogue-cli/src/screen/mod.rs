@@ -7,7 +7,7 @@
 //!   (the rows that change in place)
 //! - [`plain`], [`familiar`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
 //! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
-//! - [`markdown`], [`text`], [`style`]: what lines are made of
+//! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
 //! control characters.
@@ -27,6 +27,7 @@ pub(crate) mod json;
 mod live;
 mod markdown;
 mod moves;
+pub(crate) mod picture;
 mod plain;
 mod region;
 mod room;
@@ -44,6 +45,7 @@ pub(crate) use style::{ColourWish, Looks, Style};
 
 use familiar::Familiar;
 use live::Live;
+use picture::Pictures;
 use plain::Plain;
 use text::{Line, neutral};
 
@@ -124,6 +126,16 @@ impl<W: Write> Screen<W> {
             Output::Talk => Kind::Plain(Box::new(Plain::new(thoughts, looks.colour, width))),
         };
         Self { out, kind, next: None, gone: false }
+    }
+
+    /// The same, which shows pictures so.
+    pub(crate) fn with(mut self, pictures: Pictures) -> Self {
+        match &mut self.kind {
+            Kind::Live(live) => live.show(pictures),
+            Kind::Plain(plain) => plain.show(pictures),
+            Kind::Json | Kind::Result { .. } | Kind::Familiar { .. } => {}
+        }
+        self
     }
 
     /// Takes note of an event of an earlier process, without showing it: who is in the room, whose turn it is.

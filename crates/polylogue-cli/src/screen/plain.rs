@@ -3,6 +3,7 @@
 use polylogue_core::Event;
 
 use super::end::Ending;
+use super::picture::Pictures;
 use super::teller::{Format, Teller};
 use super::text::Line;
 
@@ -17,6 +18,11 @@ impl Plain {
     pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
         let format = Format { width: colour.then_some(width), whole: false, thoughts };
         Self { teller: Teller::new(format), colour }
+    }
+
+    /// Shows pictures so.
+    pub(crate) fn show(&mut self, pictures: Pictures) {
+        self.teller.pictures = pictures;
     }
 
     pub(crate) fn recall(&mut self, event: &Event) {

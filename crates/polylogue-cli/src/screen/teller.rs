@@ -17,6 +17,7 @@ use super::call::{self, calls_tools};
 use super::choice;
 use super::markdown::Markdown;
 use super::moves;
+use super::picture::Pictures;
 use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, wrap};
@@ -51,6 +52,7 @@ enum Last {
 #[derive(Debug, Clone)]
 pub(crate) struct Teller {
     pub(crate) format: Format,
+    pub(crate) pictures: Pictures,
     palette: Palette,
     rooms: HashMap<Path, Vec<Name>>,
     /// Whom the open turns speak to.
@@ -83,6 +85,7 @@ impl Teller {
     pub(crate) fn new(format: Format) -> Self {
         Self {
             format,
+            pictures: Pictures::default(),
             palette: Palette::default(),
             rooms: HashMap::new(),
             audiences: HashMap::new(),

@@ -5,6 +5,7 @@
 //! else reaches the terminal.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use unicode_width::UnicodeWidthChar;
 
@@ -62,6 +63,8 @@ struct Span {
 pub(crate) struct Line {
     spans: Vec<Span>,
     width: usize,
+    /// What draws a picture behind it, on a terminal that can.
+    drawing: Option<Arc<str>>,
 }
 
 impl Line {
@@ -73,6 +76,11 @@ impl Line {
         let mut line = Self::default();
         line.push(text, style);
         line
+    }
+
+    /// A picture, drawn by `commands`, which go to the terminal as they are: nobody else's words may be in them.
+    pub(super) fn drawing(commands: Arc<str>) -> Self {
+        Self { drawing: Some(commands), ..Self::default() }
     }
 
     /// Adds `text`; characters that cannot be shown are replaced.
@@ -102,6 +110,9 @@ impl Line {
             }
         }
         self.width += other.width;
+        if other.drawing.is_some() {
+            self.drawing.clone_from(&other.drawing);
+        }
     }
 
     /// The same and then `other`.
@@ -176,7 +187,7 @@ impl Line {
         self.spans.iter().flat_map(|span| span.text.chars().map(|c| glyph(c, span.style)))
     }
 
-    /// Writes it, with escape sequences for its styles if `colour`.
+    /// Writes it, with escape sequences for its styles, and what is drawn, if `colour`.
     pub(crate) fn write(&self, colour: bool, out: &mut String) {
         for span in &self.spans {
             let styled = colour && span.style != Style::PLAIN;
@@ -187,6 +198,9 @@ impl Line {
             if styled {
                 out.push_str(Style::END);
             }
+        }
+        if let Some(commands) = self.drawing.as_ref().filter(|_| colour) {
+            out.push_str(commands);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Body, Call, CallOutcome, Event, Name, Part, Path};
+use polylogue_core::{Body, Call, CallOutcome, Event, Media, Name, Outcome, Part, Path};
 
 use super::Teller;
-use crate::screen::call::{self, short};
+use crate::screen::call;
 use crate::screen::style::Style;
 use crate::screen::text::{Line, wrap};
 use crate::screen::value;
@@ -16,7 +16,8 @@ impl Teller {
         for part in parts {
             let line = match part {
                 Part::Media(media) => {
-                    Line::new(&format!("[{}: {}]", media.kind, short(&media.url)), Style::DIM)
+                    self.picture(at, media);
+                    continue;
                 }
                 Part::Data(value) => match value::text(value, parts) {
                     Some(text) => Line::new(&text, Style::DIM),
@@ -47,6 +48,26 @@ impl Teller {
         if self.format.whole {
             self.whole_result(at, &call::result_text(&came.outcome));
         }
+        self.pictures_of(at, &came.outcome);
+    }
+
+    fn pictures_of(&mut self, at: &Path, outcome: &Outcome) {
+        for part in &outcome.parts {
+            if let Part::Media(media) = part {
+                self.picture(at, media);
+            }
+        }
+    }
+
+    fn picture(&mut self, at: &Path, media: &Media) {
+        let width = self.width(at);
+        let lines = self.pictures.lines(media, width);
+        let wrapped = |line: Line| match width {
+            Some(width) if line.width() > width => wrap(&line, width),
+            _ => vec![line],
+        };
+        let rows: Vec<Line> = lines.into_iter().flat_map(wrapped).collect();
+        self.put(at, &rows);
     }
 
     pub(super) fn returned(&mut self, event: &Event) {
@@ -63,6 +84,7 @@ impl Teller {
         if self.format.whole {
             self.whole_result(&event.at, &call::result_text(outcome));
         }
+        self.pictures_of(&event.at, outcome);
     }
 
     /// All of a result that did not fit on the line.

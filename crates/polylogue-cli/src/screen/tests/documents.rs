@@ -80,12 +80,12 @@ fn the_whole_conversation_as_plain_text() {
         ended: Coder said `TERMINATE`
         A: mail() has no result yet
     "#]]
-    .assert_eq(&document::shown(&events(), None));
+    .assert_eq(&document::shown(&events(), None, Pictures::default()));
 }
 
 #[test]
 fn the_whole_conversation_on_a_terminal() {
-    let shown = document::shown(&events(), Some(50));
+    let shown = document::shown(&events(), Some(50), Pictures::default());
     let mut terminal = vt100::Parser::new(80, 50, 0);
     terminal.process(shown.replace('\n', "\r\n").as_bytes());
     expect![[r#"
@@ -196,7 +196,7 @@ fn the_conversation_as_a_markdown_file() {
 
         *A: mail() has no result yet*
     "##]]
-    .assert_eq(&document::markdown("Do\nit", &events()));
+    .assert_eq(&document::markdown("Do\nit", &events(), Pictures::default()));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn the_whole_is_told_with_what_goes_without_saying() {
 
         ended: Coder said `TERMINATE`
     "#]]
-    .assert_eq(&document::shown(&events(), None));
+    .assert_eq(&document::shown(&events(), None, Pictures::default()));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_document_has_it_too() {
 
         *Ended: Coder said \`TERMINATE\`*
     "#]]
-    .assert_eq(&document::markdown("group", &events()));
+    .assert_eq(&document::markdown("group", &events(), Pictures::default()));
 }
 
 #[test]

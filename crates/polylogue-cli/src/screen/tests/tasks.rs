@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{PLAIN, Stage, name, opened, sampled};
 use crate::screen::document;
+use crate::screen::picture::Pictures;
 
 fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
@@ -162,7 +163,7 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
 
         A remembers to have said: I am A.
     "#]]
-    .assert_eq(&document::shown(&events, None));
+    .assert_eq(&document::shown(&events, None, Pictures::default()));
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn decisions_are_words_in_documents_too() {
 
         {"n":1}
     "##]]
-    .assert_eq(&document::markdown("talk", &events));
+    .assert_eq(&document::markdown("talk", &events, Pictures::default()));
     expect![[r#"
         user (to talk):
 

@@ -1,0 +1,105 @@
+//! Pictures that a Python session makes: files of the work directory, named wherever the conversation is read, and drawn by
+//! terminals that can.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::home::{Home, of_type};
+use crate::terminal::Terminal;
+
+/// A grey picture of 64 columns and 48 rows, by the standard library alone, as the value of the last expression.
+const CODE: &str = r"
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+class Picture:
+    def _repr_png_(self):
+        rows = (b'\0' + bytes([x * 4 for x in range(64)])) * 48
+        head = struct.pack('>IIBBBBB', 64, 48, 8, 0, 0, 0, 0)
+        return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+    def __repr__(self):
+        return 'grey'
+Picture()
+";
+
+const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host"];
+
+/// Ann, who draws; none where there is no Python. Nothing encloses it, so that it works on every machine.
+fn home() -> Option<Home> {
+    if Command::new("python3").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: there is no Python here");
+        return None;
+    }
+    let call = serde_json::json!({"Ann": {"calls": [{"tool": "python_session", "args": {"code": CODE}, "id": "c1"}]}});
+    let home = Home::new();
+    let text = format!(
+        "
+name: drawing
+task: Draw.
+sandbox: {{place: unsafe-host}}
+agents: [{{name: Ann, tools: [python_session], approve: never}}]
+chat: {{participants: [Ann], pattern: once_each}}
+script: [{call}, {{Ann: There it is.}}]
+"
+    );
+    home.file("team.yaml", &text);
+    Some(home)
+}
+
+/// The picture, which is the only file of the work directory.
+fn picture(home: &Home) -> PathBuf {
+    let dir = home.path("store.db.work").join(home.id());
+    let mut files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().is_some_and(|end| end == "png")).unwrap();
+    assert!(std::fs::read(&file).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
+    file
+}
+
+#[test]
+fn a_picture_is_a_file_that_is_named_wherever_the_conversation_is_read() {
+    let Some(home) = home() else { return };
+    let ran = home.run(&RUN).ok();
+    let path = picture(&home);
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let line = format!("[picture: {} 64x48]", path.display());
+    assert!(ran.out.contains(&line), "{}", ran.out);
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert!(shown.contains(&line) && shown.contains(&format!("Picture: {name} (64x48)")), "{shown}");
+    assert!(shown.contains(&format!("files: {} (", path.parent().unwrap().display())), "{shown}");
+    let file = home.run(&["show", "last", "--markdown"]).ok().out;
+    assert!(file.contains(&format!("![image/png](<{}>)", path.display())), "{file}");
+    let events = home.events();
+    let parts = of_type(&events, "returned")[0]["outcome"]["parts"].as_array().unwrap().clone();
+    assert_eq!(parts[0]["text"], "grey");
+    assert_eq!(parts[1]["text"].as_str().unwrap(), format!("Picture: {name} (64x48)"));
+    assert!(
+        parts[2]["media"]["url"].as_str().unwrap().starts_with("data:image/png;base64,iVBOR"),
+        "{}",
+        parts[2]
+    );
+    // Without the file, it is still in the log.
+    std::fs::remove_file(&path).unwrap();
+    assert!(home.run(&["show", "last"]).ok().out.contains("[picture: image/png 64x48]"));
+    assert!(
+        home.run(&["show", "last", "--markdown"]).ok().out.contains("![image/png](<data:image/png;base64,")
+    );
+}
+
+#[test]
+fn terminals_that_can_draw_it_and_others_name_it() {
+    for (program, begins) in [
+        ("ghostty", "\x1b_Ga=T,f=100,q=2,c=7,m=0;iVBOR"),
+        ("iTerm.app", "\x1b]1337;File=inline=1;width=7;preserveAspectRatio=1:iVBOR"),
+        ("xterm", ""),
+    ] {
+        let Some(mut home) = home() else { return };
+        home.set("TERM_PROGRAM", program);
+        let terminal = Terminal::open(&home, (200, 40), &RUN);
+        terminal.wait_for("`polylogue show ");
+        let bytes = terminal.bytes();
+        assert!(bytes.contains(begins) && bytes.contains("64x48]"), "{program}: {bytes:?}");
+        assert_eq!(bytes.contains("iVBOR"), !begins.is_empty(), "{program}");
+        assert_eq!(terminal.end().0, 0);
+        assert!(!home.run(&["show", "last"]).ok().out.contains("iVBOR"), "{program}");
+    }
+}
