@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod memory;
+
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -62,10 +64,14 @@ pub(crate) enum Command {
     Show(Show),
     /// Remove conversations
     Rm(Rm),
+    /// List, find and forget what agents remember from one conversation to the next
+    Memory(memory::Memory),
     /// Check a team file
     Check(Check),
     /// Make a team file of a definition of AutoGen
     Import(Import),
+    /// Serve teams as tools of another program, by MCP, over standard input and output
+    Mcp(Mcp),
     /// Show which keys, endpoints and stores are found
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
@@ -167,6 +173,22 @@ const BATCH: &str =
     "The limits are those of each conversation. Conversations are kept beside the output, in FILE.db, unless
 `--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
 they stopped, and no finished model call is made again.";
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Mcp {
+    /// The team files: each is a tool, whose arguments are its task and its variables
+    #[arg(required = true)]
+    pub(crate) teams: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) models: Models,
+
+    #[command(flatten)]
+    pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {

@@ -7,6 +7,7 @@ mod place;
 mod play;
 mod probe;
 mod reach;
+mod remembered;
 mod screen;
 mod signals;
 mod trouble;
@@ -45,8 +46,10 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Runs(args) => commands::runs::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
+        Command::Memory(args) => commands::memory::run(cli, args).await,
         Command::Check(args) => commands::check::run(args),
         Command::Import(args) => commands::import::run(args),
+        Command::Mcp(args) => commands::mcp::run(cli, args).await,
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
         Command::Schema => {
             let schema = serde_json::to_string_pretty(polylogue_team::schema());

@@ -1,4 +1,4 @@
-//! Tools of MCP servers, for agents.
+//! Tools of MCP servers, for agents; and tools for other programs.
 //!
 //! [`Servers`] reads the usual `mcpServers` document as it is, and starts nothing. When the tools of a server are
 //! [asked for](Servers::tools), it is started, and its tools become tools of an agent:
@@ -39,6 +39,10 @@
 //! Servers are not enclosed in a sandbox: what they may do on this machine is what they do. Their processes, with all that
 //! those start, end with the connection, and with this process, however it ends.
 //!
+//! # Being a server
+//!
+//! What a program can do it can offer to others as tools: [`serve`].
+//!
 //! # What is left out
 //!
 //! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts and
@@ -56,6 +60,7 @@ mod output;
 mod process;
 mod progress;
 mod resources;
+pub mod serve;
 mod server;
 mod servers;
 mod tool;

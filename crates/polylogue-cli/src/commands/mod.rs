@@ -4,6 +4,8 @@ pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod import;
+pub(crate) mod mcp;
+pub(crate) mod memory;
 mod remote;
 pub(crate) mod resume;
 pub(crate) mod rm;

@@ -13,6 +13,7 @@ use super::{Kept, work};
 use crate::crew::{Crew, MODEL_HINT, Manner};
 use crate::play::{Play, tell, tell_wrapped};
 use crate::probe::shown;
+use crate::remembered::Remembered;
 use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -34,7 +35,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let mut servers =
         Remote::start(&team, &Wanted { file: args.allowed.mcp.as_deref(), grants, tells }).await?;
     // Whatever is wrong with the team shows before there is a store.
-    let chat = built(&team, &crew, cli, &place::fresh_id()?, (grants, &servers))?;
+    let memory = Remembered::of(&team, cli.store.as_deref(), &crew)?;
+    let chat = built(&team, &crew, cli, &place::fresh_id()?, (grants, &servers, &memory))?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
     if settings.output.is_conversation() {
@@ -45,7 +47,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let (mcp, remote_tools) = (remote::kept(args.allowed.mcp.as_deref())?, servers.described());
     let kept = Kept { team, offline, skills: args.models.skills, allowed, mcp, remote_tools };
     let log = create(store.clone(), &kept).await?.limits(limits);
-    let chat = built(&kept.team, &crew, cli, log.id(), (grants, &servers))?;
+    let chat = built(&kept.team, &crew, cli, log.id(), (grants, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
     let (work, progress) = (cli.store.clone(), servers.progress.take());
     Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, progress }.run().await
@@ -57,14 +59,14 @@ fn built(
     crew: &Crew,
     cli: &args::Cli,
     id: &LogId,
-    (grants, servers): (&[Grant], &Remote),
+    (grants, servers, memory): (&[Grant], &Remote, &Remembered),
 ) -> Result<Chat, Trouble> {
     let workplace = work::place_of(team, cli.store.as_deref(), id, grants.iter().copied())?;
-    Ok(team.build_at(&|name| crew.model(name), &servers.furnish(workplace))?)
+    Ok(team.build_at(&|name| crew.model(name), &memory.furnish(servers.furnish(workplace)))?)
 }
 
 /// Begins a conversation under an id of its own.
-async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble> {
+pub(super) async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble> {
     let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let meta = Meta {
         title: kept.team.name.to_string(),
@@ -103,8 +105,8 @@ fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: b
 
 /// Says which secrets are sent where because the team file says so: it may be somebody else's.
 fn tell_variables(team: &Team) {
-    let used: BTreeMap<_, _> =
-        team.models().into_iter().filter_map(|model| team.endpoint_of(model)).collect();
+    let models = team.models().into_iter().chain(team.memory.embed.as_deref());
+    let used: BTreeMap<_, _> = models.filter_map(|model| team.endpoint_of(model)).collect();
     for (name, endpoint) in used {
         let variables: Vec<_> = endpoint.variables().map(|variable| format!("`{variable}`")).collect();
         if !variables.is_empty() {

@@ -1,0 +1,156 @@
+//! A conversation that another program asked for, and what it is told of it.
+
+use futures_util::FutureExt;
+use polylogue::{Body, Chat, Ending as Kind, Event, Log, Path, Question, Signal, Status, Watch};
+use polylogue_mcp::serve::{Answer, Answered, Caller};
+use serde_json::{Value, json};
+
+use crate::screen::Ending;
+
+/// How much of a message is told as progress.
+const SAID_BYTES: usize = 200;
+
+/// A conversation that begins.
+pub(super) struct Talk {
+    pub(super) chat: Chat,
+    pub(super) log: Log,
+    pub(super) task: String,
+}
+
+/// How a step ended.
+enum Step {
+    Ended(polylogue::Result<Status>),
+    /// Its caller gave it up, and perhaps said why.
+    GivenUp(Option<String>),
+}
+
+impl Talk {
+    /// Holds it until it is over, nobody can be asked, or its caller gives it up.
+    pub(super) async fn hold(mut self, caller: &mut Caller) -> Answer {
+        let mut watch = self.log.watch().await;
+        loop {
+            let status = match self.step(caller, &mut watch).await {
+                Step::Ended(status) => status,
+                Step::GivenUp(why) => return self.given_up(why).await,
+            };
+            let Ok(Status::Waiting(questions)) = &status else { return self.answer(status).await };
+            let Some((at, question)) = questions.first() else { return self.answer(status).await };
+            let told = format!("{} is asked: {}", question.who, question.text);
+            match caller.ask(&told).await {
+                Answered::With(text) => {
+                    if let Err(error) = self.log.answer(at, &question.who, text).await {
+                        return self.answer(Err(error)).await;
+                    }
+                }
+                Answered::Declined => {
+                    return self.waits(at, question, "nobody wanted to answer").await;
+                }
+                Answered::Unable => {
+                    return self.waits(at, question, "this host cannot ask its user").await;
+                }
+                Answered::GivenUp => {
+                    let why = caller.given_up().await;
+                    return self.given_up(why).await;
+                }
+            }
+        }
+    }
+
+    /// Runs the chat as far as it goes, and tells what is said.
+    async fn step(&mut self, caller: &mut Caller, watch: &mut Watch) -> Step {
+        let halt = self.log.halt();
+        let is_new = self.log.events().await.is_empty();
+        let (chat, task, log) = (&self.chat, &self.task, &mut self.log);
+        let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
+        let mut run = std::pin::pin!(run);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                why = caller.given_up() => {
+                    halt.now();
+                    // What was appended is whole, however it ended.
+                    let _ = run.as_mut().await;
+                    return Step::GivenUp(why);
+                }
+                Some(signal) = watch.next() => tell(caller, &signal).await,
+                status = &mut run => break status,
+            }
+        };
+        while let Some(Some(signal)) = watch.next().now_or_never() {
+            tell(caller, &signal).await;
+        }
+        Step::Ended(ended)
+    }
+
+    /// Ends the conversation for good, with the reason in its log.
+    async fn given_up(mut self, why: Option<String>) -> Answer {
+        let why = match why {
+            Some(why) => format!("the host, which says: {why}"),
+            None => "the host".to_owned(),
+        };
+        self.log.halt().clear();
+        let closed = self.log.close(&why).await;
+        let _ = self.log.release().await;
+        // Nobody is told of it.
+        Answer::failed(closed.map_or_else(|error| error.to_string(), |()| format!("stopped by {why}")))
+    }
+
+    /// What comes of a conversation that is over, or failed.
+    async fn answer(self, status: polylogue::Result<Status>) -> Answer {
+        let (turns, id) = (self.log.turns().await, self.log.id().to_string());
+        let released = self.log.release().await;
+        let status = status.and_then(|status| released.map(|()| status));
+        let (result, ended, is_error) = match &status {
+            Ok(Status::Closed { reason, summary }) => {
+                let stopped = reason.ending() == Kind::Stopped;
+                (summary.to_string(), Ending::why(reason), stopped)
+            }
+            Ok(_) => (String::new(), "stopped: it can be resumed".to_owned(), true),
+            Err(error) => (String::new(), format!("failed: {error}"), true),
+        };
+        let turns = format!("{turns} {}", if turns == 1 { "turn" } else { "turns" });
+        let told = format!("(conversation `{id}`, {turns}; {ended}; `polylogue show {id}` shows it)");
+        let value = json!({"conversation": id, "result": result, "ended": ended});
+        Answer { texts: texts(result, told), value: Some(value), is_error }
+    }
+
+    /// What is told of a conversation that waits for a person.
+    async fn waits(self, at: &Path, question: &Question, why: &str) -> Answer {
+        let id = self.log.id().clone();
+        // Whoever can answer goes on with it. What was appended is kept, whatever the store says now.
+        let _ = self.log.release().await;
+        let Question { who, text, .. } = question;
+        let told = format!(
+            "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`polylogue resume {id} \
+            --answer TEXT` answers, and goes on."
+        );
+        let asked: Value = json!({"who": who, "question": text, "at": at.to_string()});
+        let value =
+            json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
+        Answer { texts: vec![told], value: Some(value), is_error: true }
+    }
+}
+
+/// The result, if there is one, and what is told of it.
+fn texts(result: String, told: String) -> Vec<String> {
+    [result, told].into_iter().filter(|text| !text.trim().is_empty()).collect()
+}
+
+/// Tells of what is said, as it is said.
+async fn tell(caller: &mut Caller, signal: &Signal) {
+    if let Signal::Event(event) = signal
+        && let Some(said) = said(event)
+    {
+        caller.tell(said).await;
+    }
+}
+
+/// A message in a line.
+fn said(event: &Event) -> Option<String> {
+    let Body::Said(message) = &event.body else { return None };
+    let text = message.plain();
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = line.get(..line.floor_char_boundary(SAID_BYTES)).unwrap_or_default();
+    let more = if shown.len() < line.len() { " …" } else { "" };
+    Some(format!("{}: {shown}{more}", message.from))
+}

@@ -1,0 +1,263 @@
+//! Teams as tools of other programs: by the client in Rust that rmcp has, and by the official one in Python.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{NotificationContext, RequestContext, RunningService};
+use rmcp::{ClientHandler, RoleClient, serve_client};
+use serde_json::{Map, Value, json};
+
+use crate::home::{Home, PROGRAM, of_type, shipped, until};
+
+/// A host, and what it heard and was asked.
+#[derive(Clone, Default)]
+struct Host {
+    /// What its user answers, one after the other; nothing when it cannot ask.
+    answers: Option<Vec<&'static str>>,
+    heard: Arc<Mutex<Vec<String>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl ClientHandler for Host {
+    fn get_info(&self) -> ClientConfig {
+        let can = ClientCapabilities::builder();
+        let can = if self.answers.is_some() { can.enable_elicitation().build() } else { can.build() };
+        ClientConfig::new(can, Implementation::new("host", "1"))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.heard.lock().unwrap().push(said.message.unwrap_or_default());
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!() };
+        let mut asked = self.asked.lock().unwrap();
+        let answer = self.answers.as_ref().and_then(|answers| answers.get(asked.len()));
+        asked.push(message);
+        Ok(match answer {
+            Some(answer) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(json!({"answer": answer}))
+            }
+            None => ElicitResult::new(ElicitationAction::Decline),
+        })
+    }
+}
+
+type Service = RunningService<RoleClient, Host>;
+
+/// The program, which serves `args`, and a host at its other end.
+async fn connect(home: &Home, host: &Host, args: &[&str]) -> (Service, tokio::process::Child) {
+    let args = [&["mcp", "--offline"], args].concat();
+    let mut command = tokio::process::Command::from(home.command(PROGRAM, &args));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    (serve_client(host.clone(), pipes).await.unwrap(), child)
+}
+
+async fn call(service: &Service, tool: &str, args: Value) -> CallToolResult {
+    let Value::Object(args) = args else { panic!() };
+    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+    service.call_tool(params).await.unwrap()
+}
+
+fn texts(result: &CallToolResult) -> Vec<String> {
+    result.content.iter().map(|block| block.as_text().unwrap().text.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_team_is_a_tool_whose_arguments_are_its_task_and_its_variables() {
+    let home = Home::new();
+    let host = Host::default();
+    let teams = [shipped("writer-critic"), shipped("trading-bot")];
+    let (service, mut child) = connect(&home, &host, &[&teams[0], &teams[1]]).await;
+    let tools = service.list_all_tools().await.unwrap();
+    assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["writer-critic", "trading-bot"]);
+    let properties = tools[1].input_schema["properties"].as_object().unwrap();
+    assert!(properties.contains_key("task") && properties.contains_key("user_role"), "{properties:?}");
+    let result = call(&service, "writer-critic", json!({})).await;
+    assert_eq!(result.is_error, Some(false));
+    let (texts, value) = (texts(&result), result.structured_content.unwrap());
+    assert_eq!(value["result"], Value::from(texts[0].as_str()));
+    assert!(texts[0].contains("APPROVED"), "{texts:?}");
+    let id = home.id();
+    assert!(texts[1].contains(&format!("`polylogue show {id}`")) && value["conversation"] == id, "{texts:?}");
+    assert!(value["ended"].as_str().unwrap().starts_with("done"), "{value}");
+    // It is kept like any other, and was told of as it went.
+    let events = home.events();
+    let said = of_type(&events, "said").len();
+    let heard = host.heard.lock().unwrap().clone();
+    assert!(said > 2 && heard.len() == said && heard[0].starts_with("Writer: "), "{heard:?}");
+    service.cancel().await.unwrap();
+    assert!(child.wait().await.unwrap().success(), "it ends with its host");
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
+    let home = Home::new();
+    let (service, _child) = connect(&home, &Host::default(), &[&shipped("trading-bot")]).await;
+    for (args, why) in [
+        (json!({"user_rôle": "x"}), "no variable of this team"),
+        (json!({"user_role": ["x"]}), "`user_role` has to be a text"),
+        (json!({"task": "  "}), "there is no `task`"),
+    ] {
+        let result = call(&service, "trading-bot", args).await;
+        assert_eq!(result.is_error, Some(true));
+        assert!(texts(&result)[0].contains(why), "{:?}", texts(&result));
+    }
+    let stranger = service.call_tool(CallToolRequestParams::new("stranger")).await.unwrap_err();
+    assert!(stranger.to_string().contains("there is no tool `stranger`"), "{stranger}");
+    assert!(home.listed().is_empty());
+}
+
+#[tokio::test]
+async fn people_are_asked_by_hosts_that_can() {
+    let home = Home::new();
+    let answers = vec!["It pushes back.", "It gets stronger.", "About eight metres.", "Its shape."];
+    let host = Host { answers: Some(answers), ..Host::default() };
+    let (service, _child) = connect(&home, &host, &[&shipped("two-people")]).await;
+    let result = call(&service, "two-people", json!({})).await;
+    let (texts, asked) = (texts(&result), host.asked.lock().unwrap().clone());
+    assert_eq!(result.is_error, Some(false), "{texts:?} {asked:?}");
+    assert!(texts[0].contains("its shape pushes aside"), "{texts:?}");
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    assert!(
+        asked[0].starts_with("Student is asked: ") && asked[2].starts_with("Expert is asked: "),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_ask_is_told_that_the_conversation_waits() {
+    for (answers, why) in [(None, "this host cannot ask its user"), (Some(vec![]), "nobody wanted to answer")]
+    {
+        let home = Home::new();
+        let host = Host { answers, ..Host::default() };
+        let (service, _child) = connect(&home, &host, &[&shipped("two-people")]).await;
+        let result = call(&service, "two-people", json!({})).await;
+        let (text, id) = (texts(&result).remove(0), home.id());
+        assert_eq!(result.is_error, Some(true));
+        assert!(text.starts_with(&format!("The conversation `{id}` waits for Student, and {why}")), "{text}");
+        assert_eq!(result.structured_content.unwrap()["asked"]["who"], "Student");
+        // Whoever can answer does, and it goes on.
+        let resumed = home.run(&["resume", &id, "--answer", "It pushes back."]).exits(5);
+        assert!(resumed.out.contains("the water pushes back"), "{}", resumed.out);
+    }
+}
+
+/// A team that waits for a tool that takes its time.
+fn slow_team(home: &Home) {
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/server.py");
+    let args = json!([server, "fine", home.path("notes")]);
+    let text = format!(
+        "name: slow
+task: go
+mcp: {{s: {{command: python3, args: {args}}}}}
+agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
+chat: {{participants: [Ann], pattern: once_each}}
+script: [{{Ann: {{calls: [{{tool: s_slow}}]}}}}, {{Ann: It is done.}}]
+"
+    );
+    home.file("slow.yaml", &text);
+}
+
+fn notes(home: &Home) -> String {
+    std::fs::read_to_string(home.path("notes")).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_given_up_stops_the_run_and_the_log_says_why() {
+    let home = Home::new();
+    slow_team(&home);
+    let (service, _child) = connect(&home, &Host::default(), &["slow.yaml", "--allow", "mcp"]).await;
+    let params = CallToolRequestParams::new("slow").with_arguments(Map::new());
+    let request = rmcp::model::CallToolRequest::new(params).into();
+    let options = rmcp::service::PeerRequestOptions::no_options();
+    let handle = service.send_cancellable_request(request, options).await.unwrap();
+    tokio::task::block_in_place(|| until("the call is there", || notes(&home).contains("begun")));
+    handle.cancel(Some("the user went home".into())).await.unwrap();
+    tokio::task::block_in_place(|| {
+        until("the tool is told", || notes(&home).contains("cancelled"));
+        until("the log says why", || home.events().last().is_some_and(|event| event["type"] == "closed"));
+    });
+    let closed = home.events().pop().unwrap();
+    assert_eq!(closed["reason"]["stopped"]["by"], "the host, which says: the user went home", "{closed}");
+    // Others can be called.
+    assert_eq!(service.list_all_tools().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_goes_stops_what_it_asked_for() {
+    let home = Home::new();
+    slow_team(&home);
+    let (service, mut child) = connect(&home, &Host::default(), &["slow.yaml", "--allow", "mcp"]).await;
+    let params = CallToolRequestParams::new("slow").with_arguments(Map::new());
+    let request = rmcp::model::CallToolRequest::new(params).into();
+    let options = rmcp::service::PeerRequestOptions::no_options();
+    let _handle = service.send_cancellable_request(request, options).await.unwrap();
+    tokio::task::block_in_place(|| until("the call is there", || notes(&home).contains("begun")));
+    service.cancel().await.unwrap();
+    assert!(child.wait().await.unwrap().success());
+    let closed = home.events().pop().unwrap();
+    assert_eq!(closed["reason"]["stopped"]["by"], "the host", "{closed}");
+}
+
+#[test]
+fn what_is_wrong_with_a_team_is_said_before_anything_is_served() {
+    let home = Home::new();
+    let twice = home.run(&["mcp", "--offline", &shipped("bill"), &shipped("bill")]).exits(2);
+    assert!(twice.err.contains("two of the teams would be the tool `bill`"), "{}", twice.err);
+    let refused = home.run(&["mcp", "--offline", &shipped("spare-parts")]).exits(2);
+    assert!(refused.err.contains("add `--allow mcp`") && refused.out.is_empty(), "{}", refused.err);
+    assert_eq!(home.run(&["mcp", "none.yaml"]).exits(2).out, "");
+}
+
+/// What the official client in Python hears of a call; nothing where it is not installed.
+fn by_python(home: &Home, answer: &str, tool: &str, args: &str, team: &str) -> Option<Value> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("mcp-servers");
+    if !place.join("installed").exists() {
+        assert!(std::env::var_os("CI").is_none(), "the official client is not installed: `.ci/test` does");
+        return None;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_host.py");
+    let store = home.path("store.db").display().to_string();
+    let mut command =
+        home.command("python3", &[script, &store, answer, tool, args, PROGRAM, "mcp", "--offline", team]);
+    let ran = command.env("PYTHONPATH", place.join("python")).stderr(Stdio::piped()).output().unwrap();
+    let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{err}");
+    Some(serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {err}")))
+}
+
+#[test]
+fn the_official_client_calls_hears_and_answers() {
+    let home = Home::new();
+    let team = shipped("two-people");
+    let Some(told) = by_python(&home, "I would say so.", "two-people", r#"{"task": "Why?"}"#, &team) else {
+        return;
+    };
+    assert_eq!(told["is_error"], false, "{told}");
+    assert!(told["tools"]["two-people"]["properties"]["task"].is_object(), "{told}");
+    assert!(told["texts"][0].as_str().unwrap().starts_with("TERMINATE: it floats"), "{told}");
+    assert_eq!(told["asked"].as_array().unwrap().len(), 4);
+    let heard = told["heard"].as_array().unwrap();
+    assert_eq!(
+        heard[0],
+        json!([1.0, "Tutor: If you push an empty bowl into water, what do you feel?"]),
+        "{told}"
+    );
+    assert_eq!(told["value"]["conversation"], home.id());
+    let home = Home::new();
+    let told = by_python(&home, "", "two-people", "{}", &team).unwrap();
+    assert_eq!((&told["is_error"], &told["value"]["ended"]), (&json!(true), &json!("waiting for Student")));
+}

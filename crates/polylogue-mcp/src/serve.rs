@@ -1,0 +1,176 @@
+//! Being a server: what is offered to another program as tools.
+
+mod caller;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use polylogue_core::{Error, Result, ToolSpec};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ContentBlock,
+    ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    RequestId, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{RoleServer, ServerHandler, serve_server};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{oneshot, watch};
+
+pub use caller::{Answered, Caller};
+
+/// How long calls may take to end when the program that made them is gone.
+const LAST: Duration = Duration::from_secs(10);
+
+/// What does what another program asks for.
+pub trait Host: Send + Sync + 'static {
+    /// What it offers.
+    fn offers(&self) -> &[ToolSpec];
+
+    /// Does what is asked: `tool` is one of those that it offers. When the caller [gives up](Caller::given_up) it should end
+    /// soon; what it returns then is told to nobody.
+    fn call(
+        &self,
+        tool: &str,
+        args: serde_json::Map<String, Value>,
+        caller: &mut Caller,
+    ) -> impl Future<Output = Answer> + Send;
+}
+
+/// What comes of a call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// In words, a block each.
+    pub texts: Vec<String>,
+    /// As a value, an object.
+    pub value: Option<Value>,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+impl Answer {
+    /// A call that failed, and why.
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { texts: vec![why.into()], value: None, is_error: true }
+    }
+}
+
+/// Serves another program, which writes to `input` and reads from `output`, as processes do that start each other, until it
+/// closes the input. Calls in flight are then given up, and waited for.
+///
+/// # Errors
+/// When the other side does not begin as MCP clients do.
+pub async fn serve(
+    host: impl Host,
+    about: &str,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<()> {
+    let tools = host.offers().iter().map(listed).collect();
+    let in_flight = Arc::new(watch::Sender::new(0));
+    let offering = Offering {
+        host,
+        tools,
+        about: about.to_owned(),
+        waiting: Arc::default(),
+        in_flight: Arc::clone(&in_flight),
+    };
+    let wrong =
+        |why: String| Error::Config(format!("the other side does not speak as MCP clients do: {why}"));
+    let service = serve_server(offering, (input, output)).await.map_err(|error| wrong(error.to_string()))?;
+    service.waiting().await.map_err(|error| Error::Bug(error.to_string()))?;
+    // Those that do not end then are cut off, which their logs survive.
+    let _ = tokio::time::timeout(LAST, in_flight.subscribe().wait_for(|count| *count == 0)).await;
+    Ok(())
+}
+
+fn listed(spec: &ToolSpec) -> Tool {
+    let schema = spec.parameters.as_object().cloned().unwrap_or_default();
+    let tool = Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema));
+    let hints = ToolAnnotations::new().read_only(spec.repeatable);
+    tool.with_annotations(hints)
+}
+
+/// Those who wait to be told that a call is given up, and why.
+type Waiting = Arc<Mutex<HashMap<RequestId, oneshot::Sender<Option<String>>>>>;
+
+struct Offering<H> {
+    host: H,
+    tools: Vec<Tool>,
+    about: String,
+    waiting: Waiting,
+    in_flight: Arc<watch::Sender<usize>>,
+}
+
+impl<H: Host> ServerHandler for Offering<H> {
+    fn get_info(&self) -> ServerConfig {
+        let who = Implementation::new("polylogue", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(who)
+            .with_instructions(self.about.clone())
+    }
+
+    /// Those in which a server may ask the user something while a call is in flight.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CallToolResponse, ErrorData> {
+        if !self.tools.iter().any(|tool| tool.name == request.name) {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        let (told, given_up) = oneshot::channel();
+        let id = context.id.clone();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), told);
+        let _place = Place { offering: (&self.waiting, &self.in_flight), id };
+        self.in_flight.send_modify(|count| *count += 1);
+        let mut caller = Caller::new(context, given_up);
+        let args: JsonObject = request.arguments.unwrap_or_default();
+        let answer = self.host.call(&request.name, args, &mut caller).await;
+        Ok(CallToolResponse::Complete(result(answer)))
+    }
+
+    async fn on_cancelled(&self, given_up: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        let Some(id) = given_up.request_id else { return };
+        let told = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        // Who no longer waits for it is done.
+        told.into_iter().for_each(|told| drop(told.send(given_up.reason.clone())));
+    }
+}
+
+fn result(answer: Answer) -> CallToolResult {
+    let texts = answer.texts.into_iter().map(ContentBlock::text).collect();
+    let mut result =
+        if answer.is_error { CallToolResult::error(texts) } else { CallToolResult::success(texts) };
+    result.structured_content = answer.value;
+    result
+}
+
+/// The place of a call among those in flight.
+struct Place<'a> {
+    offering: (&'a Waiting, &'a watch::Sender<usize>),
+    id: RequestId,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let (waiting, in_flight) = self.offering;
+        waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        in_flight.send_modify(|count| *count -= 1);
+    }
+}

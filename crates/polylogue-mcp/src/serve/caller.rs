@@ -1,0 +1,97 @@
+//! Whoever made a call: the program, and its user.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ElicitRequestParams, ElicitationAction, ElicitationSchema, ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::{ElicitationMode, RequestContext};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// How long after a call was given up its reason may be told.
+const REASON: Duration = Duration::from_millis(200);
+
+/// The name of the one field that is asked for.
+const FIELD: &str = "answer";
+
+/// Whoever made a call, while it is in flight.
+#[derive(Debug)]
+pub struct Caller {
+    context: RequestContext<RoleServer>,
+    given_up: Option<oneshot::Receiver<Option<String>>>,
+    progress: Option<ProgressToken>,
+    told: u32,
+}
+
+/// What came of a question to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// What they said.
+    With(String),
+    /// They did not want to.
+    Declined,
+    /// Their program cannot ask them.
+    Unable,
+    /// Their program gave the call up meanwhile.
+    GivenUp,
+}
+
+impl Caller {
+    pub(super) fn new(
+        context: RequestContext<RoleServer>,
+        given_up: oneshot::Receiver<Option<String>>,
+    ) -> Self {
+        let progress = context.meta.get_progress_token();
+        Self { context, given_up: Some(given_up), progress, told: 0 }
+    }
+
+    /// Tells of something that happened, if the caller wants to know.
+    pub async fn tell(&mut self, text: impl Into<String>) {
+        let Some(token) = &self.progress else { return };
+        self.told += 1;
+        let mut said = ProgressNotificationParam::new(token.clone(), self.told.into());
+        said.message = Some(text.into());
+        // Whether somebody hears it is told by the end of the call.
+        let _ = self.context.peer.notify_progress(said).await;
+    }
+
+    /// Asks the user `question`, if their program can.
+    pub async fn ask(&self, question: &str) -> Answered {
+        let peer = &self.context.peer;
+        if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
+            return Answered::Unable;
+        }
+        let schema = ElicitationSchema::builder().required_string(FIELD).build();
+        let Ok(requested_schema) = schema else { return Answered::Unable };
+        let form = ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: question.to_owned(),
+            requested_schema,
+        };
+        let asked = tokio::select! {
+            biased;
+            () = self.context.ct.cancelled() => return Answered::GivenUp,
+            asked = peer.create_elicitation(form) => asked,
+        };
+        match asked {
+            Ok(given) if given.action == ElicitationAction::Accept => {
+                let text =
+                    given.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
+                Answered::With(text.unwrap_or_default().to_owned())
+            }
+            Ok(_) => Answered::Declined,
+            Err(_) => Answered::Unable,
+        }
+    }
+
+    /// Waits until the caller wants no answer any more, and says why, if it did.
+    pub async fn given_up(&mut self) -> Option<String> {
+        self.context.ct.cancelled().await;
+        // The reason takes another way than the order; without one the caller is gone.
+        let told = tokio::time::timeout(REASON, self.given_up.as_mut()?).await;
+        self.given_up = None;
+        told.ok()?.ok()?
+    }
+}
