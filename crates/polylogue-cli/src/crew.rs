@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use polylogue::{AnyModel, Error, Model as _, ModelError, ModelErrorKind, Price};
-use polylogue_models::{Cassette, Env, KnownSkills, Models, Recorder, Recording, Script, ScriptStep};
+use polylogue_models::{
+    Cassette, Embedder, Env, KnownSkills, Models, Recorder, Recording, Script, ScriptStep,
+};
 use polylogue_team::Team;
 
 use crate::args;
@@ -88,6 +90,14 @@ impl Crew {
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
         self.model_or(None, name)
+    }
+
+    /// The model called `name`, to make vectors of texts; none where no real model speaks.
+    pub(crate) fn embedder(&self, name: &str) -> Result<Option<Embedder>, ModelError> {
+        match &self.source {
+            Source::Live(models) => models.embedder(name).map(Some),
+            Source::Script(..) | Source::Recording(_) => Ok(None),
+        }
     }
 
     /// The crew for another team that is the same but for its task and the values of its variables.

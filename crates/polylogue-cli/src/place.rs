@@ -34,7 +34,7 @@ pub(crate) fn kind(place: &Path) -> String {
     }
 }
 
-fn is_folder(place: &Path) -> bool {
+pub(crate) fn is_folder(place: &Path) -> bool {
     place.is_dir() || place.as_os_str().to_string_lossy().ends_with('/')
 }
 

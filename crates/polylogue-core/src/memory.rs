@@ -201,6 +201,25 @@ pub enum MemoryError {
     Embed(#[from] ModelError),
 }
 
+/// A memory that holds nothing and keeps nothing: for agents that are looked at, and never run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nothing;
+
+impl Memory for Nothing {
+    async fn remember(&self, _: &Note) -> Result<Fact, MemoryError> {
+        Err(MemoryError::Refused("this memory keeps nothing".into()))
+    }
+    async fn recall(&self, _: &Query) -> Result<Recalled, MemoryError> {
+        Ok(Recalled::default())
+    }
+    async fn forget(&self, _: &Scope, _: u64) -> Result<bool, MemoryError> {
+        Ok(false)
+    }
+    async fn list(&self, _: Option<&Scope>, _: usize) -> Result<Vec<Fact>, MemoryError> {
+        Ok(Vec::new())
+    }
+}
+
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, MemoryError>> + Send + 'a>>;
 
 /// Any memory. Cloning shares it.

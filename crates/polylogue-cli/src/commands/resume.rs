@@ -11,6 +11,7 @@ use polylogue_team::Grant;
 
 use crate::crew::Crew;
 use crate::play::Play;
+use crate::remembered::Remembered;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -30,6 +31,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let file = args.allowed.mcp.as_deref().or(mcp.as_deref());
     let mut servers = Remote::start(&team, &Wanted { file, grants: &grants, tells }).await?;
     let workplace = servers.furnish(work::place_of(&team, cli.store.as_deref(), &id, grants)?);
+    let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
     let mut log = open(store.clone(), id).await?.limits(limits(&team, &args.limits));

@@ -55,7 +55,7 @@ fn state(listing: &Listing) -> String {
 }
 
 /// A time span in its largest unit.
-fn age(seconds: u64) -> String {
+pub(super) fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} m", seconds / 60),

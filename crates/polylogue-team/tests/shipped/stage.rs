@@ -6,12 +6,13 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use polylogue_core::memory::AnyMemory;
 use polylogue_core::{
     AnyModel, AnyStore, Body, Chat, Deltas, Entry, Event, Log, LogId, Meta, Model, ModelError, Name,
     Question, Reason, Reply, Request, Status, Timestamp, plain,
 };
 use polylogue_models::{Script, Scripted};
-use polylogue_store::Memory;
+use polylogue_store::{Facts, Memory};
 use polylogue_team::{Overrides, Team, Workplace, load};
 use polylogue_tools::code::what_is_enforced;
 
@@ -41,14 +42,18 @@ pub(crate) fn team_with(name: &str, script: &str) -> Team {
     team
 }
 
-/// A new work directory with the files of `team`; none for a team that runs nothing.
+/// A new work directory with the files of `team`; none for a team that runs nothing. An empty memory for one that remembers.
 pub(crate) fn workplace(team: &Team) -> Workplace {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}-{nth}", team.name, process::id()));
+    if team.needs_memory() {
+        let _ = std::fs::remove_file(&dir);
+        return Workplace::none().with_memory(AnyMemory::new(Facts::open(&dir).unwrap()));
+    }
     if !team.needs_workplace() {
         return Workplace::none();
     }
-    let nth = COUNT.fetch_add(1, Ordering::Relaxed);
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}-{nth}", team.name, process::id()));
     // Of a process of the same number, long ago.
     let _ = std::fs::remove_dir_all(&dir);
     team.prepare(&dir).unwrap();

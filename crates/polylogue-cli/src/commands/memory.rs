@@ -1,0 +1,89 @@
+//! `polylogue memory`: what agents remember.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue::memory::{Fact, Memory as _, MemoryError, Query, Scope};
+use polylogue_store::Facts;
+use serde_json::json;
+
+use super::runs::age;
+use super::write;
+use crate::args::memory::{Command, Forget, List, Memory, Search};
+use crate::screen::text::neutral;
+use crate::trouble::{Exit, Trouble};
+use crate::{args, remembered};
+
+pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, Trouble> {
+    let facts = remembered::open(cli.store.as_deref())?;
+    match &args.command {
+        Command::List(args) => list(&facts, args).await,
+        Command::Search(args) => search(&facts, args).await,
+        Command::Forget(args) => forget(&facts, args).await,
+    }
+}
+
+async fn list(facts: &Facts, args: &List) -> Result<Exit, Trouble> {
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    show(&facts.list(args.whose.scope.as_ref(), limit).await?, args.json)?;
+    Ok(Exit::Done)
+}
+
+async fn search(facts: &Facts, args: &Search) -> Result<Exit, Trouble> {
+    let scopes: BTreeSet<Scope> = match &args.whose.scope {
+        Some(scope) => [scope.clone()].into(),
+        None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
+    };
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    for scope in scopes {
+        let query = Query { scope, text: args.query.clone(), limit };
+        show(&facts.recall(&query).await?.facts, args.json)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Forgets all that are named, or none if one of them is not there.
+async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, Trouble> {
+    let all = facts.list(None, usize::MAX).await?;
+    let scopes: BTreeMap<u64, Scope> = all.into_iter().map(|fact| (fact.id, fact.scope)).collect();
+    if let Some(missing) = args.ids.iter().find(|id| !scopes.contains_key(id)) {
+        return Err(
+            Trouble::usage(format!("there is no fact #{missing}")).hint("`polylogue memory list` lists them")
+        );
+    }
+    for id in &args.ids {
+        if let Some(scope) = scopes.get(id) {
+            facts.forget(scope, *id).await?;
+            write(&format!("forgot #{id}\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show(facts: &[Fact], as_json: bool) -> Result<(), Trouble> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let text: String = match as_json {
+        true => facts.iter().map(|fact| format!("{}\n", json!(fact))).collect(),
+        false => facts.iter().map(|fact| line(fact, now)).collect(),
+    };
+    write(&text)
+}
+
+fn line(fact: &Fact, now_ms: u64) -> String {
+    let Fact { id, scope, text, by, time, source } = fact;
+    let age = age(now_ms.saturating_sub(time.0) / 1000);
+    let text = text.lines().collect::<Vec<_>>().join(" ");
+    let number = format!("#{id}");
+    let line = format!("{number:<5} {age:>5} ago  {scope:<16} {by:<12} {:<8} {text}", source.conversation);
+    format!("{}\n", neutral(&line))
+}
+
+impl From<MemoryError> for Trouble {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::Store(error) => error.into(),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What agents remember from one conversation to the next.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, serve, shipped};
+use polylogue_test::server::{Answer, Playbook};
+
+/// The events of the newest conversation that are of a type.
+fn events(home: &Home, kind: &str) -> Vec<Value> {
+    home.events().into_iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// The texts of the facts, the newest first.
+fn facts(home: &Home) -> Vec<Value> {
+    home.run(&["memory", "list", "--json"]).ok().lines()
+}
+
+#[test]
+fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
+    let home = Home::new();
+    let team = shipped("remembers");
+    let first = home.run(&["run", &team]).ok();
+    assert!(first.out.contains("I have made a note of it."), "{}", first.out);
+    assert!(events(&home, "prompted").is_empty(), "there was nothing to be reminded of");
+    let looked_up: Vec<Value> =
+        events(&home, "returned").into_iter().map(|e| e["outcome"]["parts"].clone()).collect();
+    assert_eq!(looked_up[1][0]["text"], "Nothing is remembered about that.");
+    assert_eq!(looked_up[2][0]["text"], "Remembered as #1.");
+    let first_id = home.id();
+    let kept = facts(&home);
+    assert_eq!(kept.len(), 1);
+    for (key, value) in [
+        ("id", json!(1)),
+        ("scope", json!("guest Ann")),
+        ("text", json!("Ann likes green tea without sugar.")),
+        ("by", json!("Host")),
+        ("conversation", json!(first_id)),
+    ] {
+        assert_eq!(kept[0][key], value, "{key}");
+    }
+
+    home.run(&["run", &team, "What may I offer Ann to drink?"]).ok();
+    let told = events(&home, "prompted");
+    assert_eq!(told.len(), 1);
+    let text = told[0]["text"].as_str().unwrap();
+    assert!(text.contains("#1 (Host, 20") && text.ends_with("Ann likes green tea without sugar."), "{text}");
+    let recalled = events(&home, "returned");
+    assert!(
+        recalled[1]["outcome"]["parts"][0]["text"].as_str().unwrap().contains("green tea"),
+        "{recalled:?}"
+    );
+    // What the model was sent: the reminder stands behind the question.
+    let sent = home.run(&["show", "last", "--as", "Host", "--call", "1"]).ok().out;
+    let (question, reminder) = (sent.find("What may I offer"), sent.find("green tea without sugar"));
+    assert!(question.unwrap() < reminder.unwrap(), "{sent}");
+
+    // Another guest has a memory of their own.
+    home.run(&["run", &team, "--var", "guest=Bob"]).ok();
+    assert!(events(&home, "prompted").is_empty());
+    let whose: Vec<_> = facts(&home).iter().map(|fact| fact["scope"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(whose, ["guest Bob", "guest Ann", "guest Ann"]);
+}
+
+#[test]
+fn facts_are_listed_found_and_forgotten() {
+    let home = Home::new();
+    assert_eq!(home.run(&["memory", "list"]).ok().out, "");
+    let team = shipped("remembers");
+    home.run(&["run", &team]).ok();
+    home.run(&["run", &team, "--var", "guest=Bob"]).ok();
+    let listed = home.run(&["memory", "list"]).ok().out;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(
+        lines[0].starts_with("#2 ") && lines[0].contains("guest Bob") && lines[0].contains("Host"),
+        "{listed}"
+    );
+    assert!(lines[1].ends_with("Ann likes green tea without sugar."), "{listed}");
+    let found = |args: &[&str]| {
+        let args: Vec<&str> = ["memory", "search"].iter().chain(args).copied().collect();
+        let lines: Vec<Value> = home.run(&[&args[..], &["--json"]].concat()).ok().lines();
+        lines.iter().map(|fact| fact["id"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["sugar tea"]), [1, 2]);
+    assert_eq!(found(&["TEA*\" OR (", "--scope", "guest Bob"]), [2]);
+    assert_eq!(found(&["Bob's tea", "--limit", "1", "--scope", "guest Ann"]), [1]);
+    assert!(found(&["trains"]).is_empty() && found(&[""]).is_empty());
+    let missing = home.run(&["memory", "forget", "#1", "9"]).exits(2);
+    assert!(missing.err.contains("there is no fact #9"), "{}", missing.err);
+    assert_eq!(facts(&home).len(), 2, "all or none");
+    assert_eq!(home.run(&["memory", "forget", "#1"]).ok().out, "forgot #1\n");
+    assert_eq!(facts(&home).len(), 1);
+    home.run(&["memory", "forget", "1"]).exits(2);
+    // The number is not given again, and the conversation still shows what was said.
+    home.run(&["run", &team]).ok();
+    assert_eq!(facts(&home)[0]["id"], 3);
+    // Removing a conversation leaves its facts.
+    let id = home.id();
+    home.run(&["rm", &id]).ok();
+    assert_eq!(facts(&home)[0]["conversation"].as_str().unwrap(), id);
+}
+
+#[test]
+fn a_store_of_json_lines_has_no_memory_and_says_so() {
+    let home = Home::new();
+    let refused = home.run(&["run", &shipped("remembers"), "--store", "lines/"]).exits(2);
+    assert!(refused.err.contains("as JSON lines, which have no memory"), "{}", refused.err);
+    assert!(refused.err.contains("name a file for SQLite with `--store`"), "{}", refused.err);
+    std::fs::create_dir(home.path("lines")).unwrap();
+    home.run(&["memory", "list", "--store", "lines"]).exits(2);
+    // A team without a memory does not mind.
+    home.run(&["run", &shipped("two-people"), "--store", "lines"]).exits(5);
+}
+
+const CLERK: &str = "
+name: clerk
+model: openai:test
+memory: {embed: openai:vectors}
+agents: [{name: Clerk, memory: {recalls: 2}}]
+chat: {participants: [Clerk], pattern: once_each}
+";
+
+/// The endpoint knows no embeddings: facts are found by their words, and the log says why that is all.
+#[test]
+fn a_server_without_embeddings_leaves_the_words() {
+    let remembers = Answer::tool("remember", json!({"text": "The shop closes at six."}));
+    let server = serve(Playbook::list([remembers, Answer::text("Noted."), Answer::text("At six.")]));
+    let home = Home::at(&server);
+    home.file("clerk.yaml", CLERK);
+    home.run(&["run", "clerk.yaml", "The shop closes at six."]).ok();
+    home.run(&["run", "clerk.yaml", "When does the shop close?"]).ok();
+    let told = events(&home, "prompted");
+    assert!(told[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{told:?}");
+    let looked_up = events(&home, "returned");
+    let why = looked_up[0]["outcome"]["parts"][1]["text"].as_str().unwrap();
+    assert!(
+        why.starts_with("looked for by words only: openai:vectors: the provider answered with status 404"),
+        "{why}"
+    );
+}
+
+/// A resumed conversation goes on as it went, whatever was forgotten meanwhile.
+#[test]
+fn a_conversation_that_goes_on_does_not_need_what_it_was_told() {
+    let home = Home::new();
+    let team = "
+name: pair
+agents: [{name: Ann, memory: true}, {name: Me, human: true}]
+chat: {participants: [Ann, Me], stop: {max_turns: 4}}
+script:
+  - Ann: {calls: [{tool: remember, args: {text: The tea is green.}}]}
+  - Ann: Green, or black?
+  - Ann: Then green it is.
+";
+    home.file("pair.yaml", team);
+    home.run(&["run", "pair.yaml", "Which tea?"]).exits(5);
+    let id = home.id();
+    home.run(&["run", "pair.yaml", "Which tea is green?"]).exits(5);
+    let second = home.id();
+    assert_eq!(events(&home, "prompted").len(), 1);
+    home.run(&["memory", "forget", "1", "2"]).ok();
+    for id in [id, second] {
+        let resumed = home.run(&["resume", &id, "--answer", "Green tea"]).exits(5);
+        assert!(resumed.out.contains("Then green it is."), "{}", resumed.out);
+    }
+    assert!(facts(&home).is_empty(), "what was forgotten is not written again");
+}

@@ -1,0 +1,36 @@
+//! Agents that remember.
+
+use polylogue::memory::LongTerm;
+use polylogue::{AnyAgent, Assistant, Error, Result};
+
+use super::Crew;
+use super::room::Around;
+use crate::team::Agent;
+
+impl<'a> Crew<'a> {
+    /// The agent that speaks by a model, reminded of what it wrote down if it is to be.
+    pub(super) fn reminded(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
+        let voice = self.voice(agent, around)?;
+        let facts = usize::try_from(agent.memory.recalls).unwrap_or(usize::MAX);
+        Ok(match self.long_term(agent)?.filter(|_| facts > 0) {
+            Some(memory) => AnyAgent::new(memory.reminds(voice, facts)),
+            None => voice,
+        })
+    }
+
+    /// `assistant` with the tools of its memory, if it has them.
+    pub(super) fn remembering(&self, agent: &Agent, assistant: Assistant) -> Result<Assistant> {
+        Ok(match self.long_term(agent)?.filter(|_| agent.memory.tools) {
+            Some(memory) => assistant.tools(memory.tools()),
+            None => assistant,
+        })
+    }
+
+    fn long_term(&self, agent: &Agent) -> Result<Option<LongTerm>> {
+        if agent.memory.is_off() {
+            return Ok(None);
+        }
+        let scope = self.team.scope_of(agent).map_err(|error| Error::Config(error.to_string()))?;
+        Ok(Some(LongTerm::new(self.workplace.memory(&agent.name)?, scope)))
+    }
+}

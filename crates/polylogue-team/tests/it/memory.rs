@@ -1,0 +1,123 @@
+//! Teams that remember things from one conversation to the next.
+
+use polylogue::memory::{AnyMemory, Memory as _};
+use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, Tool as _};
+use polylogue_store::{Facts, Memory};
+use polylogue_team::{AgentMemory, Overrides, Team, Workplace, parse};
+use polylogue_test::print::transcript;
+
+fn team(text: &str) -> Team {
+    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|wrong| panic!("{wrong}")).team
+}
+
+fn wrong(text: &str) -> String {
+    parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string()
+}
+
+const PAIR: &str = "
+name: pair
+memory: {scope: tea room}
+agents:
+  - {name: Ann, memory: true}
+  - {name: Bob, memory: {own: true, recalls: 1}}
+  - {name: Cy, memory: {tools: false}}
+  - {name: Dee}
+chat: {participants: [Ann, Bob, Cy, Dee], stop: {max_turns: 4}}
+script:
+  - Ann: {calls: [{tool: remember, args: {text: Guests like green tea.}}]}
+  - Ann: Noted.
+  - Bob: {calls: [{tool: remember, args: {text: Bob likes black tea.}}, {tool: recall, args: {query: green tea}}]}
+  - Bob: Black tea.
+  - Cy: Tea?
+  - Dee: No.
+";
+
+/// Runs the team as the conversation `id` and returns what happened, as text.
+async fn run(team: &Team, memory: &AnyMemory, id: &str, task: &str) -> String {
+    let place = Workplace::none().with_memory(memory.clone());
+    let mut team = team.clone();
+    team.use_model("script");
+    let model = AnyModel::new(team.script.model("script"));
+    let chat = team.build_at(&|_| Ok(model.clone()), &place).unwrap();
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap();
+    assert!(matches!(chat.run(&mut log, task).await.unwrap(), Status::Closed { .. }));
+    transcript(&log.events().await)
+}
+
+#[tokio::test]
+async fn agents_share_the_teams_memory_or_have_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = AnyMemory::new(Facts::open(dir.path().join("facts.db")).unwrap());
+    let team = team(PAIR);
+    assert!(team.needs_memory());
+    assert_eq!(team.agents[0].memory, AgentMemory { tools: true, recalls: 5, own: false });
+    let first = run(&team, &memory, "one", "Who likes green tea?").await;
+    // Bob, whose memory is his own, finds what he wrote in the same reply: not what Ann wrote.
+    assert!(first.contains("Remembered as #1.") && first.contains("Remembered as #2."), "{first}");
+    let facts = memory.list(None, 9).await.unwrap();
+    let kept: Vec<_> = facts.iter().map(|fact| (fact.scope.as_str(), fact.text.as_str())).collect();
+    assert_eq!(kept, [("tea room/Bob", "Bob likes black tea."), ("tea room", "Guests like green tea.")]);
+    // Cy heard of tea, and was reminded of what Ann wrote in the same conversation; Dee has no memory.
+    let told = |said: &str, who: &str| said.lines().any(|line| line.contains(&format!("{who} is told")));
+    assert!(!told(&first, "Dee"), "{first}");
+    let second = run(&team, &memory, "two", "Who likes green tea?").await;
+    for (who, fact) in [("Ann", "Guests like green tea."), ("Cy", "Guests like green tea.")] {
+        let at = second.find(&format!("{who} is told: ")).unwrap_or_else(|| panic!("{who}\n{second}"));
+        assert!(second[at..].lines().take(3).any(|line| line.contains(fact)), "{second}");
+    }
+}
+
+#[tokio::test]
+async fn a_team_without_its_memory_is_not_built_and_can_be_looked_at() {
+    let mut team = team(PAIR);
+    team.use_model("script");
+    let model = AnyModel::new(team.script.model("script"));
+    let error = team.build(&|_| Ok(model.clone())).unwrap_err();
+    assert_eq!(error.to_string(), "`Ann` needs a memory, and there is none");
+    let assistants = team.assistants(&|_| Ok(model.clone())).unwrap();
+    let tools: Vec<Vec<&str>> = assistants
+        .iter()
+        .map(|agent| agent.specs().iter().map(|spec| spec.name.as_str()).collect())
+        .collect();
+    let all = vec!["remember", "recall", "forget"];
+    assert_eq!(tools, [all.clone(), all, Vec::new(), Vec::new()]);
+}
+
+#[test]
+fn what_makes_no_sense_is_told() {
+    let of = |memory: &str, agent: &str| {
+        format!(
+            "{{name: t, {memory}agents: [{{name: Ann, {agent}}}], chat: {{participants: [Ann], stop: {{max_turns: 1}}}}}}"
+        )
+    };
+    let neither = wrong(&of("", "memory: {tools: false, recalls: 0}"));
+    assert!(neither.contains("`Ann` neither has the tools nor is reminded of anything"), "{neither}");
+    let scope = wrong(&of("memory: {scope: \"a\\nb\"}, ", "memory: true"));
+    assert!(
+        scope.contains("the scope of a memory has to have 1 to 200 bytes") && scope.contains(":1:"),
+        "{scope}"
+    );
+    let blank = wrong(&of("memory: {scope: \"\"}, ", "memory: true"));
+    assert!(blank.contains("`scope` is empty"), "{blank}");
+    let person = wrong(&of("", "human: true, memory: true"));
+    assert!(person.contains("a person has no `memory`"), "{person}");
+    let many = wrong(&of("", "memory: {recalls: 51}"));
+    assert!(many.contains("`recalls`"), "{many}");
+    let model = wrong(&of("memory: {embed: nomic}, ", "memory: true"));
+    assert!(model.contains("provider"), "{model}");
+    let off = of("memory: {scope: x}, ", "memory: false");
+    let loaded = parse(&off, "t.yaml", &Overrides::default()).unwrap();
+    assert!(loaded.warnings.to_string().contains("no agent of the team has a memory"));
+    assert!(!loaded.team.needs_memory());
+}
+
+#[test]
+fn tools_of_the_memory_can_be_looked_up_by_name() {
+    let names = ["remember", "recall", "forget"];
+    let memory = AnyMemory::new(polylogue::memory::Nothing);
+    let memory = polylogue::memory::LongTerm::new(memory, polylogue::memory::Scope::new("t").unwrap());
+    let tools: Vec<String> = memory.tools().iter().map(|tool| tool.spec().name.clone()).collect();
+    assert_eq!(tools, names);
+    assert!(memory.tools().iter().all(|tool| tool.spec().repeatable));
+}
