@@ -14,6 +14,12 @@ impl Key {
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
+    /// All keys of a text that holds one, or several with commas between.
+    #[must_use]
+    pub fn several(text: &str) -> Vec<Self> {
+        text.split(',').filter_map(Self::new).collect()
+    }
+
     /// The key itself, for the one place that sends it.
     #[must_use]
     pub fn reveal(&self) -> &str {
@@ -101,6 +107,8 @@ mod tests {
         assert_eq!(format!("{key} {key:?} {:?}", Some(&key)), "[key] [key] Some([key])");
         assert_eq!(key.reveal(), "sk-secret-123");
         assert_eq!(Key::new("  "), None);
+        let several = Key::several("sk-1, sk-2,,\n");
+        assert_eq!(several.iter().map(Key::reveal).collect::<Vec<_>>(), ["sk-1", "sk-2"]);
     }
 
     #[test]

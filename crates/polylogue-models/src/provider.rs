@@ -135,21 +135,18 @@ impl Provider {
             None if self.base_url.is_empty() => return Err(self.no_address()),
             None => self.base_url.to_owned(),
         };
-        let keys = |text: String| text.split(',').filter_map(Key::new).collect::<Vec<_>>();
-        let of =
-            |name: &&'static str| Some((*name, keys(env.get(name)?))).filter(|(_, keys)| !keys.is_empty());
+        let keys = |name: &&'static str| env.get(name).map(|text| Key::several(&text));
+        let of = |name: &&'static str| Some((*name, keys(name)?)).filter(|(_, keys)| !keys.is_empty());
         let (from, keys) = self.keys.iter().find_map(of).unzip();
-        let mut keys = keys.unwrap_or_default().into_iter();
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
         Ok(Config {
-            key: keys.next(),
-            further_keys: keys.collect(),
             key_variables: names.iter().map(|&name| name.to_owned()).collect(),
             // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
             needs_key: self.locality == Remote && !moved,
             proxies: Proxies::of(env),
             ..self.config_at(&base_url)
-        })
+        }
+        .with_keys(keys.unwrap_or_default()))
     }
 
     /// How to reach it at `base_url` in place of its own address, without a key: a key that is meant for one place is

@@ -207,7 +207,8 @@ impl Endpoint {
     pub fn config(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
         let mut config = self.reached(name, env)?;
         if let Some(variable) = &self.key {
-            config.key = env.get(variable).as_deref().and_then(Key::new);
+            let keys = env.get(variable).map(|text| Key::several(&text));
+            config = config.with_keys(keys.unwrap_or_default());
             config.key_variables = vec![variable.clone()];
             config.needs_key = true;
         }
@@ -385,6 +386,10 @@ mod tests {
         assert_eq!((moved.key, moved.needs_key, moved.max_completion_tokens), (None, false, false));
         let named = endpoint(r#"{"base_url": "http://h/v1", "key": "OPENAI_API_KEY"}"#);
         assert_eq!(named.config("openai", &env).unwrap().key, Key::new("secret"));
+        // Several are taken in turn; those of the provider's own variable are none of them.
+        let env = Env::of([("OPENAI_API_KEY", "a, b"), ("MINE", "c,d")]);
+        let mine = endpoint(r#"{"key": "MINE"}"#).config("openai", &env).unwrap();
+        assert_eq!((mine.key, mine.further_keys), (Key::new("c"), Key::several("d")));
     }
 
     #[test]

@@ -70,6 +70,13 @@ pub struct Config {
 }
 
 impl Config {
+    /// The same with these keys, and no others.
+    #[must_use]
+    pub fn with_keys(self, keys: impl IntoIterator<Item = Key>) -> Self {
+        let mut keys = keys.into_iter();
+        Self { key: keys.next(), further_keys: keys.collect(), ..self }
+    }
+
     /// All keys, in the order in which they are used.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.key.iter().chain(&self.further_keys)

@@ -101,7 +101,13 @@ const ITEMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("L38", &["layers::a_coder_runs_code_until_it_writes_none"]),
-    ("L39", &["polylogue-tools/tests/it/python_session::two_sessions_share_nothing"]),
+    (
+        "L39",
+        &[
+            "polylogue-tools/tests/it/python_session::two_sessions_share_nothing",
+            "polylogue-tools/tests/it/python_session::conversations_that_one_program_runs_share_no_interpreter",
+        ],
+    ),
     (
         "L40",
         &[
