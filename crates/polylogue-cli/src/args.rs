@@ -2,8 +2,6 @@
 
 pub(crate) mod memory;
 
-pub(crate) mod memory;
-
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -66,8 +64,6 @@ pub(crate) enum Command {
     Show(Show),
     /// Remove conversations
     Rm(Rm),
-    /// List, find and forget what agents remember from one conversation to the next
-    Memory(memory::Memory),
     /// List, find and forget what agents remember from one conversation to the next
     Memory(memory::Memory),
     /// Check a team file

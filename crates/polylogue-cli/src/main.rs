@@ -8,7 +8,6 @@ mod play;
 mod probe;
 mod reach;
 mod remembered;
-mod remembered;
 mod screen;
 mod signals;
 mod trouble;
@@ -47,7 +46,6 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Runs(args) => commands::runs::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
-        Command::Memory(args) => commands::memory::run(cli, args).await,
         Command::Memory(args) => commands::memory::run(cli, args).await,
         Command::Check(args) => commands::check::run(args),
         Command::Import(args) => commands::import::run(args),

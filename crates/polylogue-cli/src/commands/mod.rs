@@ -6,7 +6,6 @@ pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod mcp;
 pub(crate) mod memory;
-pub(crate) mod memory;
 mod remote;
 pub(crate) mod resume;
 pub(crate) mod rm;

@@ -12,6 +12,7 @@ use super::super::{Kept, work};
 use super::talk::Talk;
 use crate::crew::Crew;
 use crate::play::tell;
+use crate::remembered::Remembered;
 use crate::trouble::Trouble;
 use crate::{args, place};
 
@@ -29,6 +30,7 @@ pub(super) struct Offer {
     team: Team,
     crew: Crew,
     servers: Remote,
+    memory: Remembered,
     args: args::Mcp,
     /// The store, as the command line names it: work directories are beside it.
     store: Option<PathBuf>,
@@ -51,7 +53,8 @@ impl Offer {
         let servers = Wanted { file: args.allowed.mcp.as_deref(), grants, tells: true };
         let servers = Remote::start(&team, &servers).await?;
         let (file, args, store) = (file.to_owned(), args.clone(), cli.store.clone());
-        let offer = Self { spec, file, team, crew, servers, args, store };
+        let memory = Remembered::of(&team, store.as_deref(), &crew)?;
+        let offer = Self { spec, file, team, crew, servers, memory, args, store };
         offer.built(&offer.team, &place::fresh_id()?, &|name| offer.crew.model(name))?;
         Ok(offer)
     }
@@ -88,7 +91,7 @@ impl Offer {
     ) -> Result<polylogue::Chat, Trouble> {
         let grants: Vec<Grant> = self.args.allowed.grants.clone();
         let place = work::place_of(team, self.store.as_deref(), id, grants)?;
-        Ok(team.build_at(provide, &self.servers.furnish(place))?)
+        Ok(team.build_at(provide, &self.memory.furnish(self.servers.furnish(place)))?)
     }
 }
 
