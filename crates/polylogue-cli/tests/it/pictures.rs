@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::home::{Home, of_type};
+use crate::home::{Home, of_type, shipped};
 use crate::terminal::Terminal;
 
 /// A grey picture of 64 columns and 48 rows, by the standard library alone, as the value of the last expression.
@@ -102,4 +102,53 @@ fn terminals_that_can_draw_it_and_others_name_it() {
         assert_eq!(terminal.end().0, 0);
         assert!(!home.run(&["show", "last"]).ok().out.contains("iVBOR"), "{program}");
     }
+}
+
+/// Whether programs can be enclosed here.
+fn can_enclose() -> bool {
+    let missing = polylogue_sandbox::what_is_enforced();
+    let missing = missing.iter().find(|measure| measure.required && !measure.holds);
+    missing.inspect(|missing| eprintln!("SKIPPED: {}", missing.detail)).is_none()
+}
+
+/// Reads a PNG as its standard has it, checks its sums, and says how large it is and how many of its pixels are not white.
+const READER: &str = r"
+import struct, sys, zlib
+data = open(sys.argv[1], 'rb').read()
+assert data[:8] == b'\x89PNG\r\n\x1a\n'
+at, chunks = 8, {}
+while at < len(data):
+    size, kind = struct.unpack('>I4s', data[at:at + 8])
+    body = data[at + 8:at + 8 + size]
+    assert struct.unpack('>I', data[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body)
+    chunks[kind] = chunks.get(kind, b'') + body
+    at += 12 + size
+assert list(chunks) == [b'IHDR', b'IDAT', b'IEND']
+wide, high, depth, colours = struct.unpack('>IIBB', chunks[b'IHDR'][:10])
+assert (depth, colours) == (8, 2)
+pixels = zlib.decompress(chunks[b'IDAT'])
+assert len(pixels) == high * (1 + 3 * wide)
+rows = [pixels[y * (1 + 3 * wide):][1:1 + 3 * wide] for y in range(high)]
+print(wide, high, sum(row[3 * x:3 * x + 3] != b'\xff\xff\xff' for row in rows for x in range(wide)))
+";
+
+#[test]
+fn the_visualizer_that_ships_draws_a_real_picture() {
+    if home().is_none() || !can_enclose() {
+        return;
+    }
+    let home = Home::new();
+    let ran = home.run(&["run", &shipped("data-visualizer"), "--offline"]).ok();
+    assert!(ran.out.contains("done: Charter said `Final Answer`"), "{}", ran.out);
+    let dir = home.path("store.db.work").join(home.id());
+    let file = dir.join("gdp.png");
+    assert!(ran.out.contains(&format!("files: {} (gdp.png, picture-", dir.display())), "{}", ran.out);
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert!(shown.contains(&format!("[picture: {}/picture-", dir.display())), "{shown}");
+    assert!(shown.contains(".png 640x400]") && shown.contains("in the file `gdp.png`"), "{shown}");
+    let read = Command::new("python3").args(["-c", READER]).arg(&file).output().unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let numbers: Vec<u32> =
+        String::from_utf8(read.stdout).unwrap().split_whitespace().map(|n| n.parse().unwrap()).collect();
+    assert!(numbers[..2] == [640, 400] && (4000..40_000).contains(&numbers[2]), "{numbers:?}");
 }

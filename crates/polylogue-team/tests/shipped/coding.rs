@@ -45,12 +45,15 @@ async fn a_proxy_runs_what_an_assistant_writes_until_it_works() {
 }
 
 #[tokio::test]
-async fn a_coder_solves_a_problem_with_programs() {
+async fn a_coder_solves_a_problem_with_programs_and_mends_them() {
     let Some(team) = coding("projection") else { return };
     let played = play(&team).await;
-    let texts: Vec<String> = outcomes(&played.events).into_iter().map(|(_, text)| text).collect();
-    let told = |output: &str| format!("exitcode: 0 (execution succeeded)\nCode output: {output}");
-    assert_eq!(texts, [told("projection: 1/5 -3/5"), told("product: 2 cross: 0")]);
+    let came = outcomes(&played.events);
+    let [broken, mended] = came.as_slice() else { panic!("{came:?}") };
+    assert!(broken.1.starts_with("exitcode: 1 (execution failed)\nCode output: Traceback"), "{broken:?}");
+    assert!(broken.1.contains("NameError: name 'Fraction' is not defined"), "{broken:?}");
+    let told = "exitcode: 0 (execution succeeded)\nCode output: projection: 1/5 -3/5\nproduct: 2 cross: 0";
+    assert_eq!((mended.0, &*mended.1), (OutcomeStatus::Done, told));
     assert!(played.summary.contains("\\boxed"), "{}", played.summary);
 }
 
@@ -126,4 +129,26 @@ async fn a_team_within_a_team_works_in_the_same_directory() {
     assert!(team.needs_workplace());
     let played = play(&team).await;
     assert_eq!(played.summary, "exitcode: 0 (execution succeeded)\nCode output: from outside\nfrom inside");
+}
+
+#[tokio::test]
+async fn a_charter_draws_what_a_researcher_found() {
+    let Some(team) = coding("data-visualizer") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let [found, read, drawn] = came.as_slice() else { panic!("{came:?}") };
+    assert!(found.1.contains("page:/aldoria/economy.md"), "{found:?}");
+    assert!(read.1.contains("352.8"), "{read:?}");
+    assert!(drawn.1.starts_with("a line graph of 640x400 pixels"), "{drawn:?}");
+    let pictures = played.events.iter().filter_map(|event| match &event.body {
+        Body::Returned { outcome, .. } => Some(outcome.parts.clone()),
+        _ => None,
+    });
+    let pixels = pictures.flatten().filter_map(|part| match part {
+        polylogue_core::Part::Media(media) => media.pixels(),
+        _ => None,
+    });
+    let pictures: Vec<(u32, u32)> = pixels.collect();
+    assert_eq!(pictures, [(640, 400)]);
+    assert!(played.summary.starts_with("Final Answer"), "{}", played.summary);
 }
