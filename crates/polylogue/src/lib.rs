@@ -54,6 +54,8 @@
 //! | agents that reason: in rounds, by a plan, by evidence, by criticism | [`reason`] |
 //! | to change what is read or said | [`hook`]; examples before it, a window, messages merged: [`aggregate`] |
 //! | values read in what a model writes | [`parse`] |
+//! | what was read to be run, and how it ended | [`parse::Actions`], [`parse::Ran`] |
+//! | to finish by a call | [`tool::Finish`] |
 //! | tools and JSON from models that know neither | [`tooling`], [`Taught`], [`Assistant::answers`] |
 //! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
 //! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |

@@ -20,6 +20,7 @@ const ITEMS: &[(&str, &[&str])] = &[
             "calls::a_failed_call_leaves_the_session_as_it_was",
             "calls::a_first_call_that_fails_leaves_an_empty_session",
             "ends::whatever_the_cut_a_call_that_is_given_up_leaves_nothing",
+            "random::whatever_happens_to_a_session_it_remembers_what_it_should",
         ],
     ),
     ("L13", &["state::keys_are_those_of_the_agent_and_its_layers_in_order"]),

@@ -17,6 +17,7 @@ mod ends;
 mod items;
 mod layers;
 mod parts;
+mod random;
 mod reason;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]
