@@ -222,10 +222,10 @@ pub enum Repeat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct States {
-    /// Who speaks first; the first participant when left out.
+    /// Who speaks first: a name, or a list of conditions of which the first that holds counts; the first participant when left
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
-    pub start: Option<Name>,
+    pub start: Option<Exits>,
     /// Who speaks after whom: a name, `end`, or a list of conditions of which the first that holds counts. Where none
     /// holds, the chat ends.
     #[schemars(with = "BTreeMap<String, Exits>", extend("minProperties" = 1))]

@@ -3,7 +3,7 @@
 use polylogue_core::Name;
 
 use crate::chat::Chat;
-use crate::pattern::{Debate, END, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, Society, States};
+use crate::pattern::{Debate, END, Exit, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, Society, States};
 use crate::task::{EndMode, Solve};
 use crate::team::Team;
 
@@ -47,7 +47,17 @@ impl Pattern {
             Self::OnceEach => "each once, in their order".to_owned(),
             Self::AllAtOnce => "each once, at the same time".to_owned(),
             Self::Group(group) => group.in_words(),
-            Self::States(States { start, .. }) => format!("by states, beginning with {}", first(start)),
+            Self::States(States { start, .. }) => {
+                let exits = start.as_ref().map_or(&[][..], |start| &start.0);
+                match exits {
+                    [] => format!("by states, beginning with {}", first(&None)),
+                    [Exit { when: None, then }] => format!("by states, beginning with {then}"),
+                    exits => {
+                        let names = exits.iter().map(|exit| exit.then.as_str());
+                        format!("by states, beginning with {} as conditions say", listed(names))
+                    }
+                }
+            }
             Self::After(_) => "each when those before it are finished".to_owned(),
             Self::Handoffs(Handoffs { start, then }) => {
                 let then = match then.as_str() {

@@ -1,4 +1,4 @@
-//! The society that ships, run and over all combinations of its roles.
+//! Teams that ship, over many roles and topics at once.
 
 use serde_json::Value;
 
@@ -35,4 +35,40 @@ fn a_society_is_held_over_all_its_roles_and_tasks() {
     let run = last["run"].as_str().unwrap();
     let sent = home.run(&["show", run, "--as", "Instructor"]).ok();
     assert!(sent.out.contains("You are Economist, and I am Teacher of Mathematics."), "{}", sent.out);
+}
+
+#[test]
+fn a_blogger_writes_on_five_topics_at_once_each_in_a_conversation_of_its_own() {
+    let home = Home::new();
+    let (team, topics) = (shipped("blogger"), shipped("data/topics").replace(".yaml", ".jsonl"));
+    let ran = home.run(&["batch", &team, "--over", &topics, "--at-once", "5", "-o", "posts.jsonl"]).ok();
+    assert!(ran.out.contains("\ndone             5         35 "), "{}", ran.out);
+    let text = std::fs::read_to_string(home.path("posts.jsonl")).unwrap();
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let topics = ["AI", "Biotechnology", "New Energy", "Video Games", "Pop Music"];
+    for (record, topic) in records.iter().zip(topics) {
+        assert_eq!(record["vars"]["topic"], topic);
+        let post = record["summary"].as_str().unwrap();
+        assert!(post.starts_with(&format!("# Five minutes of {topic} a week")), "{post}");
+        for other in topics.into_iter().filter(|other| *other != topic) {
+            assert!(!record["messages"].to_string().contains(&format!("in {other}")), "{record}");
+        }
+    }
+    // The critic reads drafts behind a prefix; in what was said it is not.
+    let run = records[2]["run"].as_str().unwrap();
+    let sent = home.run(&["show", run, "--as", "critic", "--call", "1"]).ok();
+    assert!(sent.out.contains("Reflect and provide criticism"), "{}", sent.out);
+    assert!(!records[2]["messages"].to_string().contains("Reflect and provide"));
+}
+
+#[test]
+fn what_a_model_is_shown_before_a_conversation_is_shown_as_it_was_sent() {
+    let home = Home::new();
+    let ran = home.run(&["run", &shipped("few-shot")]).ok();
+    assert!(ran.out.contains("【雨】") && !ran.out.contains("【晴】"), "{}", ran.out);
+    let sent = home.run(&["show", "last", "--as", "Weather", "--json"]).ok();
+    let entries = sent.lines()[0]["entries"].to_string();
+    let at = |text: &str| entries.find(text).unwrap_or_else(|| panic!("{text}: {entries}"));
+    assert!(at("今天天气") < at("【晴】") && at("【晴】") < at("昨天天气"));
+    assert!(!sent.err.contains("was changed"), "{}", sent.err);
 }

@@ -14,7 +14,7 @@ use polylogue::{
 
 use crate::chat::{self, Circles, Join, JoinSees, JoinsWhen};
 use crate::condition::{Condition, judged};
-use crate::pattern::{self, END, Exit, Pattern, Pick, Repeat, STAY, States, Transitions};
+use crate::pattern::{self, END, Exit, Exits, Pattern, Pick, Repeat, STAY, States, Transitions};
 use crate::staff::Role;
 use crate::stop::Stop;
 use crate::team::{Agent, Team};
@@ -68,8 +68,9 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         Pattern::AllAtOnce => Box::new(all_at_once()),
         Pattern::Group(group) => Box::new(grouped(group, chat, name, &team.agents)?),
         Pattern::States(states) => {
-            let start = begins(&states.start)?;
-            Box::new(stated(start, states, chat, &team.agents)?)
+            let first = || begins(&None).map(|then| Exits(vec![Exit { when: None, then }]));
+            let start = states.start.clone().map_or_else(first, Ok)?;
+            Box::new(stated(&start, states, chat, &team.agents)?)
         }
         Pattern::After(after) => {
             let before =
@@ -129,18 +130,25 @@ fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
 }
 
 /// States: the exits of whoever spoke last say who speaks next.
-fn stated(start: Name, states: &States, chat: &chat::Chat, agents: &[Agent]) -> Result<impl Policy + use<>> {
+fn stated(
+    start: &Exits,
+    states: &States,
+    chat: &chat::Chat,
+    agents: &[Agent],
+) -> Result<impl Policy + use<>> {
     let compiled = |exit: &Exit| Ok((exit.when.as_deref().map(compile).transpose()?, exit.then.clone()));
     let mut exits = BTreeMap::new();
     for (name, given) in &states.after {
         exits.insert(name.clone(), given.0.iter().map(compiled).collect::<Result<Vec<_>>>()?);
     }
+    let start = start.0.iter().map(compiled).collect::<Result<Vec<_>>>()?;
     let next = Arc::new(move |chat: &Transcript| {
-        let Some(last) = chat.last_speaker().filter(|last| chat.members().contains(last)) else {
-            return Some(start.clone());
-        };
+        let last = chat.last_speaker().filter(|last| chat.members().contains(last));
         let holds = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_notes(chat));
-        exits.get(last)?.iter().find(|(when, _)| holds(when)).map(|(_, then)| then.clone())
+        last.map_or(Some(&start), |last| exits.get(last))?
+            .iter()
+            .find(|(when, _)| holds(when))
+            .map(|(_, then)| then.clone())
     });
     let rule = Arc::clone(&next);
     let group = Group::by(move |chat, _| rule(chat).map_or(Picked::End, Picked::Name));

@@ -91,12 +91,15 @@ fn warn_of_isolated(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>
 }
 
 fn check_states(states: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    check_member(states.get("start"), room, false, report);
     for entry in states.get("after").entries() {
         check_who(&entry.key, &entry.key_span, room, false, report);
-        match &entry.value.data {
+    }
+    let after = states.get("after").entries().iter().map(|entry| &entry.value);
+    let start = Some(states.get("start")).filter(|start| !start.is_null());
+    for ways in after.chain(start) {
+        match &ways.data {
             Data::List(exits) => check_exits(exits, room, report),
-            _ => check_target(&entry.value, END, room, report),
+            _ => check_target(ways, END, room, report),
         }
     }
 }

@@ -136,3 +136,27 @@ async fn whoever_talked_about_a_task_may_sum_the_talk_up() {
     let (_, status, _) = run(&team, &[]).await;
     assert!(matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"), "{status:?}");
 }
+
+#[tokio::test]
+async fn states_begin_as_conditions_on_the_task_say() {
+    let of = |start: &str, script: &str| {
+        team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B}}], chat: {{participants: [A, B],
+              pattern: {{states: {{start: {start}, after: {{A: end, B: end}}}}}}}}, script: [{script}]}}"
+        ))
+    };
+    let said = async |team: &Team| {
+        let (_, status, _) = run(team, &[]).await;
+        let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
+        summary.to_string()
+    };
+    let switch = "[{when: \"task.contains('Begin')\", then: B}, {then: A}]";
+    assert_eq!(said(&of(switch, "{B: it is B}")).await, "it is B");
+    let other = "[{when: \"task.contains('?')\", then: B}, {then: A}]";
+    assert_eq!(said(&of(other, "{A: it is A}")).await, "it is A");
+    assert_eq!(said(&of("B", "{B: B alone}")).await, "B alone");
+    let nobody = of("[{when: \"task.contains('?')\", then: B}]", "{A: a}, {B: b}");
+    let (log, status, _) = run(&nobody, &[]).await;
+    assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
+    assert!(!log.events().await.iter().any(|event| matches!(event.body, Body::Said(_))));
+}

@@ -1,4 +1,4 @@
-//! The teams that ship, as they run by their scripts: cut anywhere, and as CAMEL's way of working wants them.
+//! The teams that ship, as they run by their scripts: cut anywhere, and as those work whose users know them.
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
@@ -7,6 +7,8 @@ mod apart;
 mod camel;
 #[cfg(test)]
 mod coding;
+#[cfg(test)]
+mod lagent;
 #[cfg(test)]
 mod shipped;
 #[cfg(test)]
