@@ -155,6 +155,10 @@ pub(crate) struct Batch {
     #[arg(long)]
     pub(crate) keep: bool,
 
+    /// Print what came of it as a line of JSON, in place of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+
     #[command(flatten)]
     pub(crate) models: Models,
 

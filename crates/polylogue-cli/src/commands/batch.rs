@@ -20,13 +20,14 @@ use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
 use crate::remembered::Remembered;
+use crate::screen::json;
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 use progress::Progress;
 use record::Record;
 use records::Records;
-use tally::Tally;
+use tally::{Budget, Tally};
 
 /// How often a person sees that it goes on.
 const TICK: Duration = Duration::from_millis(200);
@@ -52,9 +53,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     records.sort(all().map(|row| row.id))?;
     held?;
     broken.map_or(Ok(()), Err)?;
-    let is_spent = purse.as_ref().is_some_and(Purse::is_empty);
-    let tally = Tally::of(&records, total, is_spent);
-    write(&tally.text(&args.output, &job.store))?;
+    let budget = purse.as_ref().map(|purse| Budget { size: purse.size(), spent: purse.spent() });
+    let tally = Tally::of(&records, total, budget);
+    let unwritable = |error| Trouble::failed(format!("the output cannot be written: {error}"));
+    write(&match args.json {
+        true => json::line(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
+        false => tally.text(&args.output, &job.store),
+    })?;
     Ok(tally.exit())
 }
 

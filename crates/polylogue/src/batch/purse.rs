@@ -54,6 +54,12 @@ impl Purse {
         }
     }
 
+    /// How much was in it.
+    #[must_use]
+    pub const fn size(&self) -> Money {
+        self.size
+    }
+
     /// What was taken out.
     #[must_use]
     pub fn spent(&self) -> Money {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue::Spent;
+use polylogue::{Money, Spent};
+use serde_json::{Map, Value, json};
 
 use super::record::State;
 use super::records::{Entry, Records};
@@ -23,12 +24,25 @@ pub(super) struct Tally {
     /// Those that failed or wait, and why.
     open: Vec<(String, State, String)>,
     total: usize,
-    /// Whether the money of all is spent.
-    is_spent: bool,
+    budget: Option<Budget>,
+}
+
+/// Money for all rows together.
+#[derive(Clone, Copy)]
+pub(super) struct Budget {
+    pub(super) size: Money,
+    /// What was spent of it, by rows that are not over too.
+    pub(super) spent: Money,
+}
+
+impl Budget {
+    fn is_spent(self) -> bool {
+        self.spent >= self.size
+    }
 }
 
 impl Tally {
-    pub(super) fn of(records: &Records, total: usize, is_spent: bool) -> Self {
+    pub(super) fn of(records: &Records, total: usize, budget: Option<Budget>) -> Self {
         let mut states: BTreeMap<State, (usize, Spent)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
@@ -46,7 +60,7 @@ impl Tally {
         let mut reasons: Vec<(String, usize)> =
             reasons.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Self { states, reasons, open, total, is_spent }
+        Self { states, reasons, open, total, budget }
     }
 
     fn count(&self) -> usize {
@@ -80,17 +94,48 @@ impl Tally {
         lines.extend(more(self.open.len(), "rows that failed or wait"));
         lines.push(String::new());
         lines.push(format!("records: {} · conversations: {}", output.display(), store.display()));
-        lines.extend(self.next().map(str::to_owned));
+        lines.extend(self.next());
         lines.join("\n") + "\n"
     }
 
+    /// The same for programs, with all reasons and all rows that failed or wait.
+    pub(super) fn json(&self, output: &Path, store: &Path) -> Value {
+        let known = |spent: &Spent| (spent.unmetered == 0).then(|| spent.tokens());
+        let priced = |spent: &Spent| (spent.unpriced == 0).then(|| spent.cost.as_dollars());
+        let state = |(state, (rows, spent)): (&State, &(usize, Spent))| {
+            let facts =
+                json!({"rows": rows, "calls": spent.calls, "tokens": known(spent), "cost": priced(spent)});
+            (state.name().to_owned(), facts)
+        };
+        let reasons = self.reasons.iter().map(|(reason, rows)| json!({"reason": reason, "rows": rows}));
+        let open = self.open.iter().map(|(id, state, why)| json!({"id": id, "state": state, "reason": why}));
+        json!({
+            "rows": self.total,
+            "not_over": self.total.saturating_sub(self.count()),
+            "states": self.states.iter().map(state).collect::<Map<_, _>>(),
+            "reasons": reasons.collect::<Vec<_>>(),
+            "failed_or_waiting": open.collect::<Vec<_>>(),
+            "budget": self.budget.map(|budget| budget.size.as_dollars()),
+            "spent": self.budget.map(|budget| budget.spent.as_dollars()),
+            "records": output.display().to_string(),
+            "conversations": store.display().to_string(),
+        })
+    }
+
+    fn is_spent(&self) -> bool {
+        self.budget.is_some_and(Budget::is_spent)
+    }
+
     /// What to do next, if there is anything left.
-    fn next(&self) -> Option<&'static str> {
-        if self.is_spent && self.count() < self.total {
-            return Some("the budget is spent: run it again with more to go on");
+    fn next(&self) -> Option<String> {
+        if let Some(Budget { size, spent }) = self.budget.filter(|budget| budget.is_spent())
+            && self.count() < self.total
+        {
+            let words = format!("the budget of {size} is spent, {spent} with what is not over");
+            return Some(format!("{words}: run it again with more to go on"));
         }
         let is_open = self.count() < self.total || !self.open.is_empty();
-        is_open.then_some("run it again to go on: what is over is not run again")
+        is_open.then(|| "run it again to go on: what is over is not run again".to_owned())
     }
 
     /// That rows met their own limits is an end like others.
@@ -98,7 +143,7 @@ impl Tally {
         let any = |state| self.states.contains_key(&state);
         match self.count() < self.total {
             _ if any(State::Failed) => Exit::Failed,
-            true if self.is_spent => Exit::Budget,
+            true if self.is_spent() => Exit::Budget,
             true => Exit::Stopped,
             false if any(State::Waiting) => Exit::Waiting,
             false => Exit::Done,
