@@ -114,7 +114,11 @@ fn shipped() -> Vec<Value> {
 #[test]
 fn the_examples_of_the_reference_are_right() {
     let read = |file: &str| fs::read_to_string(repository().join("docs").join(file)).unwrap();
-    let text = read("team-file.md") + &read("memory.md") + &read("from-yacana.md") + &read("from-lazyllm.md");
+    let text = read("team-file.md")
+        + &read("memory.md")
+        + &read("from-yacana.md")
+        + &read("from-lazyllm.md")
+        + &read("from-lagent.md");
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("editors.yaml"), BASE.replace("name: base", "name: editors")).unwrap();
     let mut count = 0;
