@@ -1,5 +1,8 @@
 //! What agents remember from one conversation to the next.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
 use serde_json::{Value, json};
 
 use crate::home::{Home, serve, shipped};
@@ -163,4 +166,54 @@ script:
         assert!(resumed.out.contains("Then green it is."), "{}", resumed.out);
     }
     assert!(facts(&home).is_empty(), "what was forgotten is not written again");
+}
+
+/// An endpoint that makes vectors: the first number is drinks, the second opening hours. Returns its address.
+fn senses() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Ends with the process of the test.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            embed(&stream.unwrap());
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+fn embed(mut stream: &TcpStream) {
+    let (mut reader, mut line, mut length) = (BufReader::new(stream), String::new(), 0);
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+            length = bytes.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let has = |text: &str, words: [&str; 2]| i32::from(words.iter().any(|word| text.contains(word)));
+    let vector = |text: &str| json!([has(text, ["tea", "beverage"]), has(text, ["closes", "evening"])]);
+    let texts = body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+    let rows: Vec<Value> = texts.map(|text| json!({"embedding": vector(text)})).collect();
+    let answer = json!({"data": rows, "usage": {"prompt_tokens": 7}}).to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).unwrap();
+}
+
+/// No word of the question is in the fact.
+#[test]
+fn with_vectors_facts_are_found_by_what_they_mean() {
+    let remember = |text: &str| json!({"text": text});
+    let writes = Answer::tool("remember", remember("Ann is fond of tea."))
+        .call("remember", remember("The shop closes at six."));
+    let server = serve(Playbook::list([writes, Answer::text("Noted."), Answer::text("Tea.")]));
+    let home = Home::at(&server);
+    let own = format!("endpoints: {{senses: {{base_url: \"{}\"}}}}\n", senses());
+    home.file("clerk.yaml", &(own + &CLERK.replace("openai:vectors", "senses:toy")));
+    home.run(&["run", "clerk.yaml", "Good morning"]).ok();
+    home.run(&["run", "clerk.yaml", "Some beverage for the lady?"]).ok();
+    let told = events(&home, "prompted");
+    let text = told[0]["text"].as_str().unwrap();
+    assert!(text.contains("Ann is fond of tea.") && !text.contains("closes"), "{text}");
 }
