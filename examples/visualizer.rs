@@ -6,7 +6,7 @@ use polylogue::executor::Declared;
 use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::session::State;
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Layer, LogId, Message, Name, Params, Session, Turn,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Assistant, Layer, LogId, Message, Name, Params, Session, Turn,
 };
 use polylogue_examples::{Result, scripted};
 use polylogue_store::Memory;
@@ -54,26 +54,36 @@ impl Agent for Visualizer {
     }
 }
 
+/// What to search for.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Search {
+    query: String,
+}
+
 const FORM: &str =
     "Work with other assistants towards an answer. Whoever has it begins a reply with `Final Answer`.";
 
 fn visualizer(model: &AnyModel) -> Result<Visualizer> {
+    // These stand in for a browser and for Python.
+    let search = Declared::new("search", "Searches the web.", async |search: Search| {
+        Ok(format!("{}: 14.7, 17.8, 17.9", search.query))
+    });
+    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
+    let browser = Actions::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
+    let find = format!("Find accurate data. You have these tools:\n{}", browser.told());
+
     let agent = |who: &str, does: &str, block: ToolBlock| -> Result<Parsed> {
         let stop = Params { stop: vec!["```\n".into()], ..Params::default() };
         let agent = Assistant::new(who, model.clone())?.system(format!("{FORM}\n\n{does}")).params(stop);
         Ok(Parsed::new(agent, block.restores()))
     };
-    // These stand in for a browser and for Python.
-    let browser =
-        Declared::new("search", "Searches the web.", async |_: serde_json::Value| Ok("14.7, 17.8, 17.9"));
-    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
     let json = ToolBlock::new("browser").between("```json\n", "\n```\n").json();
     let code = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
     Ok(Visualizer {
         name: Name::new("visualizer")?,
-        researcher: agent("researcher", "Find accurate data.", json)?,
+        researcher: agent("researcher", &find, json)?,
         charter: agent("charter", "Draw charts.", code)?,
-        executor: Actions::new("executor")?.tool(browser).runs("interpreter", python),
+        executor: browser.runs("interpreter", python),
         max_turn: 10,
     })
 }
@@ -85,9 +95,9 @@ async fn session(id: &str) -> Result<Session> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     let model = scripted(
-        r#"[{"researcher": "```json\n{\"name\": \"search\", \"parameters\": {\"query\": \"GDP of China\"}}"},
+        r#"[{"researcher": "```json\n{\"name\": \"WebBrowser.search\", \"parameters\": {\"query\": \"GDP of China\"}}"},
             {"researcher": "14.7, 17.8 and 17.9 trillion dollars."},
-            {"charter": "```python\nplot([14.7, 17.8, 17.9])"}, {"charter": "Final Answer: see `chart.png`."}]"#,
+            {"charter": {"say": "```python\nplot([14.7, 17.8, 17.9])", "expect": {"last": "14.7, 17.8 and 17.9"}}}, {"charter": "Final Answer: see `chart.png`."}]"#,
     )?;
     let (agent, first) = (visualizer(&model)?, session("first").await?);
     println!("{}", first.call(&agent, "Draw a line of China's GDP.").await?.plain());
