@@ -9,6 +9,8 @@ mod bad;
 #[cfg(test)]
 mod batch;
 #[cfg(test)]
+mod breakdowns;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endpoints;

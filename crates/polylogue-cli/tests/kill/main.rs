@@ -12,3 +12,5 @@ mod place;
 mod random;
 #[cfg(test)]
 mod replies;
+#[cfg(test)]
+mod tools;

@@ -1,0 +1,98 @@
+//! Tools that fail in every way they can, in one conversation: each failure is a result that the model reads, the run goes on to
+//! its end, and the log is whole.
+//!
+//! Nothing encloses the programs here, so that it works on every machine. (That a tool of one's own may panic is shown where
+//! tools are written: no tool that ships does.)
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, of_type};
+
+/// What the model does, what its next request has to hold, and how the call ended.
+const STEPS: [(&str, &str, &str, &str); 9] = [
+    ("old_script", "{}", "there is no program `an-interpreter-that-is-not-there`", "failed"),
+    ("shell", r#"{"code": "printf 'a\\000\\377\\376\\033[2Jb'"}"#, "\u{fffd}\u{fffd}\u{1b}[2Jb", "done"),
+    ("shell", r#"{"code": "no-such-program --help"}"#, "exitcode: 127 (execution failed)", "failed"),
+    (
+        "python_session",
+        r#"{"code": "x = 7\nimport os\nos.kill(os.getpid(), 9)"}"#,
+        "The session ended (Ended by signal 9)",
+        "failed",
+    ),
+    ("python_session", r#"{"code": "x"}"#, "NameError: name 'x' is not defined", "failed"),
+    ("crash", "{}", "Ended by signal 6", "failed"),
+    ("write_file", r#"{"path": 7, "content": "x"}"#, "`path`", "failed"),
+    ("write_file", r#"{"path": "../../out.txt", "content": "x"}"#, "is not in the work directory", "failed"),
+    ("no_such_tool", r#"{"a": 1}"#, "There is no tool `no_such_tool`", "failed"),
+];
+
+fn home() -> Option<Home> {
+    if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists()) {
+        eprintln!("SKIPPED: there is no Python here");
+        return None;
+    }
+    let mut script = Vec::new();
+    let mut told = None;
+    for (nth, (tool, args, result, _)) in STEPS.iter().enumerate() {
+        let args: Value = serde_json::from_str(args).unwrap();
+        let mut step = json!({"calls": [{"tool": tool, "args": args, "id": format!("c{nth}")}]});
+        if let Some(told) = told.replace(*result) {
+            step["expect"] = json!({"last": told});
+        }
+        script.push(json!({"Ann": step}));
+    }
+    script.push(
+        json!({"Ann": {"say": "All of it went wrong, and I am still here.", "expect": {"last": told}}}),
+    );
+    let home = Home::new();
+    let text = format!(
+        "
+name: breakdowns
+task: Try everything.
+sandbox: {{place: unsafe-host}}
+agents:
+  - {{name: Ann, tools: [shell, python_session, files, old_script, crash], approve: never}}
+commands:
+  - {{name: old_script, description: Runs an old script, command: [an-interpreter-that-is-not-there, old.script]}}
+  - {{name: crash, description: Breaks down, command: [sh, -c, 'echo begun; kill -6 $$']}}
+chat: {{participants: [Ann], pattern: once_each}}
+script: {}
+",
+        Value::Array(script)
+    );
+    home.file("team.yaml", &text);
+    Some(home)
+}
+
+#[test]
+fn whatever_a_tool_does_the_model_is_told_and_the_run_goes_on() {
+    let Some(home) = home() else { return };
+    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host"]).ok();
+    assert!(ran.out.contains("All of it went wrong, and I am still here."), "{}", ran.out);
+    // What binary output says to a terminal, none obeys.
+    assert!(!ran.out.contains('\u{1b}') && !ran.out.contains('\0'), "{:?}", ran.out);
+    assert!(!home.path("out.txt").exists() && !home.path("store.db.work/out.txt").exists());
+
+    let events = home.events();
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+    let (called, returned) = (of_type(&events, "called"), of_type(&events, "returned"));
+    assert_eq!((called.len(), returned.len()), (STEPS.len(), STEPS.len()));
+    for (nth, (tool, _, result, status)) in STEPS.iter().enumerate() {
+        let outcome = &returned[nth]["outcome"];
+        let text = outcome["parts"][0]["text"].as_str().unwrap();
+        assert!(text.contains(result), "{tool}: {text}");
+        assert_eq!(outcome["status"].as_str().unwrap(), *status, "{tool}: {text}");
+    }
+    assert_eq!(events.last().unwrap()["type"], "closed");
+    // It is over, and can be read in every way there is.
+    let before = events.len();
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(home.events().len(), before);
+    for how in [&["show", "last"][..], &["show", "last", "--markdown"], &["show", "last", "--as", "Ann"]] {
+        let shown = home.run(how).ok().out;
+        assert!(shown.contains("The session ended (Ended by signal 9)"), "{how:?}: {shown}");
+    }
+}

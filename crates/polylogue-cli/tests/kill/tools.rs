@@ -1,0 +1,192 @@
+//! Tools with effects, in a conversation that is killed 200 times: one that may be called again, and one that may not. What they
+//! did is counted in files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::random::Random;
+
+const KILLS: usize = 200;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// From something that was written down to somewhat after both tools have returned.
+const WORKING: Duration = Duration::from_millis(45);
+
+/// Ann calls both tools in every turn. Nothing encloses them: a program that was started lives on when its parent is killed, which
+/// is the harder case.
+const TEAM: &str = r#"
+name: tools
+task: Work
+sandbox: {place: unsafe-host}
+agents:
+  - {name: Ann, system: You are Ann., tools: [once, again], approve: never}
+  - {name: Bob, model: none, auto_reply: Go on.}
+commands:
+  - name: once
+    description: Notes something, once
+    command: [sh, -c, 'echo "$1" >> once.txt; sleep 0.01', once, "{id}"]
+    arguments: {id: {type: string}}
+  - name: again
+    description: Notes something
+    command: [sh, -c, 'echo "$1" >> again.txt; sleep 0.01', again, "{id}"]
+    arguments: {id: {type: string}}
+    repeatable: true
+chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns_cap: 100000, circles: off}
+limits: {calls: 100000, tokens: 1000000000}
+"#;
+
+/// A pure function of the request: calls with the number of the turn, then a word.
+fn reply(received: &Received) -> Answer {
+    if received.messages().last().is_some_and(|message| message["role"] == "tool") {
+        return Answer::text("Noted.");
+    }
+    let calls = received.messages().iter().filter(|message| message.get("tool_calls").is_some()).count();
+    let args = json!({"id": format!("n{calls}")});
+    Answer::text("I note.").call("once", args.clone()).call("again", args)
+}
+
+struct Place {
+    dir: TempDir,
+    server: Server,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
+        let model = Behaviour::from(Playbook::new(|received, _| reply(received)));
+        Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
+    }
+
+    fn program(&self, args: &[&str]) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
+        program.env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
+        program.env("OPENAI_BASE_URL", self.server.base_url()).env("OPENAI_API_KEY", "test");
+        program.args(args).args(["--store", "talks/"]).stdin(Stdio::null());
+        program
+    }
+
+    /// How much is written down.
+    fn logged(&self) -> u64 {
+        let files = fs::read_dir(self.dir.path().join("talks")).into_iter().flatten().flatten();
+        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl"));
+        logs.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
+    }
+
+    /// Begins the conversation or goes on with it, and kills it a while after it wrote something down.
+    fn run_and_kill(&self, wait: Duration) {
+        let before = self.logged();
+        let begun = Instant::now();
+        loop {
+            let mut child = self.start(before > 0);
+            while self.logged() == before && child.try_wait().unwrap().is_none() {
+                assert!(begun.elapsed() < PATIENCE, "it hangs; it said: {}", self.errors());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if child.try_wait().unwrap().is_some() {
+                // A program that was being started holds the log until it is under way.
+                assert!(
+                    begun.elapsed() < PATIENCE && self.errors().contains("another process"),
+                    "{}",
+                    self.errors()
+                );
+                continue;
+            }
+            std::thread::sleep(wait);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return;
+        }
+    }
+
+    fn start(&self, is_begun: bool) -> Child {
+        let args: &[&str] = match is_begun {
+            true => &["resume", "last"],
+            false => &["run", "team.yaml", "--model", "openai:test", "--allow", "unsafe-host"],
+        };
+        let errors = File::create(self.dir.path().join("errors")).unwrap();
+        self.program(args).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
+    }
+
+    fn errors(&self) -> String {
+        fs::read_to_string(self.dir.path().join("errors")).unwrap()
+    }
+
+    fn events(&self) -> Vec<Value> {
+        let output = self.program(&["show", "last", "--json"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The work directory.
+    fn work(&self) -> PathBuf {
+        let dirs = fs::read_dir(self.dir.path().join("talks.work")).unwrap();
+        let dirs: Vec<PathBuf> = dirs.map(|entry| entry.unwrap().path()).collect();
+        let [dir] = &dirs[..] else { panic!("{dirs:?}") };
+        dir.clone()
+    }
+}
+
+/// How often each line is in a file.
+fn counted(path: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in fs::read_to_string(path).unwrap_or_default().lines() {
+        *counts.entry(line.to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn a_tool_is_called_again_only_if_it_may_be() {
+    let (place, mut random) = (Place::new(), Random::of_environment());
+    for _ in 0..KILLS {
+        place.run_and_kill(random.time_below(WORKING));
+    }
+    let (once, again) = (counted(&place.work().join("once.txt")), counted(&place.work().join("again.txt")));
+    assert!(once.values().all(|times| *times == 1), "something was done twice: {once:?}");
+    let mut open: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
+    for event in place.events() {
+        match event["type"].as_str().unwrap() {
+            "called" => {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                let (id, tool) = (text(&event["call"]["id"]), text(&event["call"]["tool"]));
+                let line = text(&event["call"]["args"]["id"]);
+                known.push(line.clone());
+                assert!(open.insert(id, (tool, line)).is_none(), "a call is in the log once");
+            }
+            "returned" => {
+                let (tool, line) =
+                    open.remove(event["id"].as_str().unwrap()).expect("what returned was called");
+                let counts = if tool == "again" { &again } else { &once };
+                let times = counts.get(&line).copied().unwrap_or_default();
+                match event["outcome"]["status"].as_str().unwrap() {
+                    "done" if tool == "again" => assert!(times >= 1, "{line} was done"),
+                    "done" => assert_eq!(times, 1, "{line} was done once"),
+                    "unknown" => assert!(tool == "once" && times <= 1, "{tool} {line}: {times} times"),
+                    status => panic!("{tool} {line}: {status}: {event}"),
+                }
+                done += usize::from(event["outcome"]["status"] == "done");
+                unknown += usize::from(event["outcome"]["status"] == "unknown");
+            }
+            _ => {}
+        }
+    }
+    assert!(
+        once.keys().chain(again.keys()).all(|line| known.contains(line)),
+        "all that was done is in the log"
+    );
+    let repeated = again.values().filter(|times| **times > 1).count();
+    println!(
+        "{KILLS} kills: {done} calls were done, {unknown} have an unknown outcome, {repeated} were made again"
+    );
+    assert!(done >= 20 && unknown >= 10 && repeated >= 1, "the kills hit nothing");
+}
