@@ -45,7 +45,10 @@ use polylogue_sandbox::{Ended, How, Program, Sandbox};
 use serde_json::Value;
 
 pub use self::declaration::{Argument, Declaration, Kind, Words};
+pub(crate) use self::declaration::{check_named, schema_of};
+pub(crate) use self::values::{Given, given};
 use self::words::Template;
+pub(crate) use self::words::{Part as Piece, parsed, plain};
 use crate::code::files::Files;
 use crate::code::running;
 
@@ -86,7 +89,7 @@ impl Tool for Command {
     }
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let given = values::given(&self.declaration, &args)?;
+        let given = given(&self.declaration.arguments, &args)?;
         let words = self.template.fill(&given)?;
         let program = words.into_iter().fold(Program::new(&self.program), Program::arg);
         let before = Files::of(self.sandbox.work());

@@ -11,6 +11,8 @@
 //! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
 //! | [`command`] | runs a command that is declared as data |
 //! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
+//! | [`http`] | calls over HTTP that are declared as data |
+//! | [`openapi`] | makes tools of the operations of an OpenAPI document |
 //! | [`web`] | searches for pages, fetches and reads them; reaches nothing private |
 //! | [`Bounded`] | any tool, with bounds on its time and on what it returns |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
@@ -25,6 +27,8 @@ pub mod code;
 pub mod command;
 #[cfg(unix)]
 pub mod files;
+pub mod http;
+pub mod openapi;
 pub mod web;
 
 mod background;

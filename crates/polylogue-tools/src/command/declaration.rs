@@ -89,28 +89,33 @@ pub enum Kind {
 impl Declaration {
     /// What a model is told.
     pub(super) fn spec(&self) -> ToolSpec {
-        let properties: Map<String, Value> =
-            self.arguments.iter().map(|(name, argument)| (name.clone(), argument.schema())).collect();
-        let needed = self.arguments.iter().filter(|(_, argument)| argument.is_required());
-        let required: Vec<&String> = needed.map(|(name, _)| name).collect();
-        let parameters = json!({
-            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-        });
+        let parameters = schema_of(&self.arguments);
         let spec = ToolSpec::new(self.name.clone(), self.description.clone(), parameters);
         if self.repeatable { spec.repeatable() } else { spec }
     }
 
     /// What contradicts itself, words aside.
     pub(super) fn check(&self) -> Result<(), String> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(legal) {
-            return Err("a name is 1 to 64 ASCII letters, digits, `_` and `-`".into());
-        }
-        for (name, argument) in &self.arguments {
-            argument.check(name)?;
-        }
-        Ok(())
+        check_named(&self.name, &self.arguments)
     }
+}
+
+/// The JSON Schema of `arguments`.
+pub(crate) fn schema_of(arguments: &BTreeMap<String, Argument>) -> Value {
+    let properties: Map<String, Value> =
+        arguments.iter().map(|(name, argument)| (name.clone(), argument.schema())).collect();
+    let needed = arguments.iter().filter(|(_, argument)| argument.is_required());
+    let required: Vec<&String> = needed.map(|(name, _)| name).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// Whether a tool can have this name, and these arguments.
+pub(crate) fn check_named(name: &str, arguments: &BTreeMap<String, Argument>) -> Result<(), String> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+        return Err("a name is 1 to 64 ASCII letters, digits, `_` and `-`".into());
+    }
+    arguments.iter().try_for_each(|(name, argument)| argument.check(name))
 }
 
 impl Argument {

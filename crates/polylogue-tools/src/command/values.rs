@@ -5,21 +5,24 @@ use std::collections::BTreeMap;
 use polylogue_core::ToolError;
 use serde_json::Value;
 
-use super::declaration::Declaration;
+use super::declaration::Argument;
 
 /// The arguments by name, defaults included; those that were left out are not there.
-pub(super) type Given<'a> = BTreeMap<&'a str, &'a Value>;
+pub(crate) type Given<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// The arguments in `args`, each as it is declared.
-pub(super) fn given<'a>(declaration: &'a Declaration, args: &'a Value) -> Result<Given<'a>, ToolError> {
+pub(crate) fn given<'a>(
+    declared: &'a BTreeMap<String, Argument>,
+    args: &'a Value,
+) -> Result<Given<'a>, ToolError> {
     let args = args.as_object().ok_or("the arguments must be a JSON object")?;
-    if let Some(name) = args.keys().find(|name| !declaration.arguments.contains_key(*name)) {
-        let known: Vec<String> = declaration.arguments.keys().map(|name| format!("`{name}`")).collect();
+    if let Some(name) = args.keys().find(|name| !declared.contains_key(*name)) {
+        let known: Vec<String> = declared.keys().map(|name| format!("`{name}`")).collect();
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         return Err(ToolError(format!("there is no argument `{name}`; there is {known}")));
     }
     let mut given = Given::new();
-    for (name, argument) in &declaration.arguments {
+    for (name, argument) in declared {
         // Models write `null` for what they leave out.
         let value = args.get(name).filter(|value| !value.is_null());
         if let Some(value) = value {

@@ -25,7 +25,7 @@ struct Word {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+pub(crate) enum Part {
     Text(String),
     Argument(String),
 }
@@ -139,7 +139,7 @@ impl Word {
     }
 }
 
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -148,7 +148,7 @@ fn text(parts: &[Part]) -> String {
 }
 
 /// The texts and places in a word.
-fn parsed(word: &str) -> Result<Vec<Part>, String> {
+pub(crate) fn parsed(word: &str) -> Result<Vec<Part>, String> {
     let (mut parts, mut text, mut rest) = (Vec::new(), String::new(), word);
     while let Some(at) = rest.find(['{', '}']) {
         let (before, brace) = rest.split_at(at);

@@ -10,10 +10,12 @@
 )]
 
 mod bounded;
+mod calls;
 mod code;
 mod command;
 mod files;
 mod kills;
+mod openapi;
 mod python_session;
 mod site;
 mod web;

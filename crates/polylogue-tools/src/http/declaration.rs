@@ -1,0 +1,133 @@
+//! What a call over HTTP is, as data.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use polylogue_http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::command::Argument;
+
+/// A call over HTTP that a model may make.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HttpCall")]
+pub struct Declaration {
+    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
+    pub name: String,
+    /// What it does, and when to use it
+    pub description: String,
+    /// In what way it asks; `get` when left out
+    #[serde(default, skip_serializing_if = "Verb::is_get")]
+    pub method: Verb,
+    /// The address it asks; `{name}` in its path is the argument of that name
+    pub url: String,
+    /// What stands behind the `?` of the address, by name; `{name}` in a value is the argument of that name
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+    /// Headers, by name: texts, or what environment variables hold
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Header>,
+    /// What is sent, as JSON; a text `{name}` in it is the value of the argument of that name
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<Value>,
+    /// The arguments, by name
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, Argument>,
+    /// How many seconds it may take; 30 when left out
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub time_s: Option<u32>,
+    /// Whether a call that was in flight when the process died may simply be made again; only a `get` when left out
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeatable: Option<bool>,
+}
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Header {
+    /// A text that is no secret; `{name}` in it is the argument of that name.
+    Text(String),
+    /// What an environment variable holds.
+    Secret(Secret),
+}
+
+/// What an environment variable holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SecretHeader")]
+pub struct Secret {
+    /// The name of the variable
+    pub env: String,
+    /// What stands before it, such as `Bearer ` with a blank at its end
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub before: String,
+}
+
+/// In what way a server is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Verb {
+    /// For what is there.
+    #[default]
+    Get,
+    /// To take something.
+    Post,
+    /// To put something in a place.
+    Put,
+    /// To change something in part.
+    Patch,
+    /// To take something away.
+    Delete,
+}
+
+impl Verb {
+    pub(crate) const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    // Serde passes a reference.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_get(&self) -> bool {
+        self.only_reads()
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn only_reads(self) -> bool {
+        self == Self::Get
+    }
+
+    pub(crate) fn has_body(self) -> bool {
+        self != Self::Get
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Put => "put",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+
+    pub(crate) const fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

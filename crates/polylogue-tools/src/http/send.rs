@@ -1,0 +1,130 @@
+//! Sending a request, and telling what came of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use polylogue_core::{Outcome, ToolError};
+use polylogue_http::header::{HeaderName, HeaderValue};
+use polylogue_http::{Client, Env, Redactor};
+
+use super::request::{Request, header_name};
+use crate::command::Given;
+use crate::exchange::{Ask, End, Reply, ask, status_in_words};
+
+/// How long a call may take, and how much of an answer is read and told, in bytes; the latter is less than an outcome may have.
+const TIME: Duration = Duration::from_secs(30);
+const MAX_BYTES: usize = 1 << 20;
+const TOLD: usize = 48_000;
+const TOLD_OF_FAILURES: usize = 4_000;
+
+/// Sends requests, with what they carry in secret.
+pub(crate) struct Sender {
+    client: Client,
+    pub(crate) time: Duration,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    query: Vec<(String, String)>,
+    secrets: Vec<String>,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl Sender {
+    pub(crate) const fn new(client: Client) -> Self {
+        Self { client, time: TIME, headers: Vec::new(), query: Vec::new(), secrets: Vec::new() }
+    }
+
+    /// Sends what the variable `variable` holds as the header `name`, behind `before`.
+    pub(crate) fn add_header(
+        &mut self,
+        name: &str,
+        variable: &str,
+        before: &str,
+        env: &Env,
+    ) -> Result<(), String> {
+        let value = held(variable, env)?;
+        self.add_secret_header(name, &format!("{before}{value}"))?;
+        self.secrets.push(value);
+        Ok(())
+    }
+
+    /// Sends `value` as the header `name`.
+    pub(crate) fn add_secret_header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let sent = HeaderValue::from_str(value);
+        let mut sent = sent.map_err(|_| format!("what is to be the header `{name}` cannot be sent"))?;
+        sent.set_sensitive(true);
+        self.headers.push((header_name(name)?, sent));
+        self.secrets.push(value.to_owned());
+        Ok(())
+    }
+
+    /// Sends `value` behind the `?` of the address.
+    pub(crate) fn add_query(&mut self, name: &str, value: String) {
+        self.query.push((name.to_owned(), value.clone()));
+        self.secrets.push(value);
+    }
+
+    /// Sends `request` with what was given in its places.
+    pub(crate) async fn send(&self, request: &Request, given: &Given<'_>) -> Result<Outcome, ToolError> {
+        let (mut url, mut headers, body) = request.fill(given)?;
+        let source = format!("{}{}", url.origin().ascii_serialization(), url.path());
+        for (name, value) in &self.query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        self.headers.iter().for_each(|(name, value)| drop(headers.insert(name, value.clone())));
+        headers
+            .entry("accept")
+            .or_insert(HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.1"));
+        let asked = Ask { method: request.method.method(), headers, body };
+        let cannot = |why: &str| ToolError(format!("`{source}` cannot be called: {why}"));
+        let asking = tokio::time::timeout(self.time, ask(&self.client, &url, asked, MAX_BYTES)).await;
+        let reply = asking.map_err(|_| {
+            let known = if request.method.only_reads() { "" } else { "; whether it was done is not known" };
+            cannot(&format!("there was no answer within {} s{known}", self.time.as_secs()))
+        })?;
+        Ok(self.told(&reply.map_err(|why| cannot(&why))?).from_outside(source))
+    }
+
+    fn told(&self, reply: &Reply) -> Outcome {
+        let redactor = Redactor::new(self.secrets.iter().map(String::as_str));
+        let is_done = (200..=299).contains(&reply.status);
+        let most = if is_done { TOLD } else { TOLD_OF_FAILURES };
+        let is_text = !reply.body.iter().take(1024).any(|byte| *byte == 0);
+        let text = String::from_utf8_lossy(&reply.body);
+        let mut text = match (is_text, text.trim()) {
+            (_, "") => String::new(),
+            (false, _) => {
+                format!("({} bytes of {})", reply.body.len(), reply.content_type.as_deref().unwrap_or("data"))
+            }
+            (true, text) => redactor.excerpt(text, reply.end != End::Whole, most),
+        };
+        if is_text && (reply.end == End::Cut || reply.body.len() > most) {
+            text.push_str("\n(The answer is longer.)");
+        } else if reply.end == End::Broken {
+            text.push_str("\n(The connection broke before the end of the answer.)");
+        }
+        let status = status_in_words(reply.status);
+        match (is_done, reply.status, &reply.location) {
+            (true, _, _) if text.is_empty() => Outcome::done(format!("({status})")),
+            (true, _, _) => Outcome::done(text),
+            (false, 300..=399, Some(location)) => {
+                let location = redactor.excerpt(location, false, 300);
+                Outcome::failed(format!("{status}: it leads to `{location}`, which is not followed"))
+            }
+            _ => Outcome::failed(format!("{status}\n{text}").trim_end().to_owned()),
+        }
+    }
+}
+
+/// What the variable `name` holds.
+pub(crate) fn held(name: &str, env: &Env) -> Result<String, String> {
+    let value = env.get(name).map(|value| value.trim().to_owned());
+    value.ok_or_else(|| format!("`{name}` is not set, in the environment or in `.env`"))
+}

@@ -1,0 +1,74 @@
+//! How a document wants to be told who calls.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use polylogue_http::Env;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::http::send::{Sender, held};
+
+/// How one key is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credential {
+    /// As the header `authorization`, behind `Bearer`.
+    Bearer,
+    /// As the header `authorization`, behind `Basic`; the key is `user:password`.
+    Basic,
+    /// As this header.
+    Header(String),
+    /// Behind the `?` of the address, by this name.
+    Query(String),
+}
+
+/// The environment variables that hold keys: one for all, or by the names of security schemes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// For schemes that are not among the others.
+    pub all: Option<String>,
+    /// By the name of the scheme in the document.
+    pub by_scheme: BTreeMap<String, String>,
+}
+
+impl Keys {
+    fn of(&self, scheme: &str) -> Option<&String> {
+        self.by_scheme.get(scheme).or(self.all.as_ref())
+    }
+}
+
+/// The way in which the scheme `declared` sends a key, if it is known.
+pub(super) fn credential(declared: &Value) -> Option<Credential> {
+    let text = |key: &str| declared.get(key).and_then(Value::as_str).unwrap_or_default();
+    match (text("type"), text("scheme").to_ascii_lowercase().as_str(), text("in")) {
+        ("http", "basic", _) => Some(Credential::Basic),
+        // What is got by these is sent as a bearer's.
+        ("http", "bearer", _) | ("oauth2" | "openIdConnect", ..) => Some(Credential::Bearer),
+        ("apiKey", _, "header") => Some(Credential::Header(text("name").to_owned())),
+        ("apiKey", _, "query") => Some(Credential::Query(text("name").to_owned())),
+        _ => None,
+    }
+}
+
+/// Has `sender` send what `credentials` say; those for which no variable is named are left out.
+pub(super) fn add(
+    sender: &mut Sender,
+    credentials: &BTreeMap<String, Credential>,
+    keys: &Keys,
+    env: &Env,
+) -> Result<(), String> {
+    for (scheme, credential) in credentials {
+        let Some(variable) = keys.of(scheme) else { continue };
+        match credential {
+            Credential::Bearer => sender.add_header("authorization", variable, "Bearer ", env)?,
+            Credential::Header(name) => sender.add_header(name, variable, "", env)?,
+            Credential::Query(name) => sender.add_query(name, held(variable, env)?),
+            Credential::Basic => {
+                let encoded = base64::engine::general_purpose::STANDARD.encode(held(variable, env)?);
+                sender.add_secret_header("authorization", &format!("Basic {encoded}"))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Reading a document.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::auth::{Credential, credential};
+use super::operation::Operation;
+use crate::http::Verb;
+
+/// How many references may lead to one another.
+const MOST_STEPS: usize = 16;
+/// How many operations may become tools without being named: more than a model can choose from.
+const MOST_TOOLS: usize = 64;
+
+/// An `OpenAPI` document of version 3.0 or 3.1.
+#[derive(Debug, Clone)]
+pub struct Document(Value);
+
+/// An operation as it stands in a document.
+pub(super) struct Entry<'a> {
+    pub(super) verb: Verb,
+    pub(super) path: &'a str,
+    /// What is said of all operations at the path.
+    pub(super) around: &'a Map<String, Value>,
+    pub(super) says: &'a Map<String, Value>,
+}
+
+impl Document {
+    /// Reads a document in JSON or YAML.
+    ///
+    /// # Errors
+    /// When it is neither, or no document of these versions.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim_start_matches('\u{feff}');
+        let value: Value = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|why| format!("it is no JSON: {why}"))?
+        } else {
+            serde_saphyr::from_str(text).map_err(|why| {
+                let why = why.to_string();
+                format!("it is no YAML: {}", why.lines().next().unwrap_or_default())
+            })?
+        };
+        if value.get("swagger").is_some() {
+            return Err(
+                "it is of version 2 (`swagger`), which is not read; it can be converted to OpenAPI 3".into(),
+            );
+        }
+        let version = value
+            .get("openapi")
+            .map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
+        match version {
+            None => Err("it has no key `openapi`, so it is no OpenAPI document".into()),
+            Some(version) if !version.starts_with("3.") => {
+                Err(format!("it is of version {version}; 3.0 and 3.1 are read"))
+            }
+            Some(_) if value.get("paths").and_then(Value::as_object).is_none_or(Map::is_empty) => {
+                Err("it has no `paths`, so there is nothing to call".into())
+            }
+            Some(_) => Ok(Self(value)),
+        }
+    }
+
+    /// The operations that `only` names, by their names or as `get /pets/{id}`; all if it names none. They are called at
+    /// `base`, or where the document says.
+    ///
+    /// # Errors
+    /// When one is not there or cannot be called; when there are more than 64 and none is named; when there is no address.
+    pub fn operations(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<Vec<Operation>, String> {
+        let base = self.base(base)?;
+        let mut names = HashSet::new();
+        let mut found = Vec::new();
+        let mut wanted: Vec<&str> = only.iter().map(AsRef::as_ref).collect();
+        let mut known = Vec::new();
+        for entry in self.entries() {
+            let name = unique(&mut names, &entry);
+            let id = entry.says.get("operationId").and_then(Value::as_str).unwrap_or_default();
+            let line = format!("{} {}", entry.verb, entry.path);
+            let is_wanted = |one: &str| one == name || one == id || one.eq_ignore_ascii_case(&line);
+            let before = wanted.len();
+            wanted.retain(|one| !is_wanted(one));
+            if !only.is_empty() && wanted.len() == before {
+                known.push(name);
+                continue;
+            }
+            match Operation::of(self, &entry, name.clone(), &base) {
+                Ok(operation) => found.push(operation),
+                Err(why) if !only.is_empty() => {
+                    return Err(format!("the operation `{name}` cannot be called: {why}"));
+                }
+                // Without being named it is not missed.
+                Err(_) => {}
+            }
+        }
+        if let Some(missing) = wanted.first() {
+            known.truncate(12);
+            return Err(format!("there is no operation `{missing}`; there is `{}`", known.join("`, `")));
+        }
+        match found.len() {
+            0 => Err("none of its operations can be called".into()),
+            count if count > MOST_TOOLS && only.is_empty() => Err(format!(
+                "it has {count} operations, more than a model can choose from; say which with `only`"
+            )),
+            _ => Ok(found),
+        }
+    }
+
+    /// Where a reference leads; a value that is none is itself. What leads nowhere or round in circles is nothing.
+    pub(super) fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
+        let mut at = value;
+        for _ in 0..MOST_STEPS {
+            let Some(reference) = at.get("$ref").and_then(Value::as_str) else { return at };
+            let pointer = reference.strip_prefix('#').unwrap_or("/nothing outside is read");
+            let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();
+            match self.0.pointer(&pointer) {
+                Some(next) => at = next,
+                None => return &Value::Null,
+            }
+        }
+        &Value::Null
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let paths = self.0.get("paths").and_then(Value::as_object).into_iter().flatten();
+        let items = paths.filter_map(|(path, item)| Some((path.as_str(), self.resolved(item).as_object()?)));
+        items.flat_map(|(path, around)| {
+            Verb::ALL.into_iter().filter_map(move |verb| {
+                let says = around.get(verb.word())?.as_object()?;
+                Some(Entry { verb, path, around, says })
+            })
+        })
+    }
+
+    /// The address before all paths, without a `/` at its end.
+    fn base(&self, given: Option<&str>) -> Result<String, String> {
+        let server = self.0.pointer("/servers/0");
+        let said = server.and_then(|server| Some((server, server.get("url")?.as_str()?)));
+        let base = match (given, said) {
+            (Some(given), _) => given.to_owned(),
+            (None, Some((server, url))) => with_variables(server, url),
+            (None, None) => return Err("it does not say where its server is; it needs a `base_url`".into()),
+        };
+        if !base.starts_with("https://") && !base.starts_with("http://") {
+            return Err(format!(
+                "its server is at `{base}`, which is no whole address; it needs a `base_url`"
+            ));
+        }
+        Ok(base.trim_end_matches('/').to_owned())
+    }
+
+    /// How keys are sent for what `says` asks for: the first of its ways that is known as a whole.
+    pub(super) fn credentials(&self, says: &Map<String, Value>) -> BTreeMap<String, Credential> {
+        let ways = says.get("security").or_else(|| self.0.get("security")).and_then(Value::as_array);
+        let of_scheme = |scheme: &String| {
+            let declared = self.0.get("components")?.get("securitySchemes")?.get(scheme)?;
+            Some((scheme.clone(), credential(self.resolved(declared))?))
+        };
+        let mut known = ways.into_iter().flatten().filter_map(|way| {
+            let schemes = way.as_object()?.keys();
+            schemes.map(of_scheme).collect::<Option<BTreeMap<_, _>>>()
+        });
+        // A way without a key is the last to be taken.
+        known.by_ref().find(|way| !way.is_empty()).unwrap_or_default()
+    }
+}
+
+/// `url` with the defaults of its variables.
+fn with_variables(server: &Value, url: &str) -> String {
+    let variables = server.get("variables").and_then(Value::as_object);
+    variables.into_iter().flatten().fold(url.to_owned(), |url, (name, variable)| {
+        let default = variable.get("default").and_then(Value::as_str).unwrap_or_default();
+        url.replace(&format!("{{{name}}}"), default)
+    })
+}
+
+/// A name for an operation that is a legal one and no other's.
+fn unique(names: &mut HashSet<String>, entry: &Entry<'_>) -> String {
+    const MOST: usize = 60;
+    let id = entry.says.get("operationId").and_then(Value::as_str).filter(|id| !id.is_empty());
+    let text = id.map_or_else(|| format!("{}{}", entry.verb, entry.path), str::to_owned);
+    let name = legal(&text, MOST);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+    let name = free.unwrap_or(name);
+    names.insert(name.clone());
+    name
+}
+
+/// `text` as a name that tools and arguments may have.
+pub(super) fn legal(text: &str, most: usize) -> String {
+    let mut name = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            name.push(c);
+        } else if !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    let name: String = name.trim_matches('_').chars().take(most).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
+}

@@ -1,0 +1,282 @@
+//! An operation: how it is called, and the tool that does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use polylogue_core::{AnyTool, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_http::{Client, Env, Reach};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::auth::{self, Credential, Keys};
+use super::document::{Document, Entry, legal};
+use super::schema::simple;
+use crate::command::{Given, Piece};
+use crate::http::Verb;
+use crate::http::request::{Body, Lists, Request, header_name};
+use crate::http::send::Sender;
+
+/// An operation of a document, as data that says all there is to know to call it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its name as a tool.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// In what way it asks.
+    pub method: Verb,
+    /// The address, with its arguments in braces.
+    pub url: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+    /// Where the arguments go, by their names.
+    pub places: BTreeMap<String, ParameterPlace>,
+    /// How it is told who calls, by the names of security schemes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub credentials: BTreeMap<String, Credential>,
+}
+
+/// Where an argument goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterPlace {
+    /// Into what.
+    #[serde(rename = "in")]
+    pub into: Where,
+    /// By what name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// Into what an argument goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Where {
+    /// The path.
+    Path,
+    /// Behind the `?`, a list as the same name several times.
+    Query,
+    /// Behind the `?`, a list with commas.
+    QueryCommas,
+    /// Behind the `?`, an object with its keys in brackets.
+    QueryBrackets,
+    /// A header.
+    Header,
+    /// What is sent, as JSON.
+    Body,
+}
+
+impl Operation {
+    pub(super) fn of(
+        document: &Document,
+        entry: &Entry<'_>,
+        name: String,
+        base: &str,
+    ) -> Result<Self, String> {
+        let text = |key: &str| entry.says.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+        let mut made = Self {
+            name,
+            description: about(text("summary"), text("description"), entry),
+            method: entry.verb,
+            url: String::new(),
+            parameters: json!({}),
+            places: BTreeMap::new(),
+            credentials: document.credentials(entry.says),
+        };
+        let mut path = entry.path.to_owned();
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for parameter in parameters(document, entry) {
+            let Some((argument, schema)) = made.parameter(document, parameter, &mut path)? else { continue };
+            if parameter.get("required") == Some(&json!(true)) || made.goes_into(&argument, Where::Path) {
+                required.push(argument.clone());
+            }
+            properties.insert(argument, schema);
+        }
+        if let Some((schema, is_required)) = body(document, entry)? {
+            let argument = if properties.contains_key("body") { "request_body" } else { "body" }.to_owned();
+            required.extend(is_required.then(|| argument.clone()));
+            made.places.insert(argument.clone(), ParameterPlace { into: Where::Body, name: String::new() });
+            properties.insert(argument, schema);
+        }
+        made.parameters = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+        made.url = format!("{base}{path}");
+        made.request().map(|_| made)
+    }
+
+    fn goes_into(&self, argument: &str, into: Where) -> bool {
+        self.places.get(argument).is_some_and(|place| place.into == into)
+    }
+
+    /// Takes up a parameter; gives the name of its argument and its schema.
+    fn parameter(
+        &mut self,
+        document: &Document,
+        parameter: &Value,
+        path: &mut String,
+    ) -> Result<Option<(String, Value)>, String> {
+        let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, is_required) = (text("name"), parameter.get("required") == Some(&json!(true)));
+        let explode = parameter.get("explode").and_then(Value::as_bool);
+        let into = match (text("in"), text("style")) {
+            ("path", _) => Where::Path,
+            ("query", "deepObject") => Where::QueryBrackets,
+            ("query", "" | "form") if explode != Some(false) => Where::Query,
+            ("query", _) => Where::QueryCommas,
+            // These are said otherwise, or by whoever sends the request.
+            ("header", _)
+                if ["accept", "content-type", "authorization"]
+                    .contains(&name.to_ascii_lowercase().as_str()) =>
+            {
+                return Ok(None);
+            }
+            ("header", _) if header_name(name).is_ok() => Where::Header,
+            (other, _) if is_required => return Err(format!("its parameter `{name}` goes into `{other}`")),
+            _ => return Ok(None),
+        };
+        let mut argument = legal(name, 60);
+        while self.places.contains_key(&argument) {
+            argument.push('_');
+        }
+        if into == Where::Path {
+            *path = path.replace(&format!("{{{name}}}"), &format!("{{{argument}}}"));
+        }
+        let schema = parameter
+            .get("schema")
+            .or_else(|| parameter.get("content")?.as_object()?.values().next()?.get("schema"));
+        let mut schema = simple(document, schema.unwrap_or(&Value::Null));
+        if let (Some(object), false) = (schema.as_object_mut(), text("description").is_empty()) {
+            object.insert("description".into(), json!(text("description").trim()));
+        }
+        self.places.insert(argument.clone(), ParameterPlace { into, name: name.to_owned() });
+        Ok(Some((argument, schema)))
+    }
+
+    fn request(&self) -> Result<Request, String> {
+        let mut request = Request::to(self.method, &self.url)?;
+        for (argument, place) in &self.places {
+            let value = vec![Piece::Argument(argument.clone())];
+            let mut query = |lists| request.query.push((place.name.clone(), value.clone(), lists));
+            match place.into {
+                Where::Path => {}
+                Where::Query => query(Lists::Each),
+                Where::QueryCommas => query(Lists::Commas),
+                Where::QueryBrackets => query(Lists::Brackets),
+                Where::Header => request.headers.push((header_name(&place.name)?, value)),
+                Where::Body => request.body = Some(Body::Argument(argument.clone())),
+            }
+        }
+        match request.arguments().into_iter().find(|name| !self.places.contains_key(*name)) {
+            Some(name) => Err(format!("its path has `{{{name}}}`, which is no parameter")),
+            None => Ok(request),
+        }
+    }
+
+    /// The host that it reaches, with its port.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        self.request().ok().map(|request| request.host())
+    }
+}
+
+fn about(summary: &str, description: &str, entry: &Entry<'_>) -> String {
+    const MOST: usize = 1000;
+    let text = match (summary, description) {
+        ("", "") => format!("{} {}", entry.verb.word().to_ascii_uppercase(), entry.path),
+        (one, "") | ("", one) => one.to_owned(),
+        (summary, description) if description.starts_with(summary) => description.to_owned(),
+        (summary, description) => format!("{}. {description}", summary.trim_end_matches('.')),
+    };
+    text.chars().take(MOST).collect()
+}
+
+/// The parameters of an operation; its own go before those of its path.
+fn parameters<'a>(document: &'a Document, entry: &Entry<'a>) -> Vec<&'a Value> {
+    let of =
+        |says: &'a Map<String, Value>| says.get("parameters").and_then(Value::as_array).into_iter().flatten();
+    let mut all: Vec<&Value> = Vec::new();
+    for parameter in of(entry.says).chain(of(entry.around)) {
+        let parameter = document.resolved(parameter);
+        let is_same = |known: &&Value| ["name", "in"].iter().all(|key| known.get(key) == parameter.get(key));
+        if parameter.is_object() && !all.iter().any(is_same) {
+            all.push(parameter);
+        }
+    }
+    all
+}
+
+/// The schema of what is sent, and whether it has to be.
+fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>, String> {
+    let Some(body) = entry.says.get("requestBody").map(|body| document.resolved(body)) else {
+        return Ok(None);
+    };
+    let is_required = body.get("required") == Some(&json!(true));
+    let contents = body.get("content").and_then(Value::as_object);
+    let is_json = |kind: &str| {
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        kind == "application/json" || kind.ends_with("+json") || kind == "*/*" || kind == "application/*"
+    };
+    let found = contents.into_iter().flatten().find(|(kind, _)| is_json(kind));
+    match found {
+        Some((_, content)) => {
+            Ok(Some((simple(document, content.get("schema").unwrap_or(&Value::Null)), is_required)))
+        }
+        None if is_required => Err("what it is sent is no JSON".into()),
+        None => Ok(None),
+    }
+}
+
+/// The tool that calls `operation`. `client` makes what sends its requests; it is given whom the operation reaches. Keys are in the
+/// variables that `keys` names.
+///
+/// # Errors
+/// When a variable is not set, or the operation is none that can be called.
+pub fn tool(
+    operation: Operation,
+    client: impl FnOnce(Reach) -> Client,
+    keys: &Keys,
+    env: &Env,
+    time: Option<Duration>,
+) -> Result<AnyTool, Error> {
+    let wrong = |why: String| Error::Config(format!("the operation `{}`: {why}", operation.name));
+    let request = operation.request().map_err(wrong)?;
+    let mut sender = Sender::new(client(Reach::only([request.place().map_err(wrong)?])));
+    auth::add(&mut sender, &operation.credentials, keys, env).map_err(wrong)?;
+    sender.time = time.unwrap_or(sender.time);
+    let spec =
+        ToolSpec::new(operation.name.clone(), operation.description.clone(), operation.parameters.clone());
+    let spec = if operation.method.only_reads() { spec.repeatable() } else { spec };
+    Ok(AnyTool::new(OperationTool { spec, operation, request, sender }))
+}
+
+struct OperationTool {
+    spec: ToolSpec,
+    operation: Operation,
+    request: Request,
+    sender: Sender,
+}
+
+impl Tool for OperationTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let args = args.as_object().ok_or("the arguments must be a JSON object")?;
+        let places = &self.operation.places;
+        if let Some(name) = args.keys().find(|name| !places.contains_key(*name)) {
+            let known = places.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            return Err(ToolError(format!("there is no argument `{name}`; there is {known}")));
+        }
+        // Models write `null` for what they leave out.
+        let given: Given<'_> = args
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name.as_str(), value))
+            .collect();
+        let required =
+            self.operation.parameters.get("required").and_then(Value::as_array).into_iter().flatten();
+        if let Some(name) = required.filter_map(Value::as_str).find(|name| !given.contains_key(name)) {
+            return Err(ToolError(format!("`{name}` is missing")));
+        }
+        self.sender.send(&self.request, &given).await
+    }
+}
