@@ -168,20 +168,6 @@ const fn three() -> u32 {
     3
 }
 
-impl Reasons {
-    /// The other agents that it names.
-    pub(crate) fn others(&self) -> impl Iterator<Item = &Name> {
-        let (first, second) = match self {
-            Self::React(_) => (None, None),
-            Self::PlanAndSolve(PlanAndSolve { planner, solver, .. })
-            | Self::Rewoo(Rewoo { planner, solver }) => (planner.as_ref(), solver.as_ref()),
-            Self::Refine(Refine { critic, .. }) => (critic.as_ref(), None),
-            Self::Best(Best { critic, .. }) => (Some(critic), None),
-        };
-        first.into_iter().chain(second)
-    }
-}
-
 /// An example of what an agent hears and says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -64,7 +64,7 @@ impl<'a> Crew<'a> {
             stack = stack.then(executor);
         }
         if let Some(given) = &agent.runs_blocks {
-            stack = stack.then(self.block_runner(&agent.name, given)?);
+            stack = stack.then(self.block_runner(agent, given)?);
         }
         if !agent.runs_code.is_off() {
             stack = stack.then(self.coder(&agent.runs_code)?);

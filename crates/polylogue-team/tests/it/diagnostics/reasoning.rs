@@ -162,3 +162,38 @@ fn blocks_have_kinds_of_their_own_and_somebody_who_writes_them() {
         "#]],
     );
 }
+
+#[test]
+fn nothing_runs_on_this_machine_that_nobody_can_be_asked_about() {
+    check(
+        "name: t\nsandbox: {place: unsafe-host}\nagents:\n  - {name: A, tools: [python], reasons: react}\n  - {name: B, model: none, runs_blocks: {tools: [shell]}}\n  - {name: C, tools: [calculator], reasons: react}\nchat: {participants: [A, B, C], pattern: once_each}\n",
+        &expect![[r#"
+            error: `A` would run `python` on this machine without anybody being asked: `place: unsafe-host` goes with tools that an agent calls itself, and with `runs_code`
+             --> t.yaml:4:32
+              |
+            4 |   - {name: A, tools: [python], reasons: react}
+              |                                ^^^^^^^
+
+            error: `B` would run `shell` on this machine without anybody being asked: `place: unsafe-host` goes with tools that an agent calls itself, and with `runs_code`
+             --> t.yaml:5:28
+              |
+            5 |   - {name: B, model: none, runs_blocks: {tools: [shell]}}
+              |                            ^^^^^^^^^^^
+        "#]],
+    );
+    check_agent("runs_blocks: {tools: [shell]}, approve: always", &expect![[r#"
+        error: nobody is asked before blocks are run
+         --> t.yaml:3:46
+          |
+        3 |   - {name: A, runs_blocks: {tools: [shell]}, approve: always}
+          |                                              ^^^^^^^
+        hint: leave it out, or let the agent run code with `runs_code`, which has an `approve` of its own
+
+        warning: `A` has no tools that a person could be asked about
+         --> t.yaml:3:46
+          |
+        3 |   - {name: A, runs_blocks: {tools: [shell]}, approve: always}
+          |                                              ^^^^^^^
+        hint: give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`
+    "#]]);
+}
