@@ -90,6 +90,19 @@ impl Transport {
         self.send(self.request(Method::GET, Bytes::new()))
     }
 
+    /// Sends a request of any method, with `headers` besides those that every request carries, in place of those of the same
+    /// names; as [`Self::post`] does.
+    pub fn ask(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+        let mut request = self.request(method, body);
+        request.headers_mut().extend(headers);
+        self.send(request)
+    }
+
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, Unsent> {
         if let Some(mut sender) = self.pool.take().await {
             match sender.try_send_request(request).await {

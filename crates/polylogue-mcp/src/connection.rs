@@ -4,19 +4,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use polylogue_core::Outcome;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
     JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam, ProtocolVersion,
     ServerResult, Tool,
 };
-use rmcp::service::{NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError,
+};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient, serve_client};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 
-use crate::declaration::Launch;
+use crate::address::There;
+use crate::declaration::Way;
 use crate::expand::without;
 use crate::limits::Limits;
 use crate::outcome::outcome;
@@ -24,6 +28,7 @@ use crate::output::Output;
 use crate::process::Process;
 use crate::progress::Board;
 use crate::resources;
+use crate::settings::Settings;
 
 /// How long a server that was too slow may take to show that it still listens.
 const PING: Duration = Duration::from_secs(5);
@@ -34,7 +39,8 @@ const OBITUARY: Duration = Duration::from_secs(2);
 /// A connection to a server that runs. It ends, and the server with it, when this is dropped.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Client>,
-    process: Mutex<Process>,
+    /// None, if it runs elsewhere.
+    process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
     is_too_long: Arc<AtomicBool>,
     secrets: Vec<String>,
@@ -81,39 +87,48 @@ impl ClientHandler for Client {
 }
 
 impl Connection {
-    /// Starts the server and asks for its tools.
+    /// Starts the server, or reaches it, and asks for its tools.
     ///
     /// # Errors
     /// What went wrong, in words that follow the name of the server.
-    pub(crate) async fn open(launch: &Launch, limits: Limits, board: Board) -> Result<Self, String> {
-        let (mut process, output, input) = Process::start(launch)?;
-        let is_too_long = Arc::default();
-        let output = Output::new(output, limits.message_bytes, Arc::clone(&is_too_long));
-        // Its own bound comes after ours.
-        let transport =
-            AsyncRwTransport::new_client(output, input).with_max_line_length(limits.message_bytes + 1);
+    pub(crate) async fn open(way: &Way, settings: &Settings, board: Board) -> Result<Self, String> {
+        let limits = settings.limits;
+        let is_too_long: Arc<AtomicBool> = Arc::default();
         let client = Client { has_other_tools: AtomicBool::new(false), board };
+        let (mut process, served) = match way {
+            Way::Launch(launch) => {
+                let (process, output, input) = Process::start(launch)?;
+                let output = Output::new(output, limits.message_bytes, Arc::clone(&is_too_long));
+                // Its own bound comes after ours.
+                let pipes = AsyncRwTransport::new_client(output, input)
+                    .with_max_line_length(limits.message_bytes + 1);
+                (Some(process), serve_client(client, pipes).boxed())
+            }
+            Way::Address(address) => {
+                let there = There::new(address, settings, &is_too_long)?;
+                (None, serve_client(client, there.transport()).boxed())
+            }
+        };
         let opening = async {
-            let service = serve_client(client, transport).await.map_err(|error| error.to_string())?;
+            let service = served.await.map_err(|error| unopened(&error))?;
             let tools = list(&service, limits.tools).await.map_err(|error| said(&error))?;
             Ok::<_, String>((service, tools))
         };
         let why = match timeout(limits.start, opening).await {
             Ok(Ok((service, tools))) => {
-                let (process, tools) = (Mutex::new(process), RwLock::new(tools));
-                return Ok(Self {
-                    service,
-                    process,
-                    tools,
-                    is_too_long,
-                    secrets: launch.secrets.clone(),
-                    limits,
-                });
+                let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
+                let secrets = way.secrets().to_vec();
+                return Ok(Self { service, process, tools, is_too_long, secrets, limits });
             }
+            Ok(Err(why)) if process.is_none() => format!("cannot be reached as MCP servers are: {why}"),
             Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
             Err(_) => format!("was not ready within {} s", limits.start.as_secs_f32()),
         };
-        Err(without(&launch.secrets, &format!("{why}{}", obituary(&mut process).await)))
+        let ended = match &mut process {
+            Some(process) => obituary(process).await,
+            None => String::new(),
+        };
+        Err(without(way.secrets(), &format!("{why}{ended}")))
     }
 
     /// Whether it can be called.
@@ -235,9 +250,15 @@ impl Connection {
             _ if self.is_too_long.load(Ordering::Relaxed) => {
                 format!("sent a message of more than {} bytes", self.limits.message_bytes)
             }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-                format!("ended before it answered{}", obituary(&mut *self.process.lock().await).await)
-            }
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => match &self.process {
+                Some(process) => {
+                    format!("ended before it answered{}", obituary(&mut *process.lock().await).await)
+                }
+                None => match &error {
+                    ServiceError::TransportSend(sent) => format!("did not answer: {}", causes(sent)),
+                    _ => "broke off the connection before it answered".to_owned(),
+                },
+            },
             error => said(error),
         };
         Broken { why: without(&self.secrets, &why), lives: false }
@@ -262,6 +283,25 @@ async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, ServiceErr
     let count = ours.len();
     tools.extend(ours);
     Ok(Listed { tools: tools.into(), ours: count })
+}
+
+/// Why there is no connection.
+fn unopened(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => causes(error),
+        error => error.to_string(),
+    }
+}
+
+/// What is behind an error: the innermost is what happened.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let told = innermost.to_string();
+    // What the way to a server says of itself is behind these words, and is no source.
+    told.strip_prefix("Client error: ").map_or(told.clone(), str::to_owned)
 }
 
 fn said(error: &ServiceError) -> String {

@@ -26,7 +26,36 @@ pub(crate) struct Declaration {
     cwd: Option<String>,
     pub(crate) url: Option<String>,
     #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
     pub(crate) disabled: bool,
+}
+
+/// How a server is reached, its variables replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It is run.
+    Launch(Launch),
+    /// It runs elsewhere.
+    Address(Address),
+}
+
+impl Way {
+    pub(crate) fn secrets(&self) -> &[String] {
+        match self {
+            Self::Launch(launch) => &launch.secrets,
+            Self::Address(address) => &address.secrets,
+        }
+    }
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// What came of variables, which is not to be told.
+    pub(crate) secrets: Vec<String>,
 }
 
 /// What is run, its variables replaced.
@@ -54,19 +83,32 @@ impl Declaration {
     }
 
     /// # Errors
-    /// When a variable is not set, or the server is none that is run.
-    pub(crate) fn launch(&self, variables: &Variables) -> Result<Launch, String> {
-        let Some(command) = &self.command else {
-            return Err(format!(
-                "is reached by HTTP, at `{}`, and only servers with a `command` are supported so far",
-                self.url.as_deref().unwrap_or_default()
-            ));
-        };
+    /// When a variable is not set, or has an illegal name.
+    pub(crate) fn way(&self, variables: &Variables) -> Result<Way, String> {
+        match &self.command {
+            Some(command) => self.launch(command, variables).map(Way::Launch),
+            None => self.address(variables).map(Way::Address),
+        }
+    }
+
+    fn address(&self, variables: &Variables) -> Result<Address, String> {
         let mut secrets = Vec::new();
-        let mut expand = |text: &String| variables.expand(text, &mut secrets);
+        let url = variables.expand(self.url.as_deref().unwrap_or_default(), &mut secrets)?;
+        let mut headers = Vec::new();
+        for (name, value) in &self.headers {
+            headers.push((name.clone(), variables.expand(value, &mut secrets)?));
+        }
+        // As with the environment of a program.
+        secrets.extend(headers.iter().map(|(_, value)| value.clone()));
+        Ok(Address { url, headers, secrets })
+    }
+
+    fn launch(&self, command: &str, variables: &Variables) -> Result<Launch, String> {
+        let mut secrets = Vec::new();
+        let mut expand = |text: &str| variables.expand(text, &mut secrets);
         let command = expand(command)?;
-        let args = self.args.iter().map(&mut expand).collect::<Result<_, _>>()?;
-        let cwd = self.cwd.as_ref().map(&mut expand).transpose()?;
+        let args = self.args.iter().map(|arg| expand(arg)).collect::<Result<_, _>>()?;
+        let cwd = self.cwd.as_deref().map(&mut expand).transpose()?;
         let mut env = Vec::new();
         for (name, value) in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) {
@@ -94,11 +136,11 @@ mod tests {
         });
         let declared = Declaration::of(declared).unwrap();
         let variables = Variables::new(|name| Some(name.to_lowercase()));
-        let launch = declared.launch(&variables).unwrap();
+        let Way::Launch(launch) = declared.way(&variables).unwrap() else { panic!() };
         assert_eq!((launch.command.as_str(), launch.cwd.as_deref()), ("npx", Some("/srv")));
         assert_eq!(launch.args, ["-y", "name"]);
         assert_eq!(launch.env, [("KEY".to_owned(), "secret".to_owned())]);
-        let missing = declared.launch(&Variables::new(|_| None)).unwrap_err();
+        let missing = declared.way(&Variables::new(|_| None)).unwrap_err();
         assert_eq!(missing, "needs the variable `NAME`, which is not set");
     }
 
@@ -115,11 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn illegal_names_of_variables_and_addresses_are_refused() {
-        let launch = |value| Declaration::of(value).unwrap().launch(&Variables::new(|_| None)).unwrap_err();
-        let illegal = launch(json!({"command": "a", "env": {"A=B": "c"}}));
+    fn illegal_names_of_variables_are_refused() {
+        let way = |value| Declaration::of(value).unwrap().way(&Variables::new(|_| None));
+        let illegal = way(json!({"command": "a", "env": {"A=B": "c"}})).unwrap_err();
         assert_eq!(illegal, "has a variable with the illegal name `A=B`");
-        let address = launch(json!({"url": "http://localhost/mcp"}));
-        assert!(address.starts_with("is reached by HTTP, at `http://localhost/mcp`"), "{address}");
+        let unset = way(json!({"url": "http://localhost/mcp", "headers": {"A": "${B}"}})).unwrap_err();
+        assert_eq!(unset, "needs the variable `B`, which is not set");
     }
 }

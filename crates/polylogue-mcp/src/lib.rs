@@ -1,6 +1,6 @@
 //! Tools of MCP servers, for agents; and tools for other programs.
 //!
-//! [`Servers`] reads the usual `mcpServers` document as it is, and starts nothing. When the tools of a server are
+//! [`Servers`] reads the usual `mcpServers` document as it is, with programs and addresses, and starts nothing. When the tools of a server are
 //! [asked for](Servers::tools), it is started, and its tools become tools of an agent:
 //!
 //! ```no_run
@@ -45,9 +45,10 @@
 //!
 //! # What is left out
 //!
-//! Servers reached by a `url`; what servers ask of their host (a model, files, questions to the user); their prompts and
-//! their logs. Servers must know a version of the protocol up to 2025-11-25, as all of today do.
+//! What servers ask of their host (a model, files, questions to the user); their prompts and their logs; signing in to servers
+//! with a `url` otherwise than by `headers`, and those of the older kind, whose `type` is `sse`. Servers must know a version of the protocol up to 2025-11-25, as all of today do.
 
+mod address;
 mod allowed;
 mod catalog;
 mod connection;
@@ -63,6 +64,7 @@ mod resources;
 pub mod serve;
 mod server;
 mod servers;
+mod settings;
 mod tool;
 
 pub use allowed::Allowed;

@@ -9,16 +9,15 @@ use tokio::sync::Mutex;
 use crate::connection::{Broken, Connection};
 use crate::declaration::Declaration;
 use crate::expand::Variables;
-use crate::limits::Limits;
-use crate::progress::{Board, Teller};
+use crate::progress::Board;
+use crate::settings::Settings;
 
 /// One server of the declared ones.
 pub(crate) struct Server {
     pub(crate) name: String,
     declaration: Declaration,
     variables: Variables,
-    limits: Limits,
-    teller: Teller,
+    settings: Settings,
     /// Calls in flight share it; whoever finds it broken takes it out, and it ends with the last of them.
     connection: Mutex<Option<Arc<Connection>>>,
 }
@@ -28,10 +27,9 @@ impl Server {
         name: String,
         declaration: Declaration,
         variables: Variables,
-        limits: Limits,
-        teller: Teller,
+        settings: Settings,
     ) -> Self {
-        Self { name, declaration, variables, limits, teller, connection: Mutex::default() }
+        Self { name, declaration, variables, settings, connection: Mutex::default() }
     }
 
     /// Its tools. Starts it, if need be.
@@ -87,9 +85,9 @@ impl Server {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err("can be used from within a runtime of Tokio only".into());
         }
-        let launch = self.declaration.launch(&self.variables)?;
-        let board = Board::new(&self.name, self.teller.clone());
-        let connection = Arc::new(Connection::open(&launch, self.limits, board).await?);
+        let way = self.declaration.way(&self.variables)?;
+        let board = Board::new(&self.name, self.settings.teller.clone());
+        let connection = Arc::new(Connection::open(&way, &self.settings, board).await?);
         Ok(Arc::clone(held.insert(connection)))
     }
 
@@ -101,7 +99,8 @@ impl Server {
         let mut held = self.connection.lock().await;
         // Another call may have started it again already.
         held.take_if(|held| Arc::ptr_eq(held, connection));
-        format!("{}{unsure}; it is started again for the next call", broken.why)
+        let again = if self.declaration.command.is_some() { "started again" } else { "reached anew" };
+        format!("{}{unsure}; it is {again} for the next call", broken.why)
     }
 }
 

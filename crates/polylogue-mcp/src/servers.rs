@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use polylogue_core::{AnyTool, Error, Result, Tool as _};
+use polylogue_http::Proxies;
 
 use crate::allowed::Allowed;
 use crate::catalog::Catalog;
@@ -14,6 +15,7 @@ use crate::expand::Variables;
 use crate::limits::Limits;
 use crate::progress::{Progress, Teller};
 use crate::server::Server;
+use crate::settings::Settings;
 
 /// The servers of an `mcpServers` document. See the [crate](crate).
 ///
@@ -23,14 +25,13 @@ use crate::server::Server;
 pub struct Servers {
     declared: BTreeMap<String, Declaration>,
     variables: Variables,
-    limits: Limits,
-    teller: Teller,
+    settings: Settings,
     servers: BTreeMap<String, Arc<Server>>,
 }
 
 impl Servers {
     /// Reads a document: an object whose `mcpServers` holds servers by name, each with `command`, and if need be `args`,
-    /// `env`, `cwd` and `disabled`. `${NAME}` and `${NAME:-otherwise}` in them are variables of the environment, looked up
+    /// `env` and `cwd`, or with `url` and `headers`; and `disabled`. `${NAME}` and `${NAME:-otherwise}` in them are variables of the environment, looked up
     /// when the server is started. What else is in it is for other programs. Nothing is started.
     ///
     /// # Errors
@@ -56,34 +57,36 @@ impl Servers {
                 .map_err(|why| Error::Config(format!("the MCP server `{name}` {why}")))?;
             declared.insert(name, declaration);
         }
-        Ok(Self::of(declared, Variables::new(look_up), Limits::default(), Teller::NOBODY))
+        Ok(Self::of(declared, Variables::new(look_up), Settings::default()))
     }
 
-    fn of(
-        declared: BTreeMap<String, Declaration>,
-        variables: Variables,
-        limits: Limits,
-        teller: Teller,
-    ) -> Self {
+    fn of(declared: BTreeMap<String, Declaration>, variables: Variables, settings: Settings) -> Self {
         let server = |(name, declaration): (&String, &Declaration)| {
             let (declaration, variables) = (declaration.clone(), variables.clone());
-            let server = Server::new(name.clone(), declaration, variables, limits, teller.clone());
+            let server = Server::new(name.clone(), declaration, variables, settings.clone());
             (name.clone(), Arc::new(server))
         };
         let servers = declared.iter().map(server).collect();
-        Self { declared, variables, limits, teller, servers }
+        Self { declared, variables, settings, servers }
     }
 
     /// The same servers within other limits, none of them started.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
-        Self::of(self.declared, self.variables, limits, self.teller)
+        Self::of(self.declared, self.variables, Settings { limits, ..self.settings })
     }
 
     /// The same servers, none of them started, of whose calls `tell` is told how far they have come, when a server says so.
     #[must_use]
     pub fn on_progress(self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        Self::of(self.declared, self.variables, self.limits, Teller::new(tell))
+        Self::of(self.declared, self.variables, Settings { teller: Teller::new(tell), ..self.settings })
+    }
+
+    /// The same servers, none of them reached, with `proxies` between them and here, in place of those of this process's
+    /// environment.
+    #[must_use]
+    pub fn through(self, proxies: Proxies) -> Self {
+        Self::of(self.declared, self.variables, Settings { proxies, ..self.settings })
     }
 
     /// Their names, in the order of the alphabet.

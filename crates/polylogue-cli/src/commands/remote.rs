@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use polylogue_http::Proxies;
 use polylogue_mcp::{Catalog, Described, Progress, Servers};
 use polylogue_models::Env;
 use polylogue_team::{Grant, McpServer, Team, Workplace};
@@ -55,8 +56,8 @@ impl Remote {
         all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), json!(server))));
         let (tell, progress) = unbounded_channel();
         let env = Env::with_file(Path::new(".env"))?;
-        let servers =
-            Servers::with_variables(&json!({ "mcpServers": all }).to_string(), move |name| env.get(name))?;
+        let (document, proxies) = (json!({ "mcpServers": all }).to_string(), Proxies::of(&env));
+        let servers = Servers::with_variables(&document, move |name| env.get(name))?.through(proxies);
         let servers = servers.on_progress(move |progress| {
             // Nobody may look on.
             let _ = tell.send(progress.clone());

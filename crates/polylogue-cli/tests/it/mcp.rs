@@ -150,6 +150,38 @@ fn a_team_can_name_a_document_beside_it() {
     assert!(home.run(&["check", "team.yaml"]).exits(2).err.contains("no object with `mcpServers`"));
 }
 
+/// A server that is reached by HTTP, and ends with this.
+struct Elsewhere(std::process::Child);
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_elsewhere_is_told_who_asks_by_a_variable_and_nobody_else_is() {
+    let home = Home::new().var("SERVER_KEY", "hunter22");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/http_server.py");
+    let mut command = Command::new("python3");
+    command.args([script, "locked"]).arg(home.path("notes")).arg("0");
+    let _server = Elsewhere(command.spawn().unwrap());
+    until("it listens", || notes(&home).ends_with('\n'));
+    let port = notes(&home).trim().rsplit(' ').next().unwrap().to_owned();
+    let more = format!(
+        "mcp: {{s: {{url: 'http://127.0.0.1:{port}/mcp', headers: {{Authorization: 'Bearer ${{SERVER_KEY}}'}}}}}}"
+    );
+    team(&home, &more, "[{mcp: s}]", &[ECHO, ("s_fail", "{}")]);
+    let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
+    let wanted = format!("`s` is `http://127.0.0.1:{port}/mcp`, which is handed what is in `SERVER_KEY`");
+    assert!(refused.err.contains(&wanted), "{}", refused.err);
+    assert_eq!(notes(&home).matches("begun").count(), 0);
+    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "mcp"]).exits(5);
+    assert!(ran.out.contains("heard") && ran.out.contains("the disk is on fire, key ***"), "{}", ran.out);
+    assert!(!home.run(&["show", "last", "--json"]).ok().out.contains("hunter22"));
+}
+
 #[test]
 fn what_cannot_be_said_is_said_before_a_run_begins() {
     let home = Home::new();

@@ -82,7 +82,7 @@ async fn servers_that_cannot_be_used_say_why() {
         r#"{"mcpServers": {
             "gone": {"command": "/no/such/program"},
             "off": {"command": "true", "disabled": true},
-            "far": {"url": "http://localhost:1/mcp"},
+            "far": {"url": "localhost:1"},
             "keyless": {"command": "true", "env": {"KEY": "${NONE}"}},
             "mute": {"command": "true"}
         }}"#,
@@ -99,7 +99,7 @@ async fn servers_that_cannot_be_used_say_why() {
         "the MCP server `keyless` needs the variable `NONE`, which is not set"
     );
     let far = tools("far").await;
-    assert!(far.starts_with("the MCP server `far` is reached by HTTP"), "{far}");
+    assert!(far.starts_with("the MCP server `far` has a `url` that is none of HTTP"), "{far}");
     let mute = tools("mute").await;
     assert!(mute.starts_with("the MCP server `mute` did not start as MCP servers do"), "{mute}");
     let none = tools("none").await;

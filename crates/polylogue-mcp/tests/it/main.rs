@@ -8,6 +8,7 @@
     reason = "these are tests"
 )]
 
+mod addresses;
 mod declared;
 mod failing;
 mod leftovers;

@@ -2,7 +2,7 @@
 //! them these tests are skipped, but not where CI says that it has seen to everything.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use polylogue::{Assistant, Body, Chat, Log, LogId, Meta, Status, once_each};
@@ -69,6 +69,43 @@ async fn everything_lists_calls_tells_of_progress_and_has_resources() {
         listed.split_whitespace().find(|word| word.starts_with("demo:") && word.ends_with("architecture.md"));
     let text = tools.done("read_resource", json!({"uri": uri.unwrap()})).await;
     assert!(text.starts_with("demo://") && text.contains("Architecture"), "{text}");
+}
+
+/// The same server, reached by HTTP, at a port that nobody else had a moment ago.
+fn everything_elsewhere() -> Option<(std::process::Child, Value)> {
+    let script = place()?.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = Command::new("node");
+    command.arg(script).arg("streamableHttp").env("PORT", port.to_string());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    Some((child, json!({"type": "streamable-http", "url": format!("http://127.0.0.1:{port}/mcp")})))
+}
+
+#[tokio::test]
+async fn everything_works_by_http_too() {
+    let Some((mut child, declared)) = everything_elsewhere() else { return };
+    let address = declared["url"].as_str().unwrap()["http://".len()..].trim_end_matches("/mcp").to_owned();
+    until("it listens", || std::net::TcpStream::connect(&address).is_ok()).await;
+    let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let kept = Arc::clone(&heard);
+    let servers = servers(&declared).on_progress(move |progress| kept.lock().unwrap().push(progress.done));
+    let tools = Tools::of(&servers).await;
+    assert_eq!(tools.done("echo", json!({"message": "hi"})).await, "Echo: hi");
+    let long = json!({"duration": 0.4, "steps": 4});
+    assert!(tools.done("trigger-long-running-operation", long).await.contains("completed"));
+    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    let listed = tools.done("list_resources", json!({})).await;
+    let uri = listed.split_whitespace().find(|word| word.starts_with("demo:"));
+    let text = tools.done("read_resource", json!({"uri": uri.unwrap()})).await;
+    assert!(text.starts_with("demo://"), "{text}");
+    assert!(tools.failed("echo").await.contains("message"));
+    let (called, ()) = tokio::join!(tools.failed("trigger-long-running-operation"), async {
+        until("it has begun", || heard.lock().unwrap().len() > 4).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+    assert!(called.contains("it is reached anew for the next call"), "{called}");
+    assert!(tools.failed("echo").await.contains("no connection came about"));
 }
 
 #[tokio::test]

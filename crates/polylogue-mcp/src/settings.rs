@@ -1,0 +1,20 @@
+//! What holds for all servers of a document.
+
+use polylogue_http::{Env, Proxies};
+
+use crate::limits::Limits;
+use crate::progress::Teller;
+
+/// What holds for all servers of a document.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) limits: Limits,
+    pub(crate) teller: Teller,
+    pub(crate) proxies: Proxies,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { limits: Limits::default(), teller: Teller::NOBODY, proxies: Proxies::of(&Env::process()) }
+    }
+}
