@@ -11,6 +11,8 @@ mod batch;
 #[cfg(test)]
 mod breakdowns;
 #[cfg(test)]
+mod containers;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endpoints;
@@ -40,6 +42,8 @@ mod offline;
 mod pictures;
 #[cfg(test)]
 mod quirks;
+#[cfg(test)]
+mod reasoning;
 #[cfg(test)]
 mod received;
 #[cfg(test)]
