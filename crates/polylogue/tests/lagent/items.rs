@@ -39,6 +39,7 @@ const ITEMS: &[(&str, &[&str])] = &[
             "state::a_loaded_agent_asks_what_the_old_one_would_have",
             "state::a_loaded_composite_goes_on_as_the_old_one_would",
             "state::a_fresh_process_goes_on_as_the_old_one_would",
+            "state::a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have",
         ],
     ),
     (

@@ -2,6 +2,7 @@
 
 use polylogue::aggregate::recent;
 use polylogue::hook::Hooked;
+use polylogue::parse::{Block, Parsed, ToolBlock};
 use polylogue::session::{Forget, State};
 use polylogue::{AnyModel, AnyStore, AnyTool, GetHistory, LogId, Session};
 use polylogue_store::Sqlite;
@@ -73,6 +74,29 @@ async fn a_loaded_agent_asks_what_the_old_one_would_have() {
     assert_eq!(second.state(&tooled(new.model())).await.unwrap(), state);
     second.call(&tooled(new.model()), "b").await.unwrap();
     assert_eq!(new.asked().last().unwrap().entries, old.asked().last().unwrap().entries);
+}
+
+/// L17: what a parser read is in the state, and models are sent what the old ones were.
+#[tokio::test]
+async fn a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have() {
+    let steps = r#"[{"bot": "Hm.\n```\n{\"a\": 1}"}, {"bot": "```\nbad"}, {"bot": "done"}]"#;
+    let block = || ToolBlock::new("x").between("```\n", "\n```\n").json().restores();
+    let parsed = |spy: &Spy| Parsed::new(agent("bot", &spy.model()), block());
+    let (old, new) = (Spy::on(script(steps)), Spy::on(script(r#"[{"bot": "done"}]"#)));
+    let (first, second) = (session().await, session().await);
+    for text in ["a", "b"] {
+        first.call(&parsed(&old), text).await.unwrap();
+    }
+    let json = serde_json::to_string(&first.state(&parsed(&old)).await.unwrap()).unwrap();
+    second.load(&parsed(&new), &serde_json::from_str(&json).unwrap()).await.unwrap();
+    let state = second.state(&parsed(&new)).await.unwrap();
+    let statuses: Vec<_> =
+        state.get("memory").unwrap().iter().filter_map(Block::of).map(|block| block.status).collect();
+    assert_eq!(statuses, [1, -1]);
+    first.call(&parsed(&old), "c").await.unwrap();
+    second.call(&parsed(&new), "c").await.unwrap();
+    assert_eq!(new.asked()[0].entries, old.asked()[2].entries);
+    assert_eq!(new.asked()[0].entries.len(), 4);
 }
 
 #[tokio::test]
