@@ -198,3 +198,64 @@ fn a_real_engine() {
         }
     }
 }
+
+#[test]
+fn an_engine_whose_daemon_does_not_run_says_so() {
+    let dir = Dir::new();
+    let path = dir.0.join("docker");
+    let why =
+        "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+    std::fs::write(
+        &path,
+        format!("#!/bin/sh\necho 'docker: {why}' >&2\n[ \"$1\" = run ] && exit 125\nexit 1\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let engine = Engine::new(path, "python:3");
+    let told = format!("the container engine `docker` made no container: docker: {why}");
+    let error = engine.answers().unwrap_err();
+    assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
+    let error = Sandbox::container(dir.0.join("work"), engine).run(&sh("true"), &Halt::new()).unwrap_err();
+    assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
+}
+
+/// The file to which the engine writes that the container is there.
+fn id_file(dir: &Dir) -> std::path::PathBuf {
+    let args = std::fs::read_to_string(dir.0.join("args")).unwrap();
+    args.lines().find_map(|arg| arg.strip_prefix("--cidfile=")).unwrap().into()
+}
+
+#[test]
+fn a_program_may_end_as_engines_do_that_fail_and_nothing_is_left_behind() {
+    let dir = Dir::new();
+    let ended = run(&fake(&dir, "docker"), &sh("echo mine; exit 125"));
+    assert_eq!((ended.how, &*text(&ended)), (How::Exited(125), "mine\n"));
+    assert!(!id_file(&dir).exists());
+    // Containers that end by themselves are removed by the engine.
+    assert!(!dir.0.join("calls").exists());
+}
+
+#[test]
+fn a_container_ends_when_nobody_waits_for_it_any_more() {
+    let dir = Dir::new();
+    let (sandbox, halt) = (fake(&dir, "docker"), Halt::new());
+    let stop = halt.clone();
+    let began = sandbox.work().join("began");
+    let waiting = std::thread::spawn(move || {
+        while !began.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stop.halt();
+    });
+    let since = Instant::now();
+    let ended = sandbox.run(&sh("touch began; sleep 600"), &halt).unwrap();
+    waiting.join().unwrap();
+    assert!(
+        !matches!(ended.how, How::Exited(0)) && since.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        ended.how
+    );
+    let calls = std::fs::read_to_string(dir.0.join("calls")).unwrap();
+    assert!(calls.starts_with("kill polylogue-") && calls.contains("\nrm --force polylogue-"), "{calls}");
+    assert!(!id_file(&dir).exists());
+}
