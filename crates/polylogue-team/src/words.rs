@@ -47,17 +47,7 @@ impl Pattern {
             Self::OnceEach => "each once, in their order".to_owned(),
             Self::AllAtOnce => "each once, at the same time".to_owned(),
             Self::Group(group) => group.in_words(),
-            Self::States(States { start, .. }) => {
-                let exits = start.as_ref().map_or(&[][..], |start| &start.0);
-                match exits {
-                    [] => format!("by states, beginning with {}", first(&None)),
-                    [Exit { when: None, then }] => format!("by states, beginning with {then}"),
-                    exits => {
-                        let names = exits.iter().map(|exit| exit.then.as_str());
-                        format!("by states, beginning with {} as conditions say", listed(names))
-                    }
-                }
-            }
+            Self::States(states) => states.in_words(&first(&None)),
             Self::After(_) => "each when those before it are finished".to_owned(),
             Self::Handoffs(Handoffs { start, then }) => {
                 let then = match then.as_str() {
@@ -102,6 +92,19 @@ impl Group {
     }
 }
 
+impl States {
+    fn in_words(&self, first: &str) -> String {
+        match self.start.as_ref().map_or(&[][..], |start| &start.0) {
+            [] => format!("by states, beginning with {first}"),
+            [Exit { when: None, then }] => format!("by states, beginning with {then}"),
+            exits => {
+                let names: Vec<&str> = exits.iter().map(|exit| exit.then.as_str()).collect();
+                format!("by states, beginning with {}, as conditions say", names.join(" or "))
+            }
+        }
+    }
+}
+
 impl Society {
     fn in_words(&self) -> String {
         let besides = [
@@ -110,7 +113,7 @@ impl Society {
             self.critic.as_ref().map(|critic| format!("{} chooses among proposals", critic.who)),
         ];
         let besides: String = besides.into_iter().flatten().map(|besides| format!("; {besides}")).collect();
-        format!("{} instructing {}{besides}", self.user.who, self.assistant.who)
+        format!("{} instructs{besides}", self.user.who)
     }
 }
 

@@ -129,3 +129,14 @@ async fn what_comes_of_it_can_be_written_by_a_model() {
     let (_, summary) = end(&team("max_rounds: 1", "summary: {reflect: {}},", script), &[]).await;
     assert_eq!(summary, "All is done.");
 }
+
+#[tokio::test]
+async fn a_society_takes_part_in_another_chat_and_says_its_last_solution_there() {
+    let text = "{name: t, model: 'a:b', agents: [{name: Ann}, {name: Bob}, {name: Eve}],
+      chat: {participants: [work, Eve], pattern: once_each},
+      chats: [{name: work, brief: task, participants: [Ann, Bob], pattern: {society: {user: Ann, assistant: Bob, max_rounds: 1}}}],
+      script: [{Ann: {say: 'Instruction: a', expect: {system: 'Trade {task} {{task}} {}'}}}, {Bob: 'Solution: b'},
+        {Eve: {say: Fine., expect: {last: 'Solution: b'}}}]}";
+    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    assert_eq!(end(&team, &[]).await.1, "Fine.");
+}

@@ -25,6 +25,7 @@ fn every_pattern_is_said_in_words() {
         "{group: {pick: model}}".to_owned(),
         "{group: {pick: {person: Zoe}}}".to_owned(),
         "{states: {start: B, after: {A: B}}}".to_owned(),
+        "{states: {start: [{when: turns > 1, then: C}, {then: B}], after: {A: B}}}".to_owned(),
         "{after: {C: [A, B]}}".to_owned(),
         "{handoffs: {then: stay}}".to_owned(),
         "{handoffs: {start: B, then: end}}".to_owned(),
@@ -51,6 +52,7 @@ fn every_pattern_is_said_in_words() {
         A, B and C, picked by a model
         A, B and C, picked by Zoe
         A, B and C, by states, beginning with B
+        A, B and C, by states, beginning with C or B, as conditions say
         A, B and C, each when those before it are finished
         A, B and C, handing over to one another from A on; without a handoff who speaks stays
         A, B and C, handing over to one another from B on; without a handoff it ends
@@ -66,6 +68,15 @@ fn every_pattern_is_said_in_words() {
         A, B and C, each with a task, talking for 5 iterations, or until the first is complete and everybody has spoken once more
         A, B and C, each with a task, talking for 5 iterations, or until all are complete
         A, B and C, 3 tasks alone, one after the other"#]].assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn a_society_is_said_in_words() {
+    let text = "{name: t, agents: [{name: A}, {name: B}, {name: C}, {name: D}, {name: E}], chat: {participants: [A, B],
+        pattern: {society: {user: B, assistant: A, specifier: C, planner: D, critic: {who: E}}}}}";
+    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let words = "A and B, B instructs; C makes the task definite; D divides it; E chooses among proposals";
+    assert_eq!(team.chats_in_words()[0].1, words);
 }
 
 #[test]
