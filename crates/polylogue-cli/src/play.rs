@@ -98,7 +98,10 @@ impl Play<'_> {
                 biased;
                 () = signals.next() => obey(signals, &halt, &mut view.screen),
                 Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
-                Some(said) = heard(progress) => { view.hear(|screen| noticed(screen, &said), &halt); }
+                // Once an order was given, what it does stands there.
+                Some(said) = heard(progress), if !halt.is_given() => {
+                    view.hear(|screen| noticed(screen, &said), &halt);
+                }
                 status = &mut run => break status,
                 _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
             }

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::home::{Home, KEY, Ran, of_type, shipped, until};
+use crate::terminal::Terminal;
 
 /// A server that misbehaves when it is told to, of the tests of the client. It notes its starts in `notes`.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/server.py");
@@ -213,6 +214,26 @@ fn a_server_that_dies_costs_a_call_and_the_run_goes_on() {
     assert!(returned[0].to_string().contains("it is started again for the next call"), "{}", returned[0]);
     assert_eq!(returned[1]["outcome"]["status"], "done");
     assert_eq!(starts(&home), 2);
+}
+
+#[test]
+fn progress_is_shown_at_a_terminal_and_ctrl_c_gives_the_call_up() {
+    let home = Home::new();
+    home.file("servers.json", &document(&home, "s"));
+    team(&home, "", "[{mcp: s}]", &[("s_steady", "{steps: 900, pause: 0.05}")]);
+    let command = ["run", "team.yaml", "--offline", "--mcp", "servers.json"];
+    let mut terminal = Terminal::open(&home, (100, 30), &command);
+    terminal.wait_for("s: steady ");
+    terminal.wait_for("s: steady 9 of 900 (xxx");
+    // It stands in one place, and leaves nothing behind.
+    let screen = terminal.sees();
+    assert!(screen.matches("s: steady").count() <= 1, "{screen}");
+    terminal.press("\x03");
+    terminal.wait_for("Ctrl-C again stops now");
+    terminal.press("\x03");
+    let (code, screen) = terminal.end();
+    assert_eq!((code, screen.matches("s: steady").count()), (6, 0), "{screen}");
+    gone(&home);
 }
 
 #[test]
