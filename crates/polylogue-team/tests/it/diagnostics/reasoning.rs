@@ -181,7 +181,9 @@ fn nothing_runs_on_this_machine_that_nobody_can_be_asked_about() {
               |                            ^^^^^^^^^^^
         "#]],
     );
-    check_agent("runs_blocks: {tools: [shell]}, approve: always", &expect![[r#"
+    check_agent(
+        "runs_blocks: {tools: [shell]}, approve: always",
+        &expect![[r#"
         error: nobody is asked before blocks are run
          --> t.yaml:3:46
           |
@@ -195,5 +197,6 @@ fn nothing_runs_on_this_machine_that_nobody_can_be_asked_about() {
         3 |   - {name: A, runs_blocks: {tools: [shell]}, approve: always}
           |                                              ^^^^^^^
         hint: give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`
-    "#]]);
+    "#]],
+    );
 }
