@@ -5,7 +5,7 @@
 //!
 //! | what asks | what a rule looks at |
 //! |---|---|
-//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them | [`Wanted`] |
+//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::reason::React), too | [`Wanted`] |
 //! | [`Executor::approval`](crate::Executor::approval): before it makes the calls of others | [`Wanted`] |
 //! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
 //!
@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, Call, Name, Turn};
 
-pub(crate) use self::calls::{Decided, refusals};
+pub(crate) use self::calls::Decided;
 pub(crate) use self::verdict::{Verdict, choices, rejected};
 
 /// When a person is asked before something of the kind `T` is done. See the [module](self).

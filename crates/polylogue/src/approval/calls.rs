@@ -39,6 +39,21 @@ impl Decided {
         Ok(Self(decided))
     }
 
+    /// Makes those that are to be made by `tools`; what came of all of them. In the log those that were rejected are answered, too.
+    pub(crate) async fn carry_out(
+        self,
+        turn: &mut Turn<'_>,
+        tools: &[AnyTool],
+    ) -> polylogue_core::Result<Vec<Outcome>> {
+        let rejected = self.rejected();
+        if !rejected.is_empty() {
+            let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
+            turn.call(&refusals(&rejected), &calls).await?;
+        }
+        let made = turn.call(&self.noting(tools), &self.made()).await?;
+        Ok(self.outcomes(made))
+    }
+
     /// The calls that are made.
     pub(crate) fn made(&self) -> Vec<Call> {
         let made = self.0.iter().filter(|(_, fate)| !matches!(fate, Fate::Rejected(_)));
@@ -46,7 +61,7 @@ impl Decided {
     }
 
     /// Those that are not, each with why.
-    pub(crate) fn rejected(&self) -> Vec<(Call, String)> {
+    fn rejected(&self) -> Vec<(Call, String)> {
         let rejected = self.0.iter().filter_map(|(call, fate)| match fate {
             Fate::Rejected(why) => Some((call.clone(), why.clone())),
             Fate::Made | Fate::Edited => None,
@@ -132,7 +147,7 @@ impl Tool for Noting {
 }
 
 /// Tools that answer the calls that were rejected, so that every call of a model is answered in the log.
-pub(crate) fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
+fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
     let refusal = |(call, _): &(Call, String)| {
         // Saying it twice is saying it once.
         let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();

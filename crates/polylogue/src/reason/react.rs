@@ -7,6 +7,7 @@ use polylogue_core::{
 use serde_json::Value;
 
 use crate::Assistant;
+use crate::approval::{Decided, Wanted};
 
 /// An agent that calls tools in rounds until it has an answer.
 ///
@@ -105,9 +106,16 @@ impl React {
         !self.agent.specs().is_empty() && (known || found.any(|lacks| lacks == Skill::Tools))
     }
 
-    /// Makes the calls. Returns what the turn ends with, if a tool ends it.
-    async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Vec<Part>>> {
-        let outcomes = turn.call(&self.agent.callable, calls).await?;
+    /// Makes the calls. Returns what the turn ends with, if a tool ends it, or somebody has to be asked before.
+    async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Act>> {
+        let wanted =
+            calls.iter().map(|call| Wanted { who: self.name().clone(), call: call.clone() }).collect();
+        let is_own = |call: &Call| self.agent.specs().iter().any(|spec| spec.name == call.tool);
+        let decided = match Decided::of(&self.agent.approval, turn, wanted, is_own) {
+            Ok(decided) => decided,
+            Err(act) => return Ok(Some(act)),
+        };
+        let outcomes = decided.carry_out(turn, &self.agent.callable).await?;
         if way.in_text {
             let told = outcomes.iter().map(observed).collect::<Vec<_>>().join("\n");
             turn.prompt(format!("{OBSERVED} {told}")).await?;
@@ -115,7 +123,7 @@ impl React {
         let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
         let mut made = calls.iter().zip(outcomes);
         let last = made.find(|(call, outcome)| ends(&call.tool) && outcome.status == OutcomeStatus::Done);
-        Ok(last.map(|(_, outcome)| outcome.told()))
+        Ok(last.map(|(_, outcome)| Act::Say(outcome.told())))
     }
 }
 
@@ -140,9 +148,9 @@ impl Agent for React {
                 return Ok(said(reply, way.in_text));
             }
             if round < self.rounds
-                && let Some(parts) = self.act_on(turn, &way, &calls).await?
+                && let Some(act) = self.act_on(turn, &way, &calls).await?
             {
-                return Ok(Act::Say(parts));
+                return Ok(act);
             }
         }
         if !self.sums_up {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::can::{Can, Way};
 use super::{Taught, Trace, words};
 use crate::Assistant;
-use crate::approval::{Decided, Wanted, refusals};
+use crate::approval::{Decided, Wanted};
 
 /// One turn of an assistant.
 pub(crate) struct Work<'w, 't> {
@@ -296,15 +296,8 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     async fn carry_out(&mut self, decided: Decided) -> Result<Vec<Outcome>> {
-        let rejected = decided.rejected();
-        if !rejected.is_empty() {
-            let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
-            self.turn.call(&refusals(&rejected), &calls).await?;
-        }
-        let calls = decided.made();
-        let tools = self.consult(&calls).await?;
-        let made = self.turn.call(&decided.noting(&tools), &calls).await?;
-        Ok(decided.outcomes(made))
+        let tools = self.consult(&decided.made()).await?;
+        decided.carry_out(self.turn, &tools).await
     }
 
     /// Asks the agents and chats that are called, one after the other; the tools then, of which those return what came of it.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::consult::Consult;
 use polylogue::executor::Declared;
+use polylogue::reason::React;
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus, Status,
@@ -213,4 +214,34 @@ async fn what_was_approved_is_done_once_wherever_the_process_dies() {
         }
     }
     assert!(same >= 12 && in_flight >= 3, "{same} cuts between calls, {in_flight} within");
+}
+
+/// Who reasons in rounds asks as anybody does, and nothing is done twice.
+#[tokio::test]
+async fn calls_in_rounds_are_asked_about() {
+    let chat = |cast: &Cast<'_>| {
+        let ann = cast.assistant("Ann").tool(echo("echo")).tool(echo("mute"));
+        let ann = React::new(ann.approval(Approval::of_tools(["echo"])));
+        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+    };
+    let script = r#"[
+        {"Ann": {"calls": [
+            {"tool": "echo", "args": {"text": "a"}, "id": "c1"}, {"tool": "mute", "args": {"text": "b"}, "id": "c2"}]}},
+        {"Ann": {"calls": [{"tool": "echo", "args": {"text": "c"}, "id": "c3"}]}}, {"Ann": "So it is."}]"#;
+    let answers = ["no, not a", "{\"text\": \"d\"}"];
+    let text = print(&events_with(script, &|nth| answers[nth], chat).await);
+    assert!(text.contains("#c1 failed: This call was not made: it was rejected. not a"), "{text}");
+    assert!(text.contains("#c2: b") && text.contains("#c3: d | (Before it was made"), "{text}");
+    assert!(text.contains("Ann says: So it is."), "{text}");
+    // In text, too.
+    let script = r#"[
+        {"Ann": "Action: echo\nAction Input: {\"text\": \"a\"}"},
+        {"Ann": {"say": "Final Answer: no.", "expect": {"last": "it was rejected. not a"}}}]"#;
+    let chat = |cast: &Cast<'_>| {
+        let ann = cast.assistant("Ann").tool(echo("echo")).approval(Approval::always());
+        let ann = React::new(ann).in_text();
+        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+    };
+    let text = print(&events_with(script, &|_| "no, not a", chat).await);
+    assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
 }
