@@ -16,7 +16,7 @@ use crate::{LogId, ModelError, Name, StoreError, Timestamp, Usage};
 /// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
     /// Keeps a fact. The same [`Source`] in the same scope is the same fact, whatever it says: who asks twice, as a resumed
-    /// turn may, is given what was kept the first time.
+    /// turn may, is given what was kept the first time. So is who says what a fact of the scope says already.
     ///
     /// # Errors
     /// [`MemoryError::Refused`] when the text is blank or too long, or the scope is full.

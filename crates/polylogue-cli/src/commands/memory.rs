@@ -75,7 +75,8 @@ fn line(fact: &Fact, now_ms: u64) -> String {
     let age = age(now_ms.saturating_sub(time.0) / 1000);
     let text = text.lines().collect::<Vec<_>>().join(" ");
     let number = format!("#{id}");
-    let line = format!("{number:<5} {age:>5} ago  {scope:<16} {by:<12} {:<8} {text}", source.conversation);
+    let (scope, by, conversation) = (scope.as_str(), by.as_str(), source.conversation.as_str());
+    let line = format!("{number:<5} {age:>5} ago  {scope:<16} {by:<12} {conversation:<8} {text}");
     format!("{}\n", neutral(&line))
 }
 

@@ -7,6 +7,8 @@ mod evidence;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod place;
 #[cfg(test)]
 mod random;

@@ -47,13 +47,17 @@ impl<A: Agent> Reminded<A> {
         let Some(query) = query(turn).filter(|_| self.facts > 0) else { return Ok(()) };
         let nth = turn.transcript().begun(turn.me());
         let known = told(turn.transcript(), turn.me());
-        let args = json!({"query": query, "limit": self.facts, "known": known});
+        let mut args = json!({"query": query, "limit": self.facts});
+        if !known.is_empty()
+            && let Some(args) = args.as_object_mut()
+        {
+            args.insert("known".into(), json!(known));
+        }
         // The scope tells the lookups of several memories in one turn apart.
         let call = Call { id: format!("{LOOKUP}-{nth}-{}", self.scope), tool: LOOKUP.into(), args };
         let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
-        let fresh: Vec<Fact> = outcomes.iter().flat_map(facts).collect();
-        if !fresh.is_empty() {
-            turn.prompt(words::reminder(&fresh)).await?;
+        if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
+            turn.prompt(words::reminder(told_in(found))).await?;
         }
         Ok(())
     }
@@ -98,7 +102,7 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     for event in transcript.events().iter().rev() {
         match &event.body {
             Body::Returned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
-                within = facts(outcome).iter().map(|fact| fact.id).collect();
+                within = ids(outcome);
             }
             // It remembers something else in place of what happened in this turn.
             Body::Remembered { who, .. } if who == me => forgotten = true,
@@ -118,13 +122,21 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     known
 }
 
-/// The facts in what a lookup returned.
-fn facts(outcome: &Outcome) -> Vec<Fact> {
+/// The numbers of the facts that a lookup returned.
+fn ids(outcome: &Outcome) -> BTreeSet<u64> {
     let data = outcome.parts.iter().find_map(|part| match part {
         Part::Data(value) => serde_json::from_value(value.clone()).ok(),
         _ => None,
     });
     data.unwrap_or_default()
+}
+
+/// The same in words, which come first.
+fn told_in(outcome: &Outcome) -> &str {
+    match outcome.parts.first() {
+        Some(Part::Text(text)) => text,
+        _ => "",
+    }
 }
 
 #[derive(Debug)]
@@ -148,9 +160,14 @@ impl Tool for Lookup {
         let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
         let fresh = recalled.facts.iter().filter(|fact| !known.contains(&fact.id)).take(wanted);
         let fresh: Vec<&Fact> = fresh.collect();
-        let fresh = serde_json::to_value(&fresh).map_err(|error| error.to_string())?;
-        let missed = recalled.missed.map(|why| Part::text(format!("looked for by words only: {why}")));
-        let parts = std::iter::once(Part::Data(fresh)).chain(missed).collect();
+        let mut parts = match fresh.as_slice() {
+            [] => vec![Part::text("nothing that fits")],
+            facts => {
+                let ids: Vec<u64> = facts.iter().map(|fact| fact.id).collect();
+                vec![Part::text(words::lines(facts.iter().copied())), Part::Data(json!(ids))]
+            }
+        };
+        parts.extend(recalled.missed.map(|why| Part::text(format!("looked for by words only: {why}"))));
         Ok(Outcome::new(OutcomeStatus::Done, parts))
     }
 }

@@ -91,12 +91,14 @@ impl Tool for Recall {
         let (scope, text) = (self.0.scope.clone(), text(&args, "query")?.to_owned());
         let query = Query { scope, text, limit: limit(&args)? };
         let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
-        let mut lines: Vec<String> = recalled.facts.iter().map(words::line).collect();
-        if lines.is_empty() {
-            lines.push("Nothing is remembered about that.".into());
+        let mut text = match recalled.facts.as_slice() {
+            [] => "Nothing is remembered about that.".to_owned(),
+            facts => words::lines(facts),
+        };
+        if let Some(why) = recalled.missed {
+            text.push_str(&format!("\n(Looked for by words only: {why})"));
         }
-        lines.extend(recalled.missed.map(|why| format!("(Looked for by words only: {why})")));
-        Ok(Outcome::done(lines.join("\n")))
+        Ok(Outcome::done(text))
     }
 }
 

@@ -51,15 +51,12 @@ fn is_there(connection: &Connection) -> Result<bool> {
     connection.prepare_cached(sql)?.exists([])
 }
 
-/// Keeps a fact, or gives the one that was kept by the same call.
+/// Keeps a fact, or gives the one that was kept by the same call, or with the same words.
 pub(super) fn remember(desk: &Desk<'_>, fact: &Fact, most: u64) -> Result<Result<Fact, MemoryError>, Fault> {
     let connection = desk.connection();
     connection.execute_batch(CREATE)?;
     let Fact { scope, text, by, time, source, .. } = fact;
-    let known = "SELECT nr, scope, text, author, time_ms, conversation, call FROM facts
-                 WHERE scope = ?1 AND conversation = ?2 AND call = ?3";
-    let origin = params![scope.as_str(), source.conversation.as_str(), source.call];
-    if let Some(known) = connection.prepare_cached(known)?.query_row(origin, read).optional()? {
+    if let Some(known) = known(connection, fact)? {
         return Ok(Ok(known));
     }
     let count = "SELECT count(*) FROM facts WHERE scope = ?1 AND forgotten = 0";
@@ -83,6 +80,19 @@ pub(super) fn remember(desk: &Desk<'_>, fact: &Fact, most: u64) -> Result<Result
         .prepare_cached("INSERT INTO fact_words(rowid, words) VALUES(?1, ?2)")?
         .execute(params![nr, indexed(text)])?;
     Ok(Ok(Fact { id: nr.cast_unsigned(), ..fact.clone() }))
+}
+
+/// The fact that the same call kept, or one of the scope that says the same.
+fn known(connection: &Connection, fact: &Fact) -> Result<Option<Fact>> {
+    let Fact { scope, text, source, .. } = fact;
+    let by_call = format!("{COLUMNS} WHERE scope = ?1 AND conversation = ?2 AND call = ?3");
+    let origin = params![scope.as_str(), source.conversation.as_str(), source.call];
+    let known = connection.prepare_cached(&by_call)?.query_row(origin, read).optional()?;
+    if known.is_some() {
+        return Ok(known);
+    }
+    let by_text = format!("{COLUMNS} WHERE scope = ?1 AND text = ?2 AND forgotten = 0 ORDER BY nr LIMIT 1");
+    connection.prepare_cached(&by_text)?.query_row(params![scope.as_str(), text], read).optional()
 }
 
 /// Takes the text away. The row stays, so that its number is given to no other fact, and a call that is made again finds it

@@ -80,6 +80,7 @@ async fn the_same_call_writes_one_fact_and_a_scope_sees_its_own() {
     let first = facts.remember(&note("team", "c1", " Tea. ")).await.unwrap();
     assert_eq!((first.id, first.text.as_str()), (1, "Tea."));
     assert_eq!(facts.remember(&note("team", "c1", "Coffee.")).await.unwrap(), first);
+    assert_eq!(facts.remember(&note("team", "c2", "Tea.")).await.unwrap(), first, "said again");
     let other = facts.remember(&note("user eve", "c1", "Tea with milk.")).await.unwrap();
     assert_eq!(other.id, 2);
     assert_eq!(found(&facts, "team", "tea coffee").await, ["Tea."]);
