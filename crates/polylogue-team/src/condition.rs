@@ -104,9 +104,9 @@ impl Condition {
                 "it gives {}, and neither `true` nor `false`",
                 kind(&other)
             ))),
-            // What is in the state, nobody knows before.
+            // What is in the state, and what rides on messages, nobody knows before.
             Err(cel::ExecutionError::NoSuchOverload(error))
-                if !self.program.references().has_variable("state") =>
+                if !self.program.references().has_variable("state") && !self.text.contains("last.value") =>
             {
                 Err(NoCondition::because(error.to_string()))
             }
@@ -222,6 +222,8 @@ fn told(error: &cel::ExecutionError) -> String {
 struct Facts<'t> {
     text: String,
     from: &'t str,
+    /// What rides on the last message for programs: an answer of a form, or a block that was read in it.
+    value: Option<&'t Json>,
     turns: i64,
     messages: i64,
     task: &'t str,
@@ -237,6 +239,7 @@ impl<'t> Facts<'t> {
         Self {
             text: last.map(|message| message.plain().into_owned()).unwrap_or_default(),
             from: last.map(|message| message.from.as_str()).unwrap_or_default(),
+            value: last.and_then(polylogue::parse::value),
             turns: count(transcript.turns()),
             messages: count(transcript.room_len()),
             task: transcript.task(),
@@ -248,7 +251,9 @@ impl<'t> Facts<'t> {
 
     fn context(&self) -> Context<'static, 'static> {
         let mut context = functions();
-        let last = [("text", text(&self.text)), ("from", text(self.from))];
+        // Of a mapping without keys one can ask whether it has some.
+        let of_last = self.value.map_or_else(|| map([]), value);
+        let last = [("text", text(&self.text)), ("from", text(self.from)), ("value", of_last)];
         context.add_variable_from_value("last", map(last.map(|(key, value)| (key.to_owned(), value))));
         context.add_variable_from_value("turns", Value::Int(self.turns));
         context.add_variable_from_value("messages", Value::Int(self.messages));
@@ -279,7 +284,7 @@ fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Map(entries.into())
 }
 
-/// A value of the state. Whole numbers are all of one kind, so that they can be reckoned with.
+/// A value of the state or of a message. Whole numbers are all of one kind, so that they can be reckoned with.
 fn value(of: &Json) -> Value {
     match of {
         Json::Null => Value::Null,

@@ -12,6 +12,7 @@ fn facts(last: &str) -> Facts<'static> {
     Facts {
         text: last.to_owned(),
         from: "Ann",
+        value: None,
         turns: 4,
         messages: 5,
         task: "the task",
@@ -48,6 +49,7 @@ fn a_condition_speaks_of_the_conversation() {
         ("state.half * 2.0 == 1.0 && state.items[1] == 2", true),
         ("turns > 10 ? false : true", true),
         ("state.name == 'x' && !(state.count < 3)", true),
+        ("has(last.value.route) && last.value.route == 'x'", false),
     ] {
         assert_eq!(evaluated(text), holds.to_string(), "{text}");
     }

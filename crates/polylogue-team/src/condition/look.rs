@@ -16,7 +16,7 @@ pub(super) const OF_CODE: &[&str] = &["code", "language", "file"];
 /// What an expression on a call of a tool can speak of.
 pub(super) const OF_CALLS: &[&str] = &["tool", "args", "who"];
 /// What there is of the last message.
-const OF_LAST: [&str; 2] = ["text", "from"];
+const OF_LAST: [&str; 3] = ["text", "from", "value"];
 /// The functions there are, besides operators.
 const FUNCTIONS: [&str; 9] =
     ["contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string", "has"];

@@ -120,3 +120,14 @@ async fn blocks_are_read_and_run_and_what_is_broken_is_not() {
     let (_, summary, outcomes) = play(&with_chat(agents, chat, &script)).await;
     assert_eq!((&*summary, outcomes.len()), ("Done.", 1));
 }
+
+#[tokio::test]
+async fn a_switch_goes_by_an_answer_of_a_form() {
+    let agents = "{name: Ann, answers: {type: object, properties: {route: {type: string}, sure: {type: integer}}, required: [route]}}, {name: Bob}, {name: Cy}";
+    let chat = "{participants: [Ann, Bob, Cy], pattern: {states: {after: {Ann: [
+        {when: \"last.value.route == 'sales' && last.value.sure > 50\", then: Bob}, {then: Cy}], Bob: end, Cy: end}}}}";
+    for (route, sure, who) in [("sales", 90, "Bob"), ("sales", 10, "Cy"), ("repairs", 90, "Cy")] {
+        let script = format!("{{Ann: '{{\"route\": \"{route}\", \"sure\": {sure}}}'}}, {{{who}: by {who}}}");
+        assert_eq!(play(&with_chat(agents, chat, &script)).await.1, format!("by {who}"));
+    }
+}
