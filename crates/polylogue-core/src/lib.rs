@@ -75,7 +75,7 @@ pub use policy::{Choice, Chooser, Policy, Step};
 pub use reason::{Circle, Ending, Erred, Reason};
 pub use skills::{Skill, Skills};
 pub use store::{AnyStore, Claim, Intact, Listing, LogId, Meta, Store, StoreError};
-pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
+pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};
 pub use usage::{Money, Price, Saved, Spent, Usage};

@@ -1,5 +1,7 @@
 //! Tools: what agents can do besides speaking.
 
+mod missing;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::missing::no_such_tool;
 use crate::{Event, Held, LogId, Name, Outcome, Path, Transcript};
 
 /// Something an agent can call.

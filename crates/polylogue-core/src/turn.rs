@@ -16,7 +16,7 @@ use crate::transcript::OpenTurn;
 use crate::{
     Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model,
     ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Path, Reason, Reply, Request, Result,
-    Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
+    Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words, no_such_tool,
 };
 
 pub use self::ask::Asking;
@@ -447,13 +447,8 @@ impl<'a> Turn<'a> {
 
 async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: &ToolCx<'_>) -> Outcome {
     let Some(tool) = tool else {
-        let names: Vec<_> = tools.iter().map(|tool| format!("`{}`", tool.spec().name)).collect();
-        let known = if names.is_empty() {
-            "There are no tools.".into()
-        } else {
-            format!("There is {}.", names.join(", "))
-        };
-        return Outcome::failed(format!("There is no tool `{}`. {known}", call.tool));
+        let names = tools.iter().map(|tool| tool.spec().name.as_str());
+        return Outcome::failed(no_such_tool(&call.tool, names));
     };
     if !call.args.is_object() {
         return Outcome::failed(format!(

@@ -2,12 +2,14 @@
 
 use polylogue_core::{
     Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Part, Result, Tool, Turn,
+    no_such_tool,
 };
 use serde_json::{Value, json};
 
 use super::kit::Kit;
 use super::ran::{Ran, RunState};
 use super::{Block, value};
+use crate::approval::{Approval, Decided, Wanted};
 use crate::tooling::check::check;
 use crate::tooling::lenient;
 
@@ -56,6 +58,7 @@ pub struct Actions {
     name: Name,
     kit: Kit,
     kinds: Vec<Kind>,
+    approval: Approval<Wanted>,
 }
 
 /// What runs blocks of a kind that are texts.
@@ -72,7 +75,8 @@ impl Actions {
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        Ok(Self { name: Name::new(name)?, kit: Kit::default(), kinds: Vec::new() })
+        let (kit, kinds, approval) = (Kit::default(), Vec::new(), Approval::never());
+        Ok(Self { name: Name::new(name)?, kit, kinds, approval })
     }
 
     /// Adds a tool. One of the same name is replaced.
@@ -103,6 +107,12 @@ impl Actions {
         let (kind, argument) = (kind.to_owned(), argument.to_owned());
         self.kinds.push(Kind { kind, tool: tool.spec().name.clone(), argument });
         self.tool(tool)
+    }
+
+    /// Sets when a person is asked before a tool is run. By default nobody is.
+    #[must_use]
+    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+        Self { approval, ..self }
     }
 
     /// What it can run, as a JSON list of names, descriptions and parameters: for the system text of whoever is to call it.
@@ -152,7 +162,7 @@ impl Actions {
             why,
         };
         let Some(tool) = self.kit.get(&name) else {
-            let why = format!("There is no tool `{name}`. {}", self.kit.known());
+            let why = no_such_tool(&name, self.kit.iter().map(|(name, _)| name));
             return Err(refused(name, args, RunState::NoSuchTool, why));
         };
         let args = match args {
@@ -185,7 +195,12 @@ impl Agent for Actions {
         };
         let id = format!("action-{}", turn.transcript().begun(turn.me()));
         let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
-        let outcome = turn.call(std::slice::from_ref(tool), &[call]).await?.into_iter().next();
+        let wanted = vec![Wanted { who: turn.message().from, call }];
+        let decided = match Decided::of(&self.approval, turn, wanted, |_| true) {
+            Ok(decided) => decided,
+            Err(act) => return Ok(act),
+        };
+        let outcome = decided.carry_out(turn, std::slice::from_ref(tool)).await?.into_iter().next();
         Ok(outcome.map_or(Act::Pass, |outcome| came_of(outcome, tool, ran)))
     }
 }

@@ -40,16 +40,6 @@ impl Kit {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &AnyTool)> {
         self.0.iter().map(|(name, tool)| (&**name, tool))
     }
-
-    /// What there is, in words.
-    pub(super) fn known(&self) -> String {
-        let names: Vec<_> = self.iter().map(|(name, _)| format!("`{name}`")).collect();
-        if names.is_empty() {
-            "There are no tools.".into()
-        } else {
-            format!("There is {}.", names.join(", "))
-        }
-    }
 }
 
 /// A tool under another name.

@@ -100,6 +100,22 @@ async fn an_unknown_tool_is_named_and_runs_nothing() {
     }
 }
 
+/// Z05: by whoever it is called, natively too.
+#[tokio::test]
+async fn a_near_miss_is_told_what_was_meant() {
+    let (said, _) = call("Shop.prise", json!({})).await;
+    assert!(
+        said.starts_with("There is no tool `Shop.prise`. Did you mean `Shop.price`? There is `Shop.price`"),
+        "{said}"
+    );
+    let spy =
+        Spy::on(script(r#"[{"bot": {"calls": [{"tool": "pyton", "args": {}}]}}, {"bot": "so be it"}]"#));
+    let bot = agent("bot", &spy.model()).tool(python).tool(Finish::default());
+    session().await.call(&bot, "go").await.unwrap();
+    let told = plain(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned();
+    assert_eq!(told, "There is no tool `pyton`. Did you mean `python`? There is `python`, `finish`.");
+}
+
 /// L33: arguments that are unknown, missing or of another type are named; what fails says why; it goes on.
 #[tokio::test]
 async fn wrong_arguments_are_named_and_failures_are_told() {
