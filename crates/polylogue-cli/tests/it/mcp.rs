@@ -256,6 +256,58 @@ fn a_call_in_flight_when_the_program_is_killed_is_reported_and_the_server_ends_t
 }
 
 #[test]
+fn a_call_in_flight_that_reads_only_is_made_again() {
+    let home = Home::new();
+    home.file("servers.json", &document(&home, "s"));
+    team(&home, "", "[{mcp: s}]", &[("s_peek", "{}")]);
+    let running = home.start(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]);
+    until("the call is there", || notes(&home).contains("peeked"));
+    running.signal(Signal::KILL);
+    running.end();
+    home.run(&["resume", "last"]).exits(5);
+    let events = home.events();
+    let returned = of_type(&events, "returned");
+    assert_eq!((returned.len(), &returned[0]["outcome"]["status"]), (1, &json!("done")), "{returned:?}");
+    assert_eq!(notes(&home).matches("peeked").count(), 2);
+}
+
+#[test]
+fn a_team_within_a_team_brings_its_servers_along_under_names_of_their_own() {
+    let home = Home::new();
+    let args = json!([SERVER, "fine", home.path("notes")]);
+    let inner = format!(
+        "name: inner
+mcp: {{s: {{command: python3, args: {args}}}}}
+agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
+chat: {{participants: [Ann], pattern: once_each}}
+"
+    );
+    home.file("inner.yaml", &inner);
+    let outer = |more: &str| {
+        format!(
+            "name: outer
+task: go
+{more}
+teams: [{{name: Inner, file: inner.yaml}}]
+chat: {{participants: [Inner], pattern: once_each}}
+script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: It is done.}}]
+"
+        )
+    };
+    home.file("outer.yaml", &outer(""));
+    assert!(home.run(&["run", "outer.yaml", "--offline"]).exits(2).err.contains("add `--allow mcp`"));
+    let ran = home.run(&["run", "outer.yaml", "--offline", "--allow", "mcp"]).ok();
+    assert!(ran.out.contains("heard"), "{}", ran.out);
+    home.file("outer.yaml", &outer("mcp: {s: {command: other}}"));
+    let twice = home.run(&["check", "outer.yaml"]).exits(2);
+    assert!(
+        twice.err.contains("this team has an MCP server `s`, and this file another of that name"),
+        "{}",
+        twice.err
+    );
+}
+
+#[test]
 fn the_rows_of_a_batch_share_their_servers() {
     let home = Home::new();
     let args = json!([SERVER, "{{manner}}", home.path("notes")]);

@@ -12,7 +12,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQG
 
 NAMES = [
     "echo", "fail", "picture", "value", "environment", "child", "die", "hang", "slow", "deaf", "garbage", "wrong",
-    "refuse", "endless", "flood", "other", "changed", "steady",
+    "refuse", "endless", "flood", "other", "changed", "steady", "peek",
 ]
 
 
@@ -29,7 +29,7 @@ def write(message):
 def tool(name):
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     listed = {"name": name, "description": "Does " + name, "inputSchema": schema}
-    if name == "echo":
+    if name in ("echo", "peek"):
         listed["annotations"] = {"readOnlyHint": True}
     if name == "fail":
         schema["type"] = "string"
@@ -79,6 +79,11 @@ def called(name, args, token):
     if name == "slow":
         note("begun")
         return None
+    if name == "peek":
+        with open(NOTES) as notes:
+            is_first = "peeked" not in notes.read()
+        note("peeked")
+        return None if is_first else text("seen")
     if name == "deaf":
         sys.stdin.close()
         forever()
