@@ -24,7 +24,6 @@ use crate::staff::Role;
 use crate::team::{NO_MODEL, SubTeam, Team};
 use crate::workplace::Workplace;
 pub(crate) use beyond::flow;
-pub(crate) use reasoning::unasked;
 use room::Around;
 use tools::Desk;
 pub use tools::built_in_tools;

@@ -160,7 +160,6 @@ pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
 /// Reports graphs and commands that cannot be run; they are put together to see that.
 pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     working::check_declared(root, team, report);
-    reasoning::check_built(root, team, report);
     mcp::check_built(root, team, report);
     web::check_built(root, team, report);
     memory::check_built(root, team, report);

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::reason::React), too | [`Wanted`] |
 //! | [`Executor::approval`](crate::Executor::approval): before it makes the calls of others | [`Wanted`] |
+//! | [`Rewoo::approval`](crate::reason::Rewoo::approval), [`Actions::approval`](crate::parse::Actions::approval): before they call tools | [`Wanted`] |
 //! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
 //!
 //! The person lets it happen, rejects it, with a reason or none, gives other arguments or other code in its place, or ends the

@@ -9,16 +9,12 @@ use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
 
 use super::Crew;
 use super::room::Around;
-use super::tools::runs_programs;
 use crate::reasoning::{self, Reasons, RunsBlocks, TextBlock};
-use crate::remote::GivenTool;
-use crate::team::{Agent, Team};
-use crate::working::Place;
+use crate::team::Agent;
 
 impl<'a> Crew<'a> {
     /// What speaks for `agent` by a model, in the way in which it reasons.
     pub(super) fn voice(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
-        self.refuse_unasked(agent)?;
         match &agent.reasons {
             Some(reasons) => self.reasoning(agent, reasons, around),
             None if agent.blocks.is_empty() => self.assistant(agent, around).map(AnyAgent::new),
@@ -63,6 +59,7 @@ impl<'a> Crew<'a> {
                     None => self.unarmed(agent),
                 };
                 let mut rewoo = Rewoo::new(name, one(planner)?, one(solver)?)?;
+                rewoo = rewoo.approval(self.approval_of_calls(agent.approve.as_ref())?);
                 for given in &agent.tools {
                     for tool in self.taught(given)? {
                         rewoo = rewoo.tool(tool.tool().clone());
@@ -104,13 +101,6 @@ impl<'a> Crew<'a> {
         Ok(Parsed::new(self.assistant(agent, around)?, blocks))
     }
 
-    fn refuse_unasked(&self, agent: &Agent) -> Result<()> {
-        match self.team.runs_unasked(agent) {
-            Some(tool) => Err(Error::Config(unasked(agent, tool))),
-            None => Ok(()),
-        }
-    }
-
     /// The agent `name`, which speaks by a model and by nothing else.
     pub(super) fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
@@ -121,8 +111,8 @@ impl<'a> Crew<'a> {
 
     /// The layer that runs blocks: it passes on what has none.
     pub(super) fn block_runner(&self, agent: &Agent, given: &RunsBlocks) -> Result<impl Reply + use<>> {
-        self.refuse_unasked(agent)?;
-        let mut actions = Actions::new(agent.name.as_str())?;
+        let approval = self.approval_of_calls(agent.approve.as_ref())?;
+        let mut actions = Actions::new(agent.name.as_str())?.approval(approval);
         for tool in &given.tools {
             for tool in self.tools(tool)? {
                 actions = actions.tool(tool);
@@ -136,30 +126,6 @@ impl<'a> Crew<'a> {
         let called = Trigger::heard(|line: &Line| Block::calls(&line.message).is_some());
         Ok(when(called, AnyAgent::new(actions)))
     }
-}
-
-impl Team {
-    /// A tool that `agent` would run a program by without anybody being asked, where nothing encloses it: nobody can be asked
-    /// within its way to reason, or before blocks.
-    pub(crate) fn runs_unasked<'t>(&self, agent: &'t Agent) -> Option<&'t str> {
-        let calls = matches!(agent.reasons, Some(Reasons::React(_) | Reasons::Rewoo(_)));
-        let own = agent.tools.iter().filter(|_| calls).filter_map(GivenTool::own).map(|tool| &tool.tool);
-        let blocks = agent.runs_blocks.iter().flat_map(RunsBlocks::tools);
-        let is_program = |tool: &&String| {
-            runs_programs(tool) || self.commands.iter().any(|command| command.name == **tool)
-        };
-        let is_open = self.sandbox.place == Place::UnsafeHost;
-        own.chain(blocks).find(is_program).filter(|_| is_open).map(String::as_str)
-    }
-}
-
-/// Why `agent` may not run `tool`.
-pub(crate) fn unasked(agent: &Agent, tool: &str) -> String {
-    format!(
-        "`{}` would run `{tool}` on this machine without anybody being asked: `place: unsafe-host` goes with tools that \
-         an agent calls itself, and with `runs_code`",
-        agent.name
-    )
 }
 
 fn block(given: &TextBlock) -> ToolBlock {

@@ -41,9 +41,13 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 impl Tools {
     fn of(outline: &Outline<'_>, who: &str, agent: &Node) -> Self {
         let mut tools = Self { names: Vec::new(), open: false };
-        for key in ["tools", "runs"] {
-            tools.take(agent.get(key));
+        let blocks = agent.get("runs_blocks");
+        for given in [agent.get("tools"), agent.get("runs"), blocks.get("tools")] {
+            tools.take(given);
         }
+        tools.names.extend(
+            blocks.get("code").entries().iter().filter_map(|entry| entry.value.text().map(str::to_owned)),
+        );
         tools.names.extend(
             agent.get("handoffs").items().iter().filter_map(|to| Some(format!("transfer_to_{}", to.text()?))),
         );

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Kind, Member, Outline, name, tasks};
-use crate::build::unasked;
 use crate::diagnostic::Report;
 use crate::suggest;
-use crate::team::Team;
 use crate::yaml::{Entry, Node};
 
 /// The ways.
@@ -14,7 +12,7 @@ const WAYS: [&str; 5] = ["react", "plan_and_solve", "rewoo", "refine", "best"];
 /// What nobody does who reasons: in its rooms nobody runs what it offers, and nobody is there to hand over to.
 const OF_NOBODY: [&str; 3] = ["offers", "handoffs", "blocks"];
 /// What an agent does as it speaks by itself, and not when tools are called in a way of their own.
-const OF_PLAIN: [&str; 7] = ["tools_by", "trace", "answers", "repairs", "consults", "approve", "memory"];
+const OF_PLAIN: [&str; 6] = ["tools_by", "trace", "answers", "repairs", "consults", "memory"];
 /// What is for the model of an agent that leaves all to others.
 const OF_SPEAKERS: [&str; 4] = ["system", "parameters", "examples", "sees"];
 
@@ -25,25 +23,8 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         }
         check_blocks(member.node, report);
     }
-    for member in &outline.members {
-        if let (Some(_), Some(approve)) = (member.node.entry("runs_blocks"), member.node.entry("approve")) {
-            let hint =
-                "leave it out, or let the agent run code with `runs_code`, which has an `approve` of its own";
-            report.error_with_hint(&approve.key_span, "nobody is asked before blocks are run", hint);
-        }
-    }
     if !report.failed() {
         warn_of_unread(outline, report);
-    }
-}
-
-/// Reports agents that would run programs on this machine and cannot ask anybody before.
-pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
-    for (agent, node) in team.agents.iter().zip(root.get("agents").items()) {
-        let Some(tool) = team.runs_unasked(agent) else { continue };
-        if let Some(entry) = node.entry("runs_blocks").or_else(|| node.entry("reasons")) {
-            report.error(&entry.key_span, unasked(agent, tool));
-        }
     }
 }
 

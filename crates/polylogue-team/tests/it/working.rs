@@ -196,6 +196,43 @@ async fn a_person_is_asked_before_tools_are_called_by_whoever_calls_them() {
     }
 }
 
+/// Whoever calls tools in a way of their own asks as well.
+#[tokio::test]
+async fn a_person_is_asked_however_an_agent_reasons() {
+    let call = r#"{calls: [{tool: calculator, args: {expression: 6*7}, id: c1}]}"#;
+    let plan = r##""Plan: count\n#E1 = calculator[{\"expression\": \"6*7\"}]""##;
+    let block = r#""```json\n{\"name\": \"calculator\", \"parameters\": {\"expression\": \"6*7\"}}\n```""#;
+    for (agents, who, script) in [
+        (
+            "{name: Ann, tools: [calculator], approve: always, reasons: react}".to_owned(),
+            "Ann",
+            format!("{{Ann: {call}}}, {{Ann: {{say: done, expect: {{last: not so}}}}}}"),
+        ),
+        (
+            "{name: Ann, tools: [calculator], approve: {tools: ['calc*']}, reasons: rewoo}".to_owned(),
+            "Ann",
+            format!("{{Ann: {plan}}}, {{Ann: {{say: done, expect: {{last: not so}}}}}}"),
+        ),
+        (
+            "{name: Ann, blocks: [{kind: tool, begin: \"```json\\n\", end: \"\\n```\", json: true}]}, \
+             {name: Bob, model: none, runs_blocks: {tools: [calculator]}, approve: {when: \"args.expression.contains('*')\"}}"
+                .to_owned(),
+            "Ann, Bob",
+            format!("{{Ann: {block}}}"),
+        ),
+    ] {
+        let text = format!(
+            "{{name: t, model: 'a:b', agents: [{agents}], chat: {{participants: [{who}], pattern: once_each}}, script: [{script}]}}"
+        );
+        let (log, asked, _) = play(&team(&text), &Workplace::none(), &["no, not so"]).await;
+        assert_eq!(asked.len(), 1, "{agents}");
+        assert!(asked[0].starts_with("`Ann` calls `calculator` with {\"expression\":\"6*7\"}."), "{asked:?}");
+        let outcomes = outcomes(&log).await;
+        assert_eq!((outcomes.len(), outcomes[0].0), (1, OutcomeStatus::Failed), "{agents}");
+        assert_eq!(outcomes[0].1, "This call was not made: it was rejected. not so");
+    }
+}
+
 #[tokio::test]
 async fn tools_that_run_programs_without_a_sandbox_are_not_run_unasked() {
     let text = |approve: &str| {
@@ -247,7 +284,7 @@ fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
         let place = Workplace::at(folder.path().join("work")).grant(grants.iter().copied());
         team.build_at(&model, &place).unwrap_err().to_string()
     };
-    assert!(built(&[]).contains("want to reach `example.org`"));
+    assert!(built(&[]).contains("wants to reach `example.org` over the network"));
     assert!(built(&[Grant::Network]).contains("want to read `/nowhere/at/all`"));
     // What is granted and not there is said when the team is built; agents can be looked at without.
     assert!(built(&[Grant::Network, Grant::Readable]).contains("`/nowhere/at/all` cannot be read"));

@@ -7,6 +7,8 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
+use crate::approval::{Approval, Decided, Wanted};
+
 /// An agent that lets one agent plan all calls of tools at once, makes them without asking any model, and lets another answer
 /// from what they returned: two turns of agents, however many calls.
 ///
@@ -18,6 +20,7 @@ pub struct Rewoo {
     planner: AnyAgent,
     solver: AnyAgent,
     tools: Vec<AnyTool>,
+    approval: Approval<Wanted>,
 }
 
 impl Rewoo {
@@ -27,7 +30,7 @@ impl Rewoo {
     /// When the name is illegal.
     pub fn new(name: &str, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
         let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
-        Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new() })
+        Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new(), approval: Approval::never() })
     }
 
     /// Adds a tool. One of the same name is replaced.
@@ -37,6 +40,12 @@ impl Rewoo {
         self.tools.retain(|other| other.spec().name != tool.spec().name);
         self.tools.push(tool);
         self
+    }
+
+    /// Sets when a person is asked before a tool is called. By default nobody is.
+    #[must_use]
+    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+        Self { approval, ..self }
     }
 
     fn form(&self, question: &str) -> String {
@@ -86,7 +95,13 @@ impl Agent for Rewoo {
         for Step { plan, label, tool, args } in steps(&plan) {
             let args = filled(self.args(&tool, &args), &evidence);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
-            let outcome = turn.call(&self.tools, &[call]).await?.into_iter().next();
+            let is_own = |call: &Call| self.tools.iter().any(|tool| tool.spec().name == call.tool);
+            let wanted = vec![Wanted { who: self.name.clone(), call }];
+            let decided = match Decided::of(&self.approval, turn, wanted, is_own) {
+                Ok(decided) => decided,
+                Err(act) => return Ok(act),
+            };
+            let outcome = decided.carry_out(turn, &self.tools).await?.into_iter().next();
             let outcome = outcome.unwrap_or_else(|| Outcome::failed("Nothing came of it."));
             let found = returned(&outcome);
             // As arguments it is what it is; words from outside are marked where the model reads them.

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::consult::Consult;
 use polylogue::executor::Declared;
-use polylogue::reason::React;
+use polylogue::parse::Actions;
+use polylogue::reason::{React, Rewoo};
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus, Status,
@@ -12,7 +13,7 @@ use polylogue::{
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::{Cast, events, events_with, print};
 
@@ -244,4 +245,49 @@ async fn calls_in_rounds_are_asked_about() {
     };
     let text = print(&events_with(script, &|_| "no, not a", chat).await);
     assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
+}
+
+/// Who plans all calls at once is asked about each, and evidence is what came of it.
+#[tokio::test]
+async fn calls_of_a_plan_are_asked_about() {
+    let chat = |cast: &Cast<'_>| {
+        let rewoo = Rewoo::new("Ann", cast.assistant("Planner"), cast.assistant("Solver")).unwrap();
+        let rewoo = rewoo.tool(echo("echo")).approval(Approval::always());
+        Chat::named("alone").with(rewoo).policy(until(max_turns(1), in_turn())).build().unwrap()
+    };
+    let script = r##"[
+        {"Planner": "Plan: ask\n#E1 = echo[{\"text\": \"a\"}]\nPlan: ask again\n#E2 = echo[{\"text\": \"#E1\"}]"},
+        {"Solver": {"say": "Well.", "expect": {"last": "#E2: This call was not made"}}}]"##;
+    let answers = ["{\"text\": \"b\"}", "no"];
+    let text = print(&events_with(script, &|nth| answers[nth], chat).await);
+    assert!(text.contains(": b | (Before it was made") && text.contains("Ann says: Well."), "{text}");
+    assert_eq!(text.matches(" asks: `Ann` calls `echo` with ").count(), 2, "{text}");
+}
+
+/// So is who runs what a parser read.
+#[tokio::test]
+async fn what_a_parser_read_is_asked_about() {
+    let call = json!({"name": "echo", "parameters": {"text": "a"}});
+    let chat = move |cast: &Cast<'_>| {
+        let ann = polylogue::Function::new("Ann", {
+            let call = call.clone();
+            move |_| {
+                Ok(polylogue::Act::Say(vec![
+                    polylogue::Part::text("I call."),
+                    polylogue::Part::Note(call.clone()),
+                ]))
+            }
+        });
+        let _ = cast;
+        let actions = Actions::new("Bob").unwrap().tool(echo("echo")).approval(Approval::of_tools(["echo"]));
+        Chat::named("pair")
+            .with(ann.unwrap())
+            .with(actions)
+            .policy(until(max_turns(2), in_turn()))
+            .build()
+            .unwrap()
+    };
+    let text = print(&events_with("[]", &|_| "no, too soon", &chat).await);
+    assert!(text.contains("asks: `Ann` calls `echo` with {\"text\":\"a\"}."), "{text}");
+    assert!(text.contains("Bob says: This call was not made: it was rejected. too soon"), "{text}");
 }
