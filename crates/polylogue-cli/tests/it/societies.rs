@@ -1,8 +1,9 @@
 //! Teams that ship, over many roles and topics at once.
 
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
 use serde_json::Value;
 
-use crate::home::{Home, shipped};
+use crate::home::{Home, KEY, serve, shipped};
 
 #[test]
 fn the_society_that_ships_plays_itself_and_shows_what_each_was_sent() {
@@ -71,4 +72,35 @@ fn what_a_model_is_shown_before_a_conversation_is_shown_as_it_was_sent() {
     let at = |text: &str| entries.find(text).unwrap_or_else(|| panic!("{text}: {entries}"));
     assert!(at("今天天气") < at("【晴】") && at("【晴】") < at("昨天天气"));
     assert!(!sent.err.contains("was changed"), "{}", sent.err);
+}
+
+#[test]
+fn a_society_is_held_at_an_endpoint_and_pays_no_reply_to_the_marker() {
+    let play = |request: &Received, _: usize| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let system = messages[0]["content"].as_str().unwrap_or_default();
+        match (
+            system.contains("RULES OF THE USER"),
+            system.contains("RULES OF THE ASSISTANT"),
+            messages.len(),
+        ) {
+            (true, _, 2) => Answer::text("Instruction: buy\nInput: None"),
+            (true, ..) => Answer::text("<CAMEL_TASK_DONE>"),
+            (_, true, _) => Answer::text("Solution: bought. Next request."),
+            _ => Answer::text("Trade {wheat} for {{task}}."),
+        }
+    };
+    let server = serve(Behaviour::from(Playbook::new(play)).key(KEY));
+    let home = Home::at(&server);
+    let ran = home.run(&["run", &shipped("society"), "Trade {x}", "-m", "openai:test"]).ok();
+    assert!(ran.out.contains("Trade {wheat} for {{task}}."), "{}", ran.out);
+    let requests = server.requests();
+    let system = |nth: usize| requests[nth].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert_eq!(requests.len(), 1 + 2 * 2 - 1);
+    let temperatures: Vec<_> = requests.iter().map(|request| request.body["temperature"].clone()).collect();
+    assert_eq!(temperatures, [1.0, 0.2, 0.2, 0.2]);
+    assert!(requests[0].body.to_string().contains("Trade {x}"));
+    for nth in [1, 2, 3] {
+        assert!(system(nth).contains("Never forget it:\nTrade {wheat} for {{task}}.\n"), "{}", system(nth));
+    }
 }
