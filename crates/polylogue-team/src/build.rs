@@ -3,6 +3,7 @@
 mod agent;
 mod approve;
 mod beyond;
+mod calls;
 mod memory;
 mod order;
 mod reasoning;

@@ -5,6 +5,7 @@
 
 mod agents;
 mod approve;
+mod calls;
 mod chats;
 mod endpoints;
 mod form;
@@ -155,6 +156,7 @@ pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Repo
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     endpoints::hide_secrets(root, report);
     mcp::hide_secrets(root, report);
+    calls::hide_secrets(root, report);
 }
 
 /// Reports graphs and commands that cannot be run; they are put together to see that.
@@ -162,6 +164,7 @@ pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     working::check_declared(root, team, report);
     mcp::check_built(root, team, report);
     web::check_built(root, team, report);
+    calls::check_built(root, team, report);
     memory::check_built(root, team, report);
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());

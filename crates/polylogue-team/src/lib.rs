@@ -39,6 +39,7 @@
 
 mod approve;
 mod build;
+mod calls;
 mod chat;
 mod check;
 mod condition;
@@ -74,6 +75,7 @@ mod yaml;
 
 pub use approve::{Approve, ApproveCalls};
 pub use build::{Provide, built_in_tools};
+pub use calls::ApiDocument;
 pub use chat::{
     Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
     JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary, Texts,

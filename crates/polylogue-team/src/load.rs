@@ -1,5 +1,6 @@
 //! Files to teams, teams within teams included.
 
+mod documents;
 mod file;
 mod mcp;
 mod pages;
@@ -21,6 +22,7 @@ use crate::suggest;
 use crate::team::Team;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
+use documents::put_operations;
 use file::{Files, NoFiles, OnDisk, Unreadable};
 use mcp::put_servers;
 use pages::put_pages;
@@ -170,13 +172,17 @@ impl<'a> Loader<'a> {
     ) -> Option<Team> {
         check::hide_secrets(root, report);
         let mut vars = variables(root, given, report);
-        let commands = root.get("commands").items().iter().filter_map(|command| command.get("name").text());
-        let tools: Vec<String> = self.tools.iter().cloned().chain(commands.map(str::to_owned)).collect();
+        let declared = ["commands", "calls"].into_iter().flat_map(|key| root.get(key).items());
+        let declared = declared.filter_map(|one| one.get("name").text()).map(str::to_owned);
+        let operations = self.operations(root, report);
+        let services = documents::names(&operations);
+        let tools: Vec<String> = self.tools.iter().cloned().chain(declared).chain(services).collect();
         let mut value =
             Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
         let teams = self.teams_within(root, report);
         put_files(&mut value, self.work_files(root, report));
         put_pages(&mut value, self.pages(root, report));
+        put_operations(&mut value, operations);
         put_servers(&mut value, self.mcp_servers(root, report));
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);

@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use polylogue_core::{Name, Params, Price};
 use polylogue_models::Script;
 use polylogue_tools::command::Declaration;
+use polylogue_tools::http;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::approve::ApproveCalls;
+use crate::calls::ApiDocument;
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
@@ -83,6 +85,12 @@ pub struct Team {
     /// programs that run outside the sandbox, which has to be allowed on the command line as well.
     #[serde(default, skip_serializing_if = "McpServers::is_empty")]
     pub mcp: McpServers,
+    /// Calls over HTTP that are tools. Their hosts have to be allowed on the command line as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<http::Declaration>,
+    /// Services whose operations are tools, as OpenAPI documents describe them. They have to be allowed as well.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub openapi: BTreeMap<String, ApiDocument>,
     /// What the tools `web_search` and `web_fetch` find and read.
     #[serde(default, skip_serializing_if = "Web::is_none")]
     pub web: Web,

@@ -228,7 +228,7 @@ impl Team {
 
     fn wants_of_programs(&self) -> BTreeMap<Grant, Vec<String>> {
         let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
-        let reached = self.reached_by_web();
+        let reached = [self.reached_by_web(), self.reached_by_calls()].concat();
         if !reached.is_empty() {
             all.entry(Grant::Network).or_default().extend(reached);
         }

@@ -39,7 +39,8 @@ pub(crate) mod request;
 pub(crate) mod send;
 
 use polylogue_core::{Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue_http::{Client, Env, Reach};
+pub use polylogue_http::Client;
+use polylogue_http::{Env, Reach};
 use serde_json::Value;
 
 pub use self::declaration::{Declaration, Header, Secret, Verb};

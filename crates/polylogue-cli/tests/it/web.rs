@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use crate::home::{Home, of_type, shipped};
+use crate::home::{Home, KEY, of_type, shipped};
 
 #[test]
 fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
@@ -68,7 +68,7 @@ fn the_web_has_to_be_allowed_and_what_is_private_named() {
 task: go
 web: {{fetch: {{private: [{private}]}}}}
 agents: [{{name: A, tools: [web_fetch]}}]
-chat: {{participants: [A], stop: {{max_turns: 1}}}}
+chat: {{participants: [A], pattern: once_each}}
 script:
   - A: {{calls: [{{tool: web_fetch, args: {{url: \"http://localhost:{port}/wiki\"}}}}]}}
   - A: done
@@ -105,4 +105,57 @@ script:
     );
     assert!(came.to_string().contains(&format!("[under the mat](http://localhost:{port}/x)")), "{came}");
     assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/wiki"]);
+}
+
+#[test]
+fn services_are_called_with_a_key_that_is_shown_nowhere() {
+    let (port, asked) = server();
+    let home = Home::new().var("HOUSE_TOKEN", KEY);
+    home.file("pets.yaml", &format!(
+        "openapi: 3.1.0
+servers: [{{url: 'http://127.0.0.1:{port}/v1'}}]
+security: [{{key: []}}]
+paths: {{'/pets/{{id}}': {{get: {{operationId: showPet, parameters: [{{name: id, in: path, schema: {{type: integer}}}}]}}}}}}
+components: {{securitySchemes: {{key: {{type: apiKey, in: query, name: api_key}}}}}}
+"
+    ));
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: t
+task: go
+calls:
+  - name: add_note
+    description: Adds a note
+    method: post
+    url: http://127.0.0.1:{port}/notes/{{of}}
+    headers: {{Authorization: {{env: HOUSE_TOKEN, before: 'Bearer '}}}}
+    json: {{text: '{{text}}'}}
+    arguments: {{of: {{type: string}}, text: {{type: string}}}}
+openapi: {{pets: {{file: pets.yaml, key: HOUSE_TOKEN}}}}
+agents: [{{name: A, tools: [add_note, pets]}}]
+chat: {{participants: [A], pattern: once_each}}
+script:
+  - A: {{calls: [{{tool: add_note, args: {{of: a/b, text: hello}}}}, {{tool: showPet, args: {{id: 7}}}}]}}
+  - A: done
+"
+        ),
+    );
+    let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
+    assert!(
+        refused.err.contains(&format!("want to reach `127.0.0.1:{port}` over the network")),
+        "{}",
+        refused.err
+    );
+    home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
+    let events = home.events();
+    let returned = of_type(&events, "returned");
+    assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
+    let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
+    assert_eq!(
+        from,
+        [format!("http://127.0.0.1:{port}/notes/a%2Fb"), format!("http://127.0.0.1:{port}/v1/pets/7")]
+    );
+    let paths: Vec<String> = asked.try_iter().collect();
+    assert_eq!(paths, ["/notes/a%2Fb".to_owned(), format!("/v1/pets/7?api_key={KEY}")]);
 }

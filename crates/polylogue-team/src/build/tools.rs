@@ -126,6 +126,10 @@ impl<'a> Crew<'a> {
         if let Some(tool) = self.web_tool(name)? {
             return Ok(vec![tool]);
         }
+        let calls = self.call_tools(name)?;
+        if !calls.is_empty() {
+            return Ok(calls);
+        }
         if !is_work_tool(name) {
             return Err(Error::Config(format!("there is no tool `{name}`")));
         }

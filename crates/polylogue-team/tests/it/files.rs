@@ -11,6 +11,7 @@ use polylogue_team::{
     GivenTool, Grant, Language, Loaded, Off, OnlyText, Overrides, Own, Pattern, Reasons, ShowNames, Skills,
     Summary, Team, Template, ToolsBy, Trace, Web, WebFetch, WebSearch, Window, load, parse,
 };
+use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
 fn right(text: &str) -> Team {
     let Loaded { team, warnings } =
@@ -146,6 +147,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(ann.memory, AgentMemory { tools: false, recalls: 3, own: true });
     check_programs(&team, cy, dee);
     check_web(&team.web);
+    check_calls(&team.calls[0]);
     check_reasoning(&team);
     check_society(&team.chats[3].chat.pattern);
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
@@ -199,6 +201,16 @@ fn every_key_of_the_format_arrives() {
 
     let stored = serde_json::to_string(&team).unwrap();
     assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
+}
+
+fn check_calls(call: &Declaration) {
+    assert_eq!((call.description.as_str(), call.method), ("Finds a short ticket", Verb::Post));
+    assert_eq!((call.url.as_str(), &*call.query["limit"]), ("https://short.example/tickets/{id}", "{count}"));
+    assert_eq!(call.headers["X-Team"], Header::Text("short".into()));
+    let key = Secret { env: "TICKETS_KEY".into(), before: "Bearer ".into() };
+    assert_eq!(call.headers["Authorization"], Header::Secret(key));
+    assert_eq!(call.json, Some(serde_json::json!({"note": "short {note}", "deep": [1, {"a": true}]})));
+    assert_eq!((call.arguments.len(), call.time_s, call.repeatable), (3, Some(5), Some(true)));
 }
 
 fn check_web(web: &Web) {

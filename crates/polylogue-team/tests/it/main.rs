@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod build;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod diagnostics;
 #[cfg(test)]
 mod endpoints;

@@ -1,0 +1,35 @@
+//! Services over HTTP as tools.
+
+use polylogue::{AnyTool, Result};
+use polylogue_models::{Env, Proxies};
+use polylogue_tools::http::{Call, Client};
+use polylogue_tools::openapi;
+
+use super::Crew;
+use crate::working::Grant;
+
+impl Crew<'_> {
+    /// The tools that call services and that `name` stands for; none if it is no such name.
+    pub(super) fn call_tools(&self, name: &str) -> Result<Vec<AnyTool>> {
+        let call = self.team.calls.iter().find(|call| call.name == name);
+        let operations = self.team.operations(name);
+        if call.is_none() && operations.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.workplace.check(Grant::Network, &self.team.reached_by_calls())?;
+        // To be looked at, a tool needs no real key.
+        let env = match self.workplace.is_unused() {
+            true => Env::of(self.team.variables_of_calls().map(|name| (name.clone(), "unused:unused"))),
+            false => self.workplace.env(),
+        };
+        let client = |reach| Client::new(reach).proxies(Proxies::of(&env));
+        if let Some(call) = call {
+            return Ok(vec![AnyTool::new(Call::new(call.clone(), client, &env)?)]);
+        }
+        let tools = operations.into_iter().map(|(document, operation)| {
+            let time = document.time.map(Into::into);
+            openapi::tool(operation.clone(), client, &document.keys(), &env, time)
+        });
+        tools.collect()
+    }
+}

@@ -1,0 +1,50 @@
+//! Documents of services.
+
+use std::collections::BTreeMap;
+
+use polylogue_tools::openapi::{Document, Operation};
+use serde_json::{Value, json};
+
+use super::Loader;
+use crate::diagnostic::Report;
+use crate::yaml::Node;
+
+/// The operations of services, by the names of these.
+pub(super) type Operations = BTreeMap<String, Vec<Operation>>;
+
+impl Loader<'_> {
+    /// The operations of the services that `root` names.
+    pub(super) fn operations(&self, root: &Node, report: &mut Report<'_>) -> Operations {
+        let mut all = Operations::new();
+        for entry in root.get("openapi").entries() {
+            let node = &entry.value;
+            let Some(file) = node.get("file").text().filter(|file| !file.is_empty() && !report.full()) else {
+                continue;
+            };
+            let only: Vec<&str> = node.get("only").items().iter().filter_map(Node::text).collect();
+            let read = self.work_file(file).and_then(|text| Document::read(&text));
+            match read.and_then(|document| document.operations(&only, node.get("base_url").text())) {
+                Ok(operations) => drop(all.insert(entry.key.clone(), operations)),
+                Err(why) => report.error(&node.get("file").span, format!("`{file}` cannot be used: {why}")),
+            }
+        }
+        all
+    }
+}
+
+/// The names of the tools that they are.
+pub(super) fn names(operations: &Operations) -> impl Iterator<Item = String> {
+    let each = operations.values().flatten().map(|operation| operation.name.clone());
+    operations.keys().cloned().chain(each)
+}
+
+/// Puts operations that were read where the type of a team has them.
+pub(super) fn put_operations(value: &mut Value, operations: Operations) {
+    for (name, operations) in operations {
+        let document =
+            value.get_mut("openapi").and_then(|all| all.get_mut(&name)).and_then(Value::as_object_mut);
+        if let Some(document) = document {
+            document.insert("operations".to_owned(), json!(operations));
+        }
+    }
+}
