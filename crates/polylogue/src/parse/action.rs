@@ -109,7 +109,8 @@ impl Actions {
         self.tool(tool)
     }
 
-    /// Sets when a person is asked before a tool is run. By default nobody is.
+    /// Sets when a person is asked before a tool is run. By default nobody is. The rule reads the tool's name as it stands in
+    /// the log: of a toolkit `Shop_price`.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
         Self { approval, ..self }
@@ -200,8 +201,14 @@ impl Agent for Actions {
             Ok(decided) => decided,
             Err(act) => return Ok(act),
         };
+        // With the arguments that the person gave, if they gave others.
+        let made = decided.made().into_iter().next();
         let outcome = decided.carry_out(turn, std::slice::from_ref(tool)).await?.into_iter().next();
-        Ok(outcome.map_or(Act::Pass, |outcome| came_of(outcome, tool, ran)))
+        let Some(outcome) = outcome else { return Ok(Act::Pass) };
+        Ok(match made {
+            Some(call) => came_of(outcome, tool, Ran { args: call.args, ..ran }),
+            None => said(outcome.told(), &Ran { state: RunState::Rejected, ..ran }),
+        })
     }
 }
 

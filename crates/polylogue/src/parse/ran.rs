@@ -30,6 +30,8 @@ pub enum RunState {
     NoSuchTool,
     /// The arguments do not fit the tool: one is missing, unknown or of another type. Nothing was run.
     WrongArguments,
+    /// A person who was asked before rejected it. Nothing was run.
+    Rejected,
     /// The tool failed, and says why.
     Failed,
     /// It was running when the process died, and nobody knows what it did.

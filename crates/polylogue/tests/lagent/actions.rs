@@ -190,7 +190,36 @@ async fn code_is_an_argument_of_its_tool_and_what_was_refused_is_none() {
     }
 }
 
-/// Point 3 of hooks: an executor has them as an agent has, and they can be removed.
+/// A person who is asked before a call rejects it, or gives other arguments: what came of it says so.
+#[tokio::test]
+async fn a_call_that_was_rejected_or_changed_says_so() {
+    use polylogue::Error;
+    use polylogue::approval::Approval;
+    for (answer, state, args, said) in [
+        ("n too dear", RunState::Rejected, json!({"article": "tea"}), "too dear"),
+        (
+            r#"{"article": "water", "pieces": 3}"#,
+            RunState::Done,
+            json!({"article": "water", "pieces": 3}),
+            "3 water: 15 EUR",
+        ),
+        ("y", RunState::Done, json!({"article": "tea"}), "1 tea: 5 EUR"),
+    ] {
+        let runner = shop().approval(Approval::of_tools(["Shop_*"]));
+        let mut session = session().await;
+        let call = json!({"name": "Shop.price", "parameters": {"article": "tea"}});
+        let waiting = session.call(&runner, note(call)).await.unwrap_err();
+        assert!(matches!(waiting, Error::Waiting), "{waiting}");
+        let (at, question) = session.log().questions().await.unwrap().remove(0);
+        session.answer(&at, &question.who, answer).await.unwrap();
+        let reply = session.resume(&runner).await.unwrap().unwrap();
+        let ran = Ran::of(&reply).unwrap();
+        assert_eq!((ran.state, ran.args), (state, args), "{answer}");
+        assert!(reply.plain().contains(said), "{}", reply.plain());
+    }
+}
+
+/// An executor has them as an agent has, and they can be removed.
 #[tokio::test]
 async fn an_executor_has_hooks_before_and_after() {
     let mut runner = Around::new(shop());
