@@ -1,0 +1,93 @@
+//! Encrypted requests to addresses that others name: whom the other side is, and where the connection goes.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
+use std::sync::Arc;
+
+use polylogue_http::{Client, HeaderMap, Method, Reach};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// What stands before what the child heard, among what a test prints.
+const HEARD: &str = "heard: ";
+
+/// A server that says hello, with a certificate for `name`: its port, and the certificate of its authority as a file.
+async fn server(name: &str) -> (u16, TempDir) {
+    let mut authority = CertificateParams::new([]).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
+
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that does not trust the certificate hangs up.
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (port, folder)
+}
+
+/// What a child that trusts `authority` hears at `port`.
+async fn heard(port: u16, authority: Option<&TempDir>) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "asks", "--ignored", "--nocapture"]);
+    child.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR").env("PORT", port.to_string());
+    if let Some(folder) = authority {
+        child.env("SSL_CERT_FILE", folder.path().join("ca.pem"));
+    }
+    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let heard = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
+    heard.1.to_owned()
+}
+
+#[tokio::test]
+#[ignore = "run by other tests, in a process of its own: whom to trust is said by its environment"]
+async fn asks() {
+    let port = std::env::var("PORT").unwrap();
+    let reach = Reach::public().allowing([format!("site.example:{port}").parse().unwrap()]);
+    let client = Client::new(reach).host("site.example", [IpAddr::from(Ipv4Addr::LOCALHOST)]);
+    let url = format!("https://site.example:{port}/").parse().unwrap();
+    match client.send(Method::GET, &url, HeaderMap::new(), Vec::new().into()).await {
+        Ok(mut answer) => {
+            let piece = answer.chunk().await.unwrap().unwrap();
+            println!("{HEARD}{} {}", answer.status(), String::from_utf8_lossy(&piece));
+        }
+        Err(error) => println!("{HEARD}{}", error.in_words()),
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_has_to_be_trusted_and_to_be_that_of_the_name() {
+    let (port, authority) = server("site.example").await;
+    assert_eq!(heard(port, Some(&authority)).await, "200 hello");
+    let (strange, _) = server("site.example").await;
+    let refused = heard(strange, Some(&authority)).await;
+    assert!(refused.starts_with("no connection came about: invalid peer certificate"), "{refused}");
+    // The name counts, and not the address that it stands for.
+    let (other, authority) = server("other.example").await;
+    let refused = heard(other, Some(&authority)).await;
+    assert!(
+        refused.contains("invalid peer certificate: certificate not valid for name \"site.example\""),
+        "{refused}"
+    );
+}
