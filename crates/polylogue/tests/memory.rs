@@ -7,6 +7,7 @@ use polylogue::hook::Hooked;
 use polylogue::memory::{
     AnyMemory, Fact, LongTerm, Memory, MemoryError, Note, Query, Recalled, Scope, Source,
 };
+use polylogue::reason::PlanAndSolve;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyAgent, AnyModel, AnyStore, Assistant, Body, Chat, Entry, Event, Log, LogId, Meta, Name,
@@ -277,6 +278,29 @@ async fn whoever_is_asked_aside_is_not_reminded_and_nothing_to_tell_is_told_to_n
     assert!(prompts(&run(&room(5), "two", "Trains").await).is_empty());
     let events = run(&room(0), "three", "Which tea?").await;
     assert!(!events.iter().any(|event| matches!(event.body, Body::Called { .. })), "no facts are wanted");
+}
+
+/// What asks others within its turn passes the reminder on with the message.
+#[tokio::test]
+async fn an_agent_made_of_agents_hands_its_reminder_on() {
+    let place = Place::new();
+    place.write("team", &["Ann likes green tea."]).await;
+    let script = script(r#"[{"planner": "1. Ask."}, {"solver": "Green tea."}]"#);
+    let reminded = |calls: &Calls| {
+        let agent = |who| Assistant::new(who, calls.through(script.model("test"))).unwrap();
+        let plan = PlanAndSolve::new("A", agent("planner"), agent("solver")).unwrap();
+        chat(1, place.of("team").reminds(plan, 5))
+    };
+    let cut = Cut {
+        task: "What does Ann like?",
+        chat: &reminded,
+        store: &|| AnyStore::new(polylogue_store::Memory::default()),
+        answer: &|_, _, _| unreachable!("nobody is asked"),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let said = transcript(&events);
+    let at = said.find("Objective: What does Ann like?").unwrap();
+    assert!(said[at..].lines().next().unwrap().contains("Ann likes green tea."), "{said}");
 }
 
 /// A memory that cannot be read.

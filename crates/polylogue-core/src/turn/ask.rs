@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::Turn;
 use crate::call::{Visit, Visited, told};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Name, Path, Reason, Result};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Name, Part, Path, Reason, Result};
 
 /// An agent that is to be asked, and what.
 #[derive(Debug, Clone)]
@@ -37,13 +37,20 @@ impl Asking {
 
 impl Turn<'_> {
     /// What this agent is to reply to: what it was called with, or else the last message of somebody else that it sees; in a chat
-    /// that tells it something for itself, that. Blank when there is none.
+    /// that tells it something for itself, that. Blank when there is none. What it was [told](Self::prompt) in this turn so far,
+    /// such as a reminder, comes after it.
     #[must_use]
     pub fn message(&self) -> Message {
-        if let Some(prompt) = &self.cue.prompt {
-            return Message::text(Name::user(), Arc::clone(prompt));
-        }
-        self.heard().map_or_else(|| Message::from(""), |line| line.message.clone())
+        let mut message = match &self.cue.prompt {
+            Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
+            None => self.heard().map_or_else(|| Message::from(""), |line| line.message.clone()),
+        };
+        let told = self.journal.iter().filter_map(|event| match &event.body {
+            Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
+            _ => None,
+        });
+        message.parts.extend(told);
+        message
     }
 
     /// Asks another agent, and returns what it says. It remembers what this agent asked it before, in this turn and in earlier
