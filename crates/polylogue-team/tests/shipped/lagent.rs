@@ -59,3 +59,13 @@ async fn two_roles_of_a_society_read_each_other_as_user_and_only_what_is_theirs(
     assert_eq!(played.said("").iter().filter(|(_, text)| text.starts_with(opening)).count(), 1);
     assert!(played.asked_of("Solver").iter().all(|asked| !asked.texts().concat().contains(opening)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn five_ways_to_reason_come_to_the_same_answer() {
+    let played = played("ways-to-reason").await;
+    let answers = played.said("");
+    assert_eq!(answers.len(), 1 + 5, "{answers:?}");
+    for (who, answer) in &answers[1..] {
+        assert!(answer.contains("11:40"), "{who}: {answer}");
+    }
+}
