@@ -1,4 +1,11 @@
 //! Encrypted requests to addresses that others name: whom the other side is, and where the connection goes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
