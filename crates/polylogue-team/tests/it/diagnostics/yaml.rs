@@ -155,7 +155,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
               |
             4 | ? [a, b]
               |   ^^^^^^
-            hint: there is `agents`, `chat`, `chats`, `commands`, `description`, `endpoints`, `files`, `limits`, `mcp`, `model`, `name`, `prices`, `sandbox`, `script`, `script_pace`, `task`, `teams`, `vars`
+            hint: there is `agents`, `calls`, `chat`, `chats`, `commands`, `description`, `endpoints`, `files`, `limits`, `mcp`, `memory`, `model`, `name`, `openapi`, `prices`, `sandbox`, `script`, `script_pace`, `task`, `teams` and 2 more
         "#]],
     );
 }
