@@ -44,11 +44,21 @@ fn reason(ran: &Ran) -> &str {
     end.and_then(|line| line.split(" · ").next()).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err))
 }
 
-/// Puts what the team brings along beside its copy.
-fn bring_files(home: &Home, team: &Team) {
-    for work in &team.files {
-        std::fs::create_dir_all(home.path(&work.file).parent().unwrap()).unwrap();
-        home.file(&work.file, &work.content);
+/// Puts what teams bring along, files and pages, where copies of them look for it.
+fn bring_data(home: &Home) {
+    let shipped = std::path::PathBuf::from(shipped("x"));
+    let mut folders = vec!["data".to_owned()];
+    while let Some(folder) = folders.pop() {
+        std::fs::create_dir_all(home.path(&folder)).unwrap();
+        for entry in std::fs::read_dir(shipped.with_file_name(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().display());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(name);
+            } else {
+                std::fs::copy(entry.path(), home.path(&name)).unwrap();
+            }
+        }
     }
 }
 
@@ -61,7 +71,7 @@ fn teams_with_tools_work_on_a_server_of_plain_text() {
         let home = Home::at(&server);
         let file = std::fs::read_to_string(shipped(team.name.as_str())).unwrap();
         let file = of_own_models(team, &file);
-        bring_files(&home, team);
+        bring_data(&home);
         let told = format!("{}\n", team.name);
         let offline = play(&Home::new(), &["run", &shipped(team.name.as_str()), "--offline"]).ok();
         let ran = play(&home, &["run", home.file("team.yaml", &file)]);
