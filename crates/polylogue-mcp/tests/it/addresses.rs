@@ -141,6 +141,8 @@ async fn one_that_dies_costs_the_call_and_is_found_again_when_it_is_back() {
     let told = tools.failed("die").await;
     assert!(begun.elapsed() < PATIENCE / 2, "it is noticed, and not waited for: {told}");
     assert!(told.contains("nobody knows whether it did what was asked"), "{told}");
+    // It accepts connections until the last of it is gone.
+    there.child.wait().unwrap();
     let gone = tools.failed("echo").await;
     assert!(gone.contains(": no connection came about: "), "{gone}");
     there.again().await;
