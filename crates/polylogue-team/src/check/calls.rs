@@ -1,13 +1,15 @@
 //! Services over HTTP: their tools have names of their own, can be called, and hold no secret.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use polylogue_core::Tool as _;
 use polylogue_tools::http::Call;
 
 use crate::build::{FILES, known_tools};
+use crate::calls::ApiDocument;
 use crate::diagnostic::Report;
 use crate::secret::is_secret_header;
+use crate::suggest;
 use crate::team::Team;
 use crate::vars;
 use crate::yaml::{Data, Entry, Node};
@@ -55,6 +57,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
             let hint = "a name begins with a letter and goes on with letters, digits, `_` and `-`";
             report.error_with_hint(key_span, format!("no service can be called `{key}`"), hint);
         }
+        check_keys(document, value, report);
         take(key, value, report);
         // One operation may have the name of its service.
         document
@@ -66,6 +69,20 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
         if !is_used(key) && !document.operations.iter().any(|one| is_used(&one.name)) {
             report.warning(key_span, format!("nobody may call the service `{key}`"), UNUSED);
         }
+    }
+}
+
+/// Reports keys that would be sent nowhere.
+fn check_keys(document: &ApiDocument, node: &Node, report: &mut Report<'_>) {
+    let schemes: BTreeSet<&str> =
+        document.operations.iter().flat_map(|one| one.credentials.keys()).map(String::as_str).collect();
+    if document.key.is_some() && schemes.is_empty() {
+        let hint = "leave out `key`, or add `security` and `securitySchemes` to the document";
+        report.error_with_hint(&node.get("key").span, "the document does not say how a key is sent", hint);
+    }
+    for entry in node.get("keys").entries().iter().filter(|entry| !schemes.contains(entry.key.as_str())) {
+        let message = format!("no operation asks for the security scheme `{}`", entry.key);
+        report.error_with_hint(&entry.key_span, message, suggest::hint(&entry.key, schemes.iter().copied()));
     }
 }
 

@@ -122,6 +122,13 @@ fn documents_and_operations_that_are_none_are_told() {
         ),
         (PETS, ", only: [listPets]", "[addPet]", "there is no tool `addPet`"),
         (PETS, ", base_url: /v1", "[pets]", "no whole address"),
+        (PETS, ", keys: {tokn: K}", "[pets]", "no operation asks for the security scheme `tokn`"),
+        (
+            &PETS.replace("security:", "x-security:"),
+            ", key: K",
+            "[pets]",
+            "the document does not say how a key is sent",
+        ),
     ] {
         let why = team(document, rest, tools).unwrap_err();
         assert!(why.contains(expected), "{why}");
