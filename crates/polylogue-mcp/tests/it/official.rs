@@ -72,11 +72,11 @@ async fn everything_lists_calls_tells_of_progress_and_has_resources() {
 }
 
 /// The same server, reached by HTTP, at a port that nobody else had a moment ago.
-fn everything_elsewhere() -> Option<(std::process::Child, Value)> {
+fn everything_elsewhere() -> Option<(tokio::process::Child, Value)> {
     let script = place()?.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut command = Command::new("node");
-    command.arg(script).arg("streamableHttp").env("PORT", port.to_string());
+    let mut command = tokio::process::Command::new("node");
+    command.arg(script).arg("streamableHttp").env("PORT", port.to_string()).kill_on_drop(true);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     Some((child, json!({"type": "streamable-http", "url": format!("http://127.0.0.1:{port}/mcp")})))
 }
@@ -101,8 +101,7 @@ async fn everything_works_by_http_too() {
     assert!(tools.failed("echo").await.contains("message"));
     let (called, ()) = tokio::join!(tools.failed("trigger-long-running-operation"), async {
         until("it has begun", || heard.lock().unwrap().len() > 4).await;
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill().await.unwrap();
     });
     assert!(called.contains("it is reached anew for the next call"), "{called}");
     assert!(tools.failed("echo").await.contains("no connection came about"));
