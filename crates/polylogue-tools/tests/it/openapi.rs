@@ -8,6 +8,8 @@ use polylogue_tools::openapi::{Document, Keys, Operation, tool};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
+use proptest::prelude::*;
+
 use crate::site::{Site, answer};
 use crate::{done, failed};
 
@@ -253,4 +255,23 @@ fn references_in_circles_and_schemas_without_end_are_bounded() {
     assert_eq!(all[0].parameters["properties"]["body"], json!({}));
     let wide = &all[1].parameters["properties"]["body"];
     assert!(wide["type"] == "object" && wide.to_string().len() < 30_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_breaks_the_reader(text in "(\\PC|[\n {}\\[\\]:'\"&*!#-]){0,80}") {
+        let _ = Document::read(&text);
+    }
+
+    #[test]
+    fn no_document_breaks_the_reader(at in any::<prop::sample::Index>(), with in "[ a-z0-9{}\\[\\]:'\"$#/&*-]{0,6}", drop in 0..12usize) {
+        let start = PETS.floor_char_boundary(at.index(PETS.len()));
+        let rest = PETS.get(start..).and_then(|rest| rest.get(drop..)).unwrap_or_default();
+        let changed = format!("{}{with}{rest}", &PETS[..start]);
+        if let Ok(document) = Document::read(&changed) {
+            let _ = document.operations(&[] as &[&str], None);
+        }
+    }
 }
