@@ -80,44 +80,24 @@
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |
 
-pub mod aggregate;
-pub mod approval;
-pub mod batch;
-pub mod carry;
-pub mod circles;
-pub mod code;
-pub mod compose;
-pub mod consult;
-pub mod debate;
-pub mod executor;
-pub mod flow;
-pub mod group;
-pub mod handoff;
-pub mod hook;
-pub mod joining;
-pub mod ledger;
-pub mod memory;
-pub mod nested;
-pub mod order;
-pub mod oversight;
-pub mod parse;
-pub mod prerequisites;
-pub mod reason;
-pub mod reply;
-pub mod report;
-pub mod session;
-pub mod society;
-pub mod solve;
-pub mod state;
-pub mod stop;
-pub mod task;
-pub mod tool;
-pub mod tooling;
+mod agents;
+mod ends;
+mod layers;
+mod policies;
+mod runs;
+mod tasks;
+mod tools;
 
-mod assistant;
-mod function;
-mod human;
-mod retrace;
+use agents::{assistant, function, human};
+use policies::retrace;
+
+pub use agents::{compose, reason, session};
+pub use ends::{circles, stop};
+pub use layers::{aggregate, approval, code, executor, hook, nested, oversight, parse, reply};
+pub use policies::{debate, flow, group, handoff, joining, ledger, order, prerequisites, society};
+pub use runs::{batch, carry, report};
+pub use tasks::{solve, task};
+pub use tools::{consult, memory, state, tool, tooling};
 
 pub use approval::Approval;
 pub use assistant::Assistant;

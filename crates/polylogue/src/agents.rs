@@ -1,0 +1,9 @@
+//! Who speaks: a model, a person, a function; agents made of agents; agents called without a chat.
+
+pub mod compose;
+pub mod reason;
+pub mod session;
+
+pub(crate) mod assistant;
+pub(crate) mod function;
+pub(crate) mod human;

@@ -1,0 +1,4 @@
+//! When it is over.
+
+pub mod circles;
+pub mod stop;

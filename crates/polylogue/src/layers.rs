@@ -1,0 +1,11 @@
+//! What stands around an agent: other ways to reply, and what changes what is read and said.
+
+pub mod aggregate;
+pub mod approval;
+pub mod code;
+pub mod executor;
+pub mod hook;
+pub mod nested;
+pub mod oversight;
+pub mod parse;
+pub mod reply;

@@ -1,0 +1,13 @@
+//! Who speaks next.
+
+pub mod debate;
+pub mod flow;
+pub mod group;
+pub mod handoff;
+pub mod joining;
+pub mod ledger;
+pub mod order;
+pub mod prerequisites;
+pub mod society;
+
+pub(crate) mod retrace;

@@ -1,0 +1,5 @@
+//! Whole runs: what goes into them, what came of them, and thousands of them.
+
+pub mod batch;
+pub mod carry;
+pub mod report;

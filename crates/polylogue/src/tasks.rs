@@ -1,0 +1,4 @@
+//! Tasks: what agents solve, alone or by talking, and judge themselves.
+
+pub mod solve;
+pub mod task;
