@@ -3,6 +3,7 @@
 pub mod compose;
 pub mod reason;
 pub mod session;
+pub mod tooling;
 
 pub(crate) mod assistant;
 pub(crate) mod function;

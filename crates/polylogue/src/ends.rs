@@ -2,3 +2,5 @@
 
 pub mod circles;
 pub mod stop;
+
+pub(crate) mod verdict;

@@ -1,7 +1,6 @@
 //! What stands around an agent: other ways to reply, and what changes what is read and said.
 
 pub mod aggregate;
-pub mod approval;
 pub mod code;
 pub mod executor;
 pub mod hook;

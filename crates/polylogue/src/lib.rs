@@ -89,15 +89,16 @@ mod tasks;
 mod tools;
 
 use agents::{assistant, function, human};
+use ends::verdict;
 use policies::retrace;
 
-pub use agents::{compose, reason, session};
+pub use agents::{compose, reason, session, tooling};
 pub use ends::{circles, stop};
-pub use layers::{aggregate, approval, code, executor, hook, nested, oversight, parse, reply};
-pub use policies::{debate, flow, group, handoff, joining, ledger, order, prerequisites, society};
-pub use runs::{batch, carry, report};
-pub use tasks::{solve, task};
-pub use tools::{consult, memory, state, tool, tooling};
+pub use layers::{aggregate, code, executor, hook, nested, oversight, parse, reply};
+pub use policies::{carry, debate, flow, group, handoff, joining, ledger, order, prerequisites};
+pub use runs::{batch, report};
+pub use tasks::{society, solve, task};
+pub use tools::{approval, consult, memory, state, tool};
 
 pub use approval::Approval;
 pub use assistant::Assistant;

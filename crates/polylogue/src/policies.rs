@@ -1,5 +1,6 @@
 //! Who speaks next.
 
+pub mod carry;
 pub mod debate;
 pub mod flow;
 pub mod group;
@@ -8,6 +9,5 @@ pub mod joining;
 pub mod ledger;
 pub mod order;
 pub mod prerequisites;
-pub mod society;
 
 pub(crate) mod retrace;

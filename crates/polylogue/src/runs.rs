@@ -1,5 +1,4 @@
-//! Whole runs: what goes into them, what came of them, and thousands of them.
+//! Whole runs: thousands of them, and what came of each.
 
 pub mod batch;
-pub mod carry;
 pub mod report;

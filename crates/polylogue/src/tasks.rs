@@ -1,4 +1,5 @@
-//! Tasks: what agents solve, alone or by talking, and judge themselves.
+//! Tasks: what agents solve, alone, by talking or in roles, and judge themselves.
 
+pub mod society;
 pub mod solve;
 pub mod task;

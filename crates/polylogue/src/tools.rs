@@ -1,7 +1,7 @@
-//! What agents do besides speaking, how models are taught to do it, and what they remember.
+//! What agents do besides speaking: tools, who is asked before they are called, and what they remember.
 
+pub mod approval;
 pub mod consult;
 pub mod memory;
 pub mod state;
 pub mod tool;
-pub mod tooling;

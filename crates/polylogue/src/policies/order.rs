@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polylogue_core::{Agent, ChatBuilder, Cue, Line, Name, Policy, Reason, Source, Step, Transcript};
 
-use crate::solve::Verdict;
 use crate::stop::Stop;
+use crate::verdict::Verdict;
 
 /// The members one after the other, again and again.
 ///

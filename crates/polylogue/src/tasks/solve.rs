@@ -54,10 +54,11 @@ use std::sync::Arc;
 
 use polylogue_core::{Audience, Name, Policy, Step, Transcript};
 
-pub use self::check::{Check, Verdict};
+pub use self::check::Check;
 pub use self::history::History;
 pub use self::outcome::{Checked, Completion, Solved};
 use crate::Task;
+pub use crate::verdict::Verdict;
 
 /// When a group that solves tasks stops. [`max_iterations`](Solve::max_iterations) is a limit in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Message, Params, Part, Result};
-use serde::{Deserialize, Serialize};
+use polylogue_core::{Params, Result};
 use serde_json::{Value, json};
 
 use super::build::wrong;
@@ -218,38 +217,6 @@ fn without_thoughts(text: &str) -> String {
         }
     }
     text
-}
-
-/// What came of asking an agent whether its task is complete. In the log it is part of the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Verdict {
-    /// Whether the task is complete.
-    pub complete: bool,
-    /// What was answered in the end.
-    pub reply: Arc<str>,
-    /// Whether the answer said neither, so that the task counts as not complete.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unclear: bool,
-}
-
-impl Verdict {
-    pub(super) fn of_reply(reply: &str, complete: Option<bool>) -> Self {
-        Self { complete: complete.unwrap_or(false), reply: reply.into(), unclear: complete.is_none() }
-    }
-
-    /// The verdict that `message` holds, if it holds one.
-    #[must_use]
-    pub fn of(message: &Message) -> Option<Self> {
-        message.parts.iter().find_map(|part| match part {
-            Part::Data(value) => serde_json::from_value(value.get("verdict")?.clone()).ok(),
-            _ => None,
-        })
-    }
-
-    pub(super) fn part(&self) -> Part {
-        Part::Data(json!({ "verdict": self }))
-    }
 }
 
 #[cfg(test)]
