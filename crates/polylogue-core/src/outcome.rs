@@ -69,20 +69,16 @@ impl Outcome {
         self.at_most(Self::MAX_BYTES)
     }
 
-    /// The same outcome, cut to so many bytes of text and data as [`bounded`](Self::bounded) cuts it.
+    /// The same outcome, cut to so many bytes of text and data as [`bounded`](Self::bounded) cuts it. Of a long part the middle
+    /// is left out: programs say at the end what went wrong. Short parts stay whole beside long ones.
     #[must_use]
     pub fn at_most(mut self, bytes: usize) -> Self {
-        let mut left = bytes;
-        for part in &mut self.parts {
-            let text: Arc<str> = match part {
-                Part::Text(text) | Part::Thought(text) => Arc::clone(text),
-                Part::Data(value) | Part::Note(value) => value.to_string().into(),
-                Part::Media(_) | Part::Call(_) | Part::Outcome(_) => continue,
-            };
-            if text.len() > left {
-                *part = Part::text(cut(&text, left));
+        let sizes: Vec<usize> =
+            self.parts.iter().map(|part| words_of(part).map_or(0, |text| text.len())).collect();
+        for (part, share) in self.parts.iter_mut().zip(shares(&sizes, bytes)) {
+            if let Some(text) = words_of(part).filter(|text| text.len() > share) {
+                *part = Part::text(cut(&text, share));
             }
-            left = left.saturating_sub(text.len());
         }
         self
     }
@@ -109,10 +105,49 @@ impl Outcome {
     }
 }
 
-/// The first `bytes` bytes of `text`, and how many were left out.
+/// Text and data of a part, as they are counted.
+fn words_of(part: &Part) -> Option<Arc<str>> {
+    match part {
+        Part::Text(text) | Part::Thought(text) => Some(Arc::clone(text)),
+        Part::Data(value) | Part::Note(value) => Some(value.to_string().into()),
+        Part::Media(_) | Part::Call(_) | Part::Outcome(_) => None,
+    }
+}
+
+/// How many of `bytes` each of parts of these sizes has: the shortest are served first, so that none has less than an equal
+/// share while another has more.
+fn shares(sizes: &[usize], bytes: usize) -> Vec<usize> {
+    let mut order: Vec<(usize, usize)> = sizes.iter().copied().enumerate().collect();
+    order.sort_by_key(|(_, size)| *size);
+    let (mut left, mut to_serve) = (bytes, sizes.len());
+    let mut found: Vec<(usize, usize)> = Vec::with_capacity(sizes.len());
+    for (index, size) in order {
+        let share = size.min(left / to_serve.max(1));
+        left -= share;
+        to_serve -= 1;
+        found.push((index, share));
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, share)| share).collect()
+}
+
+/// Room for the words that say how much is left out, and from how many bytes on there is room for them and for an end.
+const NOTICE: usize = 64;
+const ROOMY: usize = 1024;
+
+/// `bytes` bytes of `text`, and how many were left out: its beginning and its end, or only its beginning where there is
+/// little room.
 fn cut(text: &str, bytes: usize) -> String {
-    let kept = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
-    format!("{kept}\n({} more bytes are left out)", text.len() - kept.len())
+    if bytes < ROOMY {
+        let kept = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+        return format!("{kept}\n({} more bytes are left out)", text.len() - kept.len());
+    }
+    // What was cut is not longer than `bytes`, so that it is not cut once more elsewhere.
+    let room = bytes - NOTICE;
+    let end = room / 4;
+    let head = text.get(..text.floor_char_boundary(room - end)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - end)..).unwrap_or_default();
+    format!("{head}\n({} bytes are left out here)\n{tail}", text.len() - head.len() - tail.len())
 }
 
 /// How many characters of an address are told.
@@ -159,20 +194,31 @@ mod tests {
 
     #[test]
     fn long_outcomes_are_cut_and_say_so() {
-        let long = "é".repeat(Outcome::MAX_BYTES);
-        let mut outcome = Outcome::done(long);
+        let long = format!("begin {} end", "é".repeat(Outcome::MAX_BYTES));
+        let mut outcome = Outcome::done(long.clone());
         outcome.parts.push(Part::Data(serde_json::json!({"a": 1})));
-        let texts: Vec<_> =
-            outcome.bounded().parts.iter().map(|part| plain(std::slice::from_ref(part)).len()).collect();
-        assert_eq!(
-            texts,
-            [
-                Outcome::MAX_BYTES + "\n(65536 more bytes are left out)".len(),
-                "\n(7 more bytes are left out)".len()
-            ]
-        );
+        let cut = outcome.bounded();
+        let [Part::Text(text), data] = &cut.parts[..] else { panic!("a text and data") };
+        assert_eq!(*data, Part::Data(serde_json::json!({"a": 1})), "what is short stays whole");
+        assert!(text.len() + 7 <= Outcome::MAX_BYTES && text.len() > Outcome::MAX_BYTES - 80);
+        let (head, rest) = text.split_once("\n(").unwrap();
+        let (left_out, tail) = rest.split_once(" bytes are left out here)\n").unwrap();
+        assert_eq!(left_out.parse::<usize>().unwrap(), long.len() - head.len() - tail.len());
+        assert!(head.starts_with("begin é") && tail.ends_with("é end") && head.len() > 2 * tail.len());
+        assert_eq!(cut.clone().bounded(), cut, "nothing is cut twice");
+        let tiny = Outcome::done("0123456789ab").at_most(10);
+        assert_eq!(tiny.plain(), "0123456789\n(2 more bytes are left out)");
         let short = Outcome::done("ok");
         assert_eq!(short.clone().bounded(), short);
+    }
+
+    #[test]
+    fn room_is_shared_out_fairly() {
+        assert_eq!(shares(&[], 10), Vec::<usize>::new());
+        assert_eq!(shares(&[3, 4], 10), [3, 4]);
+        assert_eq!(shares(&[100, 2, 50], 10), [4, 2, 4]);
+        assert_eq!(shares(&[1, 100, 0], 10), [1, 9, 0]);
+        assert_eq!(shares(&[5, 5], 0), [0, 0]);
     }
 
     #[test]
