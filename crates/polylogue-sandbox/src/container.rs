@@ -88,7 +88,7 @@ impl Engine {
         options.add("memory", limits.memory_bytes.to_string());
         // Of memory and swap together: no swap.
         options.add("memory-swap", limits.memory_bytes.to_string());
-        options.add("ulimit", format!("fsize={0}:{0}", limits.file_bytes));
+        options.add("ulimit", format!("fsize={0}:{0}", limits.largest_file()));
         options.add("ulimit", "nofile=1024:1024");
         options.add("ulimit", "core=0:0");
         options.add("tmpfs", "/tmp:rw,nosuid,nodev,size=256m");

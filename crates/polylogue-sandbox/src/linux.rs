@@ -57,10 +57,12 @@ pub(crate) fn run(
     if pid == 0 {
         child::enclose(&plan);
     }
+    // Read at once: whatever is called next may change it.
+    let error = std::io::Error::last_os_error();
     // Declared before what is in it, and so dropped after.
     // The first process counts, too.
     let group = Group::of(sandbox.limits().processes.saturating_add(1));
-    let init = Init::of(pid)?;
+    let init = Init::of(pid, &error)?;
     if let Some(group) = &group {
         group.add(pid);
     }
@@ -157,11 +159,11 @@ fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
 struct Init(i32);
 
 impl Init {
-    fn of(pid: i32) -> Result<Self, Error> {
+    /// The process `pid`, or what came of making it: `error`.
+    fn of(pid: i32, error: &std::io::Error) -> Result<Self, Error> {
         if pid > 0 {
             return Ok(Self(pid));
         }
-        let error = std::io::Error::last_os_error();
         Err(Error::Refused {
             why: format!("the kernel makes no namespaces for this user ({error}){}", sys::hint()),
         })

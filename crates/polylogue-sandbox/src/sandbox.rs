@@ -39,10 +39,17 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Processes and threads at the same time.
     pub processes: u64,
-    /// Bytes of one file.
+    /// Bytes of one file; `disk_bytes` if that is less.
     pub file_bytes: u64,
     /// Bytes of all that is in the work directory, as seen from time to time.
     pub disk_bytes: u64,
+}
+
+impl Limits {
+    /// Bytes that one file may have: no more than all files together, which are looked at only from time to time.
+    pub(crate) fn largest_file(&self) -> u64 {
+        self.file_bytes.min(self.disk_bytes)
+    }
 }
 
 impl Default for Limits {

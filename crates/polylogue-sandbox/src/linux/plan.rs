@@ -114,7 +114,7 @@ impl Plan {
             limits: [
                 // Not the address space, of which some interpreters reserve far more than they use.
                 (libc::RLIMIT_DATA, limits.memory_bytes),
-                (libc::RLIMIT_FSIZE, limits.file_bytes),
+                (libc::RLIMIT_FSIZE, limits.largest_file()),
                 // The first process of the enclosure counts, too.
                 (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
                 (libc::RLIMIT_NOFILE, 1024),

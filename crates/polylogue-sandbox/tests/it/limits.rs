@@ -76,6 +76,9 @@ fn a_file_cannot_grow_without_end() {
     let one = Program::new("dd").arg("if=/dev/zero").arg("of=big").arg("bs=1M").arg("count=50");
     let Some(ended) = limited(&one, |limits| limits.file_bytes = 5 << 20) else { return };
     assert_eq!(ended.how.to_string(), "Ended: a file grew too large");
+    // One file is no larger than all may be together, which are looked at only from time to time.
+    let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 3 << 20) else { return };
+    assert!(text(&ended).ends_with(&format!("{}\n", 3 << 20)), "{}", text(&ended));
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn files_without_a_name_count() {
 #[test]
 fn files_in_hidden_directories_count() {
     let fill = python(
-        "import os, time\nos.makedirs('a/b')\nopen('a/b/f', 'wb').write(bytes(20 << 20))\nos.chmod('a/b', 0)\nos.chmod('a', 0)\ntime.sleep(50)",
+        "import os, time\nos.makedirs('a/b')\n[open(f'a/b/{f}', 'wb').write(bytes(4 << 20)) for f in range(5)]\nos.chmod('a/b', 0)\nos.chmod('a', 0)\ntime.sleep(50)",
     );
     let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
     assert_eq!(ended.how, How::TooMuchDisk);

@@ -1,5 +1,6 @@
 //! Programs that do what they are meant to.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use polylogue_sandbox::{Error, Halt, How, Network, Program, Sandbox, what_is_enforced};
@@ -125,6 +126,28 @@ fn what_holds_is_said() {
     let all = what_is_enforced().iter().filter(|measure| measure.required).all(|measure| measure.holds);
     let ended = Sandbox::enclosed(dir.0.join("work")).run(&sh("true"), &Halt::new());
     assert_eq!(ended.is_ok(), all, "{ended:?}");
+}
+
+/// Where no namespaces are made the reason is the kernel's, with what allows them.
+#[test]
+fn a_refusal_says_why() {
+    const REFUSED: &str = "POLYLOGUE_REFUSED";
+    if std::env::var_os(REFUSED).is_some() {
+        let refused = Sandbox::enclosed(Dir::new().0.join("work")).run(&sh("true"), &Halt::new());
+        return eprintln!("told: {}", refused.unwrap_err());
+    }
+    let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact runs::a_refusal_says_why --nocapture";
+    let ran = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", none])
+        .arg(std::env::current_exe().unwrap())
+        .env(REFUSED, "1")
+        .output();
+    let told = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
+    if !told.contains("told: ") {
+        return eprintln!("SKIPPED: namespaces cannot be forbidden here: {told}");
+    }
+    assert!(told.contains("No space left on device (os error 28)"), "{told}");
+    assert!(told.contains("sysctl user.max_user_namespaces"), "{told}");
 }
 
 /// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be
