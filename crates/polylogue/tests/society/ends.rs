@@ -165,6 +165,31 @@ async fn an_assistant_may_write_of_instructions() {
     assert_eq!(came.reason, done());
 }
 
+/// C07, C08 (78, 79): models set `Instruction:` in bold letters, as a heading, and with the colon of Chinese texts.
+#[tokio::test]
+async fn an_instruction_is_one_however_it_is_set() {
+    let forms = ["**Instruction**: a", "### Instruction: bc", "__Instruction:__ def", "Instruction：做"];
+    let texts = [
+        forms[0],
+        "Solution: 1",
+        forms[1],
+        "Solution: 23",
+        forms[2],
+        "Solution: 456",
+        forms[3],
+        "Solution: 7",
+        DONE,
+    ];
+    assert_eq!(said(&texts, |society| society).await.reason, done());
+    for form in forms {
+        assert_eq!(
+            said(&[DO, form], |society| society).await.reason,
+            erred("Python_programmer", 1),
+            "{form}"
+        );
+    }
+}
+
 /// C09 (80)
 #[tokio::test]
 async fn nearly_the_same_again_and_again_ends_it() {

@@ -137,12 +137,19 @@ fn in_a_row(chat: &Transcript, who: &Name, count: usize, are: impl Fn(&str) -> b
         && spoken(chat, who).take(count).filter(|line| are(&line.message.plain())).count() == count
 }
 
-/// Whether there is an instruction, in bold letters too.
+/// Whether there is an instruction.
 fn instructs(text: &str) -> bool {
-    text.contains(INSTRUCTION)
+    unmarked(text).contains(INSTRUCTION)
 }
 
 /// Whether a line begins with an instruction.
 fn flipped(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with(INSTRUCTION))
+    unmarked(text).lines().any(|line| line.trim_start().starts_with(INSTRUCTION))
+}
+
+/// `text` without the marks of bold letters and headings, and with ASCII colons: models write `**Instruction**:`, and
+/// `Instruction：` where they write Chinese.
+fn unmarked(text: &str) -> String {
+    let plain = |mark: char| if mark == '：' { ':' } else { mark };
+    text.chars().filter(|mark| !matches!(mark, '*' | '_' | '#')).map(plain).collect()
 }
