@@ -91,9 +91,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, of an agent called `at`; the innermost agent is named. What is no failure of it stays as it is.
+    /// The same error, of an agent called `at`; the innermost agent is named, and whoever is called at the root is known to
+    /// the caller. What is no failure of it stays as it is.
     pub(crate) fn within(self, at: &Path) -> Self {
         match self {
+            error if at.is_root() => error,
             error @ (Self::Config(_) | Self::Name(_) | Self::Model(_) | Self::Agent(_) | Self::Bug(_)) => {
                 let at = at.as_str().trim_start_matches('/').replace('/', ".");
                 Self::Within { at, error: Box::new(error) }
