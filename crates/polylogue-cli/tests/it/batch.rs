@@ -91,6 +91,21 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
     assert!(shown.out.contains("three"), "{}", shown.out);
 }
 
+/// What a society talks about is not its idea, but what its specifier made of that.
+#[test]
+fn a_record_tells_the_task_as_it_was_specified() {
+    let home = Home::new();
+    let chat = "chat: {participants: [A, B], pattern: {society: {user: A, assistant: B, specifier: C}}}";
+    let script = r#"script: [{C: "Trade wheat"}, {A: "<CAMEL_TASK_DONE>"}]"#;
+    let agents = "agents: [{name: A}, {name: B}, {name: C}]";
+    home.file("team.yaml", &format!("name: society\n{agents}\n{chat}\n{script}\n"));
+    home.file("rows.jsonl", "{\"task\": \"Trade\"}\n");
+    home.run(&["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"]).ok();
+    let record = &records(&home)[0];
+    assert_eq!((&record["task"], &record["state"]), (&"Trade".into(), &"done".into()));
+    assert_eq!(record["aside"], serde_json::json!([{"from": "C", "text": "Trade wheat"}]));
+}
+
 #[test]
 fn the_records_are_the_same_however_many_are_held_at_once() {
     let mut before = None;
@@ -181,7 +196,7 @@ fn a_batch_that_is_killed_loses_no_row_and_pays_none_twice() {
         running.signal(Signal::KILL);
         running.end();
         // What was being written when the power went.
-        let torn = fs::read_to_string(home.path("out.jsonl")).unwrap_or_default() + "{\"id\": \"001_0";
+        let torn = fs::read_to_string(home.path("out.jsonl")).unwrap_or_default() + "{\"id\":\"001_0";
         fs::write(home.path("out.jsonl"), torn).unwrap();
         home.run(&over_cross(&["-m", "openai:test", "--at-once", "3"])).ok();
         assert_eq!(ids(&home), ids(&undisturbed));
@@ -246,6 +261,12 @@ fn what_cannot_be_right_is_refused_before_anything_runs() {
     let notes = "line 1 of `notes.txt` is no record of a batch";
     refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], notes);
     assert_eq!(read(&home, "notes.txt"), "my notes\n");
+    // Files whose last line has no end: no piece of a record, however much it looks like one.
+    for mine in ["my notes", r#"{"id": 1}"#, r#"{"id":"a","task":"x"}"#, "{\n  \"id\""] {
+        home.file("notes.txt", mine);
+        refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], "no record of a batch");
+        assert_eq!(read(&home, "notes.txt"), mine);
+    }
     let nowhere = home.run(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "no/such/folder"]).exits(1);
     assert!(nowhere.err.contains("the records `no/such/folder` cannot be written"), "{}", nowhere.err);
 }

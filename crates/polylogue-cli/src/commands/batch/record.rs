@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use polylogue::batch::Ended;
-use polylogue::{Ending, Message, Reason, Report, Spent, Status};
+use polylogue::{Body, Ending, Event, Message, Reason, Report, Spent, Status};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,9 @@ pub(super) struct Record<'a> {
     /// Dollars; unknown when that of a call is.
     cost: Option<f64>,
     messages: Vec<Said>,
+    /// Such as the task as a specifier made it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aside: Vec<Said>,
     /// The conversation, for `show` and `resume`.
     run: &'a str,
     /// Tells teams apart.
@@ -100,10 +103,19 @@ impl<'a> Record<'a> {
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
             messages: report.messages.iter().map(Said::of).collect(),
+            aside: ended.events.iter().filter_map(|event| said_aside(event)).map(Said::of).collect(),
             run,
             team,
             spent,
         }
+    }
+}
+
+/// What was said aside in the outermost chat.
+fn said_aside(event: &Event) -> Option<&Message> {
+    match &event.body {
+        Body::Said(message) if event.at.is_root() && message.to.is_aside() => Some(message),
+        _ => None,
     }
 }
 

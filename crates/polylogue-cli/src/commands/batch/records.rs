@@ -70,6 +70,7 @@ impl Records {
             line.clear();
             let len = lines.read_until(b'\n', &mut line).map_err(|error| self.unwritten(&error))? as u64;
             if line.last() != Some(&b'\n') {
+                self.admit_torn(number, &line)?;
                 break;
             }
             let read: Line = serde_json::from_slice(&line).map_err(|error| self.foreign(number, &error))?;
@@ -81,6 +82,14 @@ impl Records {
         }
         // What follows was cut off.
         self.file.set_len(self.end).map_err(|error| self.unwritten(&error))
+    }
+
+    /// Whether `line`, the last and without an end, is a piece of a record: what is somebody's file is not to be cut.
+    fn admit_torn(&self, number: usize, line: &[u8]) -> Result<(), Trouble> {
+        const BEGIN: &[u8] = b"{\"id\":\"";
+        let Err(error) = serde_json::from_slice::<Line>(line) else { return Ok(()) };
+        let is_piece = line.starts_with(BEGIN) || BEGIN.starts_with(line);
+        if is_piece && error.is_eof() { Ok(()) } else { Err(self.foreign(number, &error)) }
     }
 
     fn add(&mut self, entry: Entry) {
