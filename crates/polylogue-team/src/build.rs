@@ -28,7 +28,7 @@ pub(crate) use beyond::flow;
 use room::Around;
 use tools::Desk;
 pub use tools::built_in_tools;
-pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools};
+pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools, runs_programs};
 use web::Browser;
 pub(crate) use web::reach;
 

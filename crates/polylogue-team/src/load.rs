@@ -274,7 +274,11 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
     }
     let at = root.entry("vars").map_or(0..0, |entry| entry.key_span.clone());
     for name in given.keys().filter(|name| !vars.contains(name)) {
-        let hint = suggest::hint(name, vars.names());
+        let hint = if vars.names().next().is_none() {
+            "it has none: leave the value out, or declare the variable under `vars`".to_owned()
+        } else {
+            suggest::hint(name, vars.names())
+        };
         report.error_with_hint(
             &at,
             format!("a value is given for `{name}`, which is no variable of this team"),

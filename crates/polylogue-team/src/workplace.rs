@@ -10,7 +10,7 @@ use polylogue_mcp::Catalog;
 use polylogue_models::Env;
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
-use crate::build::is_work_tool;
+use crate::build::{is_work_tool, runs_programs};
 use crate::reasoning::RunsBlocks;
 use crate::remote::{GivenTool, McpTools};
 use crate::team::Team;
@@ -192,11 +192,25 @@ impl Team {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
     }
 
+    /// Where programs of the team, and of those within it, run; nowhere when none do.
+    #[must_use]
+    pub fn runs_programs_at(&self) -> BTreeSet<Place> {
+        let runs =
+            self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
+        let own = runs.then_some(self.sandbox.place);
+        own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
+    }
+
     fn works(&self) -> bool {
+        self.runs_code() || self.tool_names().any(|tool| is_work_tool(tool) || self.is_command(tool))
+    }
+
+    fn runs_code(&self) -> bool {
         self.agents.iter().any(|agent| !agent.runs_code.is_off())
-            || self
-                .tool_names()
-                .any(|tool| is_work_tool(tool) || self.commands.iter().any(|command| command.name == *tool))
+    }
+
+    fn is_command(&self, tool: &str) -> bool {
+        self.commands.iter().any(|command| command.name == *tool)
     }
 
     /// Whether somebody has to do with the tool `name`.
@@ -235,7 +249,10 @@ impl Team {
         for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants_of_programs()) {
             let known: &mut Vec<String> = all.entry(grant).or_default();
             known.extend(what);
-            known.dedup();
+        }
+        for what in all.values_mut() {
+            let mut seen = BTreeSet::new();
+            what.retain(|one| seen.insert(one.clone()));
         }
         all
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use polylogue::LogId;
 use polylogue_models::Env;
-use polylogue_team::{Grant, Team, Workplace};
+use polylogue_sandbox::what_is_enforced;
+use polylogue_team::{Grant, SandboxPlace, Team, Workplace};
 
 use crate::args::Allowed;
 use crate::place;
@@ -73,7 +74,42 @@ pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), T
             tell_wrapped(&format!("warning: the {who} of `{}` {does}.", team.name));
         }
     }
+    if tells {
+        tell_refusals(team);
+    }
     Ok(())
+}
+
+/// Says at once that programs will be refused here, rather than when a model has been paid for writing some.
+fn tell_refusals(team: &Team) {
+    for why in team.runs_programs_at().into_iter().filter_map(refusal) {
+        let hint = "`polylogue doctor` says what else there is";
+        tell_wrapped(&format!("warning: the programs of `{}` will be refused: {why}; {hint}.", team.name));
+    }
+}
+
+/// Why programs cannot run at `place` on this machine, if they cannot.
+fn refusal(place: SandboxPlace) -> Option<String> {
+    match place {
+        SandboxPlace::Enclosed => {
+            let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
+            missing.map(|measure| measure.detail.clone())
+        }
+        SandboxPlace::Docker => unanswered("docker"),
+        SandboxPlace::Podman => unanswered("podman"),
+        SandboxPlace::UnsafeHost => None,
+    }
+}
+
+#[cfg(unix)]
+fn unanswered(engine: &str) -> Option<String> {
+    let error = polylogue_sandbox::Engine::new(engine, "").answers().err()?;
+    error.to_string().lines().next().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn unanswered(_: &str) -> Option<String> {
+    None
 }
 
 /// Where the pictures of the conversation `id` are, and how they are shown.

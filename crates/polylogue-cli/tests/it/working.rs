@@ -116,3 +116,39 @@ fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
     assert_eq!(dirs.len(), 2);
     assert!(dirs.iter().all(|dir| dir.join("copy.txt").exists()), "{dirs:?}");
 }
+
+/// Nobody should have to pay a model to find out.
+#[test]
+fn a_machine_that_encloses_nothing_is_told_of_at_once() {
+    let home = Home::new();
+    team(&home, "{approve: never}", "echo hi");
+    let text = fs::read_to_string(home.path("team.yaml")).unwrap().replace("unsafe-host", "enclosed");
+    home.file("team.yaml", &text);
+    let none = "echo 0 > /proc/sys/user/max_user_namespaces && echo none && exec \"$@\"";
+    let polylogue = env!("CARGO_BIN_EXE_polylogue");
+    let args =
+        ["--user", "--map-root-user", "sh", "-c", none, "-", polylogue, "run", "team.yaml", "--offline"];
+    let ran = home.command("unshare", &args).output();
+    let (out, err) = ran.map(|ran| (text_of(&ran.stdout), text_of(&ran.stderr))).unwrap_or_default();
+    if !out.starts_with("none") {
+        return eprintln!("SKIPPED: namespaces cannot be forbidden here: {err}");
+    }
+    let warning =
+        "warning: the programs of `t` will be refused: the kernel makes no namespaces for this user";
+    assert!(err.split_whitespace().collect::<Vec<_>>().join(" ").contains(warning), "{err}");
+    assert!(out.contains("Code output: programs cannot be enclosed here"), "{out}");
+    let path = home.path("bin");
+    fs::create_dir(&path).unwrap();
+    home.file("team.yaml", &text.replace("{place: enclosed}", "{place: podman, image: none}"));
+    let ran =
+        home.command(polylogue, &["run", "team.yaml", "--offline"]).env("PATH", &path).output().unwrap();
+    let err = text_of(&ran.stderr);
+    assert!(
+        err.contains("warning: the programs of `t` will be refused: ") && err.contains("`podman`"),
+        "{err}"
+    );
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

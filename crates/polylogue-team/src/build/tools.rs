@@ -96,7 +96,7 @@ pub(crate) fn is_work_tool(name: &str) -> bool {
 }
 
 /// Whether calls of the tool `name` run what the model wrote as a program.
-pub(super) fn runs_programs(name: &str) -> bool {
+pub(crate) fn runs_programs(name: &str) -> bool {
     ["python", "shell", "javascript", "python_session"].contains(&name)
 }
 

@@ -134,6 +134,13 @@ fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
     let team = parse(REACHES, "t.yaml", &Overrides::default()).unwrap().team;
     let reached = ["api.tavily.com", "the public web", "127.0.0.1"].map(str::to_owned);
     assert_eq!(team.wants(), [(Grant::Network, reached.to_vec())].into());
+    let twice = REACHES.replace("tavily, key: K", "searxng, url: \"http://127.0.0.1\"");
+    let named = parse(&twice, "t.yaml", &Overrides::default()).unwrap().team.wants();
+    assert_eq!(
+        named[&Grant::Network].iter().filter(|host| host.starts_with("127.0.0.1")).count(),
+        1,
+        "{named:?}"
+    );
     let model = team.script.model("x");
     let build = |place: &Workplace| {
         let mut team = team.clone();

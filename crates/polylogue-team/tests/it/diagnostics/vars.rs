@@ -84,6 +84,9 @@ fn values_that_the_caller_gives_are_checked_too() {
         hint: did you mean `name`?
     "#]]
     .assert_eq(&errors.to_string());
+    let errors = parse(&text.replace("vars: {name: y}\n", "").replace("{{name}}", "x"), "t.yaml", &overrides);
+    let hint = "hint: it has none: leave the value out, or declare the variable under `vars`";
+    assert!(errors.unwrap_err().to_string().contains(hint));
 }
 
 #[test]
