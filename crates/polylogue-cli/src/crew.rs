@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue::{AnyModel, Error, Model as _, ModelError, ModelErrorKind, Price};
+use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Price};
 use polylogue_models::{
     Cassette, Embedder, Env, KnownSkills, Models, Recorder, Recording, Script, ScriptStep,
 };
@@ -95,7 +95,11 @@ impl Crew {
     /// The model called `name`, to make vectors of texts; none where no real model speaks.
     pub(crate) fn embedder(&self, name: &str) -> Result<Option<Embedder>, ModelError> {
         match &self.source {
-            Source::Live(models) => models.embedder(name).map(Some),
+            Source::Live(models) => {
+                let model = models.embedder(name)?;
+                let price = self.price(model.name(), model.price())?;
+                Ok(Some(model.with_price(price)))
+            }
             Source::Script(..) | Source::Recording(_) => Ok(None),
         }
     }
@@ -120,7 +124,11 @@ impl Crew {
         let model = match &self.source {
             Source::Script(own, _) => script.unwrap_or(own).clone(),
             Source::Recording(recording) => AnyModel::new(recording.model(name)),
-            Source::Live(models) => AnyModel::new(self.priced(models.model(name)?)?),
+            Source::Live(models) => {
+                let model = models.model(name)?;
+                let price = self.price(model.name(), model.price())?;
+                AnyModel::new(model.with_price(price))
+            }
         };
         Ok(match &self.record {
             Some(cassette) => AnyModel::new(Recorder::new(model, cassette)),
@@ -128,26 +136,19 @@ impl Crew {
         })
     }
 
-    /// Under a budget, a model of unknown price is refused before it costs anything.
-    fn priced(
-        &self,
-        model: polylogue_models::EndpointModel,
-    ) -> Result<polylogue_models::EndpointModel, ModelError> {
-        let own = self.prices.iter().find(|(name, _)| name == model.name()).map(|(_, price)| *price);
-        let price = own.or_else(|| model.price());
-        let model = model.with_price(price);
-        if self.budget && model.price().is_none() {
-            let error = ModelError::new(
-                ModelErrorKind::Config,
-                model.name(),
-                "there is a budget, but its price is unknown",
+    /// What the model called `name` costs: as the team says, or by its `list` price. Under a budget, a model of unknown price is
+    /// refused before it costs anything.
+    fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
+        let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| *price);
+        let price = own.or(list);
+        if self.budget && price.is_none() {
+            let what = "there is a budget, but its price is unknown";
+            let error = ModelError::new(ModelErrorKind::Config, name, what);
+            return Err(
+                error.hint(format!("add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team"))
             );
-            return Err(error.hint(format!(
-                "add `prices: {{\"{}\": {{input: ..., output: ...}}}}` to the team",
-                model.name()
-            )));
         }
-        Ok(model)
+        Ok(price)
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{ModelError, Usage};
+use crate::{ModelError, Money, Usage};
 
 /// A model that makes vectors of texts.
 pub trait Embed: Send + Sync + 'static {
@@ -26,6 +26,8 @@ pub struct Embedded {
     pub vectors: Vec<Vec<f32>>,
     /// The tokens that it took, as far as that was said.
     pub usage: Usage,
+    /// What it cost, if that is known.
+    pub cost: Option<Money>,
 }
 
 /// Any model that makes vectors. Cloning shares it.

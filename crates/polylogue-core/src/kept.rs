@@ -86,6 +86,14 @@ impl Tally {
                     self.unpriced = Some(Arc::clone(&sample.model));
                 }
             }
+            Body::Returned { outcome, .. } => {
+                for used in &outcome.used {
+                    self.spent.add_used(used);
+                    if used.cost.is_none() {
+                        self.unpriced = Some(Arc::clone(&used.model));
+                    }
+                }
+            }
             Body::Failed { who, .. } | Body::Unable { who, .. } => {
                 *self.failures.entry(who.clone()).or_default() += 1
             }

@@ -78,5 +78,5 @@ pub use store::{AnyStore, Claim, Intact, Listing, LogId, Meta, Store, StoreError
 pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};
-pub use usage::{Money, Price, Saved, Spent, Usage};
+pub use usage::{Money, Price, Saved, Spent, Usage, Used};
 pub use view::{Lens, PromptRole, ShowNames, View, Window};

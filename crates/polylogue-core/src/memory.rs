@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LogId, ModelError, Name, StoreError, Timestamp, Usage};
+use crate::{LogId, ModelError, Name, StoreError, Timestamp, Used};
 
 /// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
@@ -182,8 +182,8 @@ pub struct Recalled {
     pub facts: Vec<Fact>,
     /// Why it was not looked for in every way: the endpoint of embeddings failed, say.
     pub missed: Option<String>,
-    /// The tokens that embedding took, as far as that was said.
-    pub usage: Usage,
+    /// What embedding took.
+    pub used: Option<Used>,
 }
 
 /// Why a memory could not do what was asked.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Part, plain};
+use crate::{Part, Used, plain};
 
 /// What came of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,13 +18,16 @@ pub struct Outcome {
     /// say. They are marked as foreign wherever a model reads them.
     #[serde(default, rename = "from", skip_serializing_if = "Option::is_none")]
     pub outside: Option<Arc<str>>,
+    /// What models took that the tool itself asked, such as one that makes vectors: it counts towards the limits of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<Used>,
 }
 
 impl Outcome {
     /// What came of a call.
     #[must_use]
     pub const fn new(status: OutcomeStatus, parts: Vec<Part>) -> Self {
-        Self { status, parts, outside: None }
+        Self { status, parts, outside: None, used: Vec::new() }
     }
 
     /// The same outcome, whose words come from `source`, such as the address of a page, and are not to be trusted.
@@ -38,6 +41,23 @@ impl Outcome {
     #[must_use]
     pub fn from_outside(self, source: impl Into<Arc<str>>) -> Self {
         Self { outside: Some(source.into()), ..self }
+    }
+
+    /// The same outcome of a tool that asked a model itself. Agents and chats that are tools need not say so: their calls are in
+    /// the log.
+    ///
+    /// ```
+    /// use polylogue_core::{Money, Outcome, Usage, Used};
+    ///
+    /// let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
+    /// let model = "openai:text-embedding-3-small".into();
+    /// let found = Outcome::done("3 hits").using(Used { model, usage, cost: Some(Money::dollars(0.00002)) });
+    /// assert_eq!(found.used[0].usage.total(), Some(1_000));
+    /// ```
+    #[must_use]
+    pub fn using(mut self, used: Used) -> Self {
+        self.used.push(used);
+        self
     }
 
     /// A tool's result in words.

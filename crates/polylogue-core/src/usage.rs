@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +133,19 @@ fn per_token(dollars: f64, tokens: u64) -> Money {
     Money { picodollars: per_token.saturating_mul(tokens) }
 }
 
+/// What a model took that was asked by a tool, and not for a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Money, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
 /// A sum over model calls. Unknown figures are counted, not guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
@@ -189,6 +203,15 @@ impl Spent {
         self.unmetered += u64::from(sample.usage.total().is_none());
         self.cost += sample.cost.unwrap_or_default();
         self.unpriced += u64::from(sample.cost.is_none());
+    }
+
+    /// Adds what a tool used. Its requests are not among the model calls.
+    pub fn add_used(&mut self, used: &Used) {
+        self.input += used.usage.input.unwrap_or(0);
+        self.output += used.usage.output.unwrap_or(0);
+        self.unmetered += u64::from(used.usage.total().is_none());
+        self.cost += used.cost.unwrap_or_default();
+        self.unpriced += u64::from(used.cost.is_none());
     }
 
     /// Tokens read and written, where known.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Embed, Embedded, ModelError, ModelErrorKind, Usage};
+use polylogue_core::{Embed, Embedded, ModelError, ModelErrorKind, Price, Usage};
 use polylogue_http::Transport;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,6 +14,7 @@ use super::read::{read_body, refusal};
 use super::ways::Ways;
 use super::{Api, Endpoint, headers};
 use crate::failure::{Blame, Failure};
+use crate::price::list_price;
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
 use crate::wire::decode::Flaw;
@@ -32,7 +33,10 @@ use crate::wire::decode::Flaw;
 /// # Ok::<(), polylogue_core::ModelError>(())
 /// ```
 #[derive(Clone)]
-pub struct Embedder(Arc<Inner>);
+pub struct Embedder {
+    inner: Arc<Inner>,
+    price: Option<Price>,
+}
 
 struct Inner {
     endpoint: Endpoint,
@@ -45,7 +49,7 @@ struct Inner {
 
 impl std::fmt::Debug for Embedder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Embedder").field(&self.0.name).finish()
+        f.debug_tuple("Embedder").field(&self.inner.name).finish()
     }
 }
 
@@ -73,8 +77,10 @@ impl Endpoint {
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
         };
         let ways = Ways::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
+        let price = list_price(self.provider(), name);
         let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
-        Ok(Embedder(Arc::new(Inner { endpoint: self.clone(), model, name, ways })))
+        let inner = Arc::new(Inner { endpoint: self.clone(), model, name, ways });
+        Ok(Embedder { inner, price })
     }
 }
 
@@ -86,9 +92,21 @@ impl Embedder {
     /// 300,000 tokens a request.
     pub const MAX_CHARS: usize = 24_000;
 
+    /// The same model at another price; `None` makes its cost unknown.
+    #[must_use]
+    pub fn with_price(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
+    }
+
+    /// What it costs, if that is known: the list price unless another was given.
+    #[must_use]
+    pub const fn price(&self) -> Option<Price> {
+        self.price
+    }
+
     /// One request, tried again as the endpoint's retries say.
     async fn request(&self, texts: &[String]) -> Result<Embedded, ModelError> {
-        let Inner { endpoint, model, name, .. } = &*self.0;
+        let Inner { endpoint, model, name, .. } = &*self.inner;
         let blame = endpoint.blame(name);
         if endpoint.lacks_key() {
             return Err(blame.no_key());
@@ -104,7 +122,7 @@ impl Embedder {
     }
 
     async fn attempt(&self, body: Bytes, texts: usize, blame: &Blame<'_>) -> Result<Embedded, Failure> {
-        let Inner { endpoint, ways, .. } = &*self.0;
+        let Inner { endpoint, ways, .. } = &*self.inner;
         let _pass = endpoint.0.gate.pass().await;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
@@ -124,25 +142,28 @@ impl Embedder {
 
 impl Embed for Embedder {
     fn name(&self) -> &str {
-        &self.0.name
+        &self.inner.name
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
             let why = "a text to be embedded is empty, which providers refuse";
-            return Err(ModelError::new(ModelErrorKind::Config, &*self.0.name, why));
+            return Err(ModelError::new(ModelErrorKind::Config, &*self.inner.name, why));
         }
-        let mut all = Embedded { usage: Usage { input: Some(0), ..Usage::default() }, ..Embedded::default() };
+        // Vectors are not written in tokens.
+        let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
+        let mut all = Embedded { usage, ..Embedded::default() };
         for batch in batches(texts) {
-            let Embedded { vectors, usage } = self.request(batch).await?;
+            let Embedded { vectors, usage, .. } = self.request(batch).await?;
             all.vectors.extend(vectors);
             all.usage.input = all.usage.input.zip(usage.input).map(|(one, other)| one.saturating_add(other));
         }
         let length = all.vectors.first().map_or(0, Vec::len);
         if all.vectors.iter().any(|vector| vector.len() != length) {
             let why = "the reply cannot be read: its vectors have different lengths";
-            return Err(ModelError::new(ModelErrorKind::Protocol, &*self.0.name, why));
+            return Err(ModelError::new(ModelErrorKind::Protocol, &*self.inner.name, why));
         }
+        all.cost = self.price.and_then(|price| price.of(&all.usage));
         Ok(all)
     }
 }
@@ -219,7 +240,7 @@ fn decode(body: &[u8], texts: usize) -> Result<Embedded, Flaw> {
         return Err(unreadable(format!("it has {} vectors for {texts} texts", vectors.len())));
     }
     match vectors.iter().all(sound) {
-        true => Ok(Embedded { vectors, usage }),
+        true => Ok(Embedded { vectors, usage, cost: None }),
         false => Err(unreadable("one of its vectors is empty, or has a number that is none".to_owned())),
     }
 }

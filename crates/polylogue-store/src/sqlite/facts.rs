@@ -7,7 +7,7 @@ mod terms;
 use std::path::Path;
 
 use polylogue_core::memory::{Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue_core::{AnyEmbed, Embed, Embedded, ModelError, ModelErrorKind, StoreError, Usage};
+use polylogue_core::{AnyEmbed, Embed, Embedded, ModelError, ModelErrorKind, StoreError, Usage, Used};
 
 use super::Sqlite;
 use table::Vectors;
@@ -80,7 +80,7 @@ impl Facts {
     /// The vector of the query, with those of all facts made where they are missing.
     async fn vectors(&self, model: &AnyEmbed, query: &Query) -> Result<(Vectors, Meaning), MemoryError> {
         let asked = embedded(model, vec![query.text.clone()]).await?;
-        let mut usage = asked.usage;
+        let mut used = used(model, &asked);
         let vector = asked.vectors.into_iter().next().unwrap_or_default();
         let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
         let missing = {
@@ -93,24 +93,33 @@ impl Facts {
         if !missing.is_empty() {
             let (ids, texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
             let made = embedded(model, texts).await?;
-            usage = both(usage, made.usage);
+            used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
             self.store.writing(None, move |desk| table::keep_vectors(desk, &of, &rows)).await?;
         }
-        Ok((of, Meaning { vector, usage }))
+        Ok((of, Meaning { vector, used }))
     }
 }
 
-/// The tokens read for both; unknown when one of them is.
-fn both(one: Usage, other: Usage) -> Usage {
-    let input = one.input.zip(other.input).map(|(one, other)| one.saturating_add(other));
-    Usage { input, ..Usage::default() }
+fn used(model: &AnyEmbed, made: &Embedded) -> Used {
+    Used { model: model.name().into(), usage: made.usage, cost: made.cost }
+}
+
+/// What both took; unknown when one of them is.
+fn both(one: Used, other: &Embedded) -> Used {
+    let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+    let usage = Usage {
+        input: sum(one.usage.input, other.usage.input),
+        output: sum(one.usage.output, other.usage.output),
+        ..Usage::default()
+    };
+    Used { usage, cost: one.cost.zip(other.cost).map(|(one, other)| one + other), ..one }
 }
 
 /// What a query means.
 struct Meaning {
     vector: Vec<f32>,
-    usage: Usage,
+    used: Used,
 }
 
 /// A vector for each text, of the same length and finite, whatever the model does.
@@ -154,7 +163,7 @@ impl Memory for Facts {
             },
             None => (None, None),
         };
-        let usage = meaning.as_ref().map(|(_, meaning)| meaning.usage).unwrap_or_default();
+        let used = meaning.as_ref().map(|(_, meaning)| meaning.used.clone());
         let (scope, words) = (query.scope.clone(), terms::expression(&query.text));
         let facts = self.store.reading(move |reader, place| {
             reader.reading(place, |connection| {
@@ -170,7 +179,7 @@ impl Memory for Facts {
                 table::facts(connection, &scope, &best)
             })
         });
-        Ok(Recalled { facts: facts.await?, missed, usage })
+        Ok(Recalled { facts: facts.await?, missed, used })
     }
 
     async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {

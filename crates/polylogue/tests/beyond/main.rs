@@ -12,3 +12,4 @@ mod handoff;
 mod ledger;
 mod stage;
 mod state;
+mod used;

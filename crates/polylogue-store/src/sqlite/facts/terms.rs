@@ -15,14 +15,17 @@ const COMMON: [&str; 84] = [
     "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// A fact's text as it is put into the index: characters of scripts without spaces stand alone.
+/// A fact's text as it is put into the index: in small letters, as queries are, since SQLite's Unicode is older than Rust's and
+/// knows fewer of them; characters of scripts without spaces stand alone.
 pub(super) fn indexed(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for character in text.chars() {
         if is_packed(character) {
             words.extend([' ', character, ' ']);
+        } else if is_word(character) {
+            words.extend(character.to_lowercase());
         } else {
-            words.push(if is_word(character) { character } else { ' ' });
+            words.push(' ');
         }
     }
     words
@@ -68,7 +71,7 @@ fn close(run: &mut Vec<char>, packed: bool, terms: &mut Vec<String>) {
                 several.windows(2).map(|pair| pair.iter().map(char::to_string).collect::<Vec<_>>().join(" "));
             terms.extend(pairs);
         }
-        (word, false) => terms.push(word.iter().collect::<String>().to_lowercase()),
+        (word, false) => terms.push(word.iter().flat_map(|character| character.to_lowercase()).collect()),
     }
     run.clear();
 }
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn characters_without_spaces_stand_alone_in_the_index() {
-        assert_eq!(indexed("Tee 茶道"), "Tee  茶  道 ");
+        assert_eq!(indexed("Tee 茶道"), "tee  茶  道 ");
         assert_eq!(indexed("a\0b🎉c-d"), "a b c d");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::memory::Source;
-use polylogue_core::{LogId, Meta, Name, Store as _, Timestamp};
+use polylogue_core::{LogId, Meta, Money, Name, Store as _, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
@@ -188,7 +188,7 @@ impl Embed for Senses {
             vector
         };
         let usage = Usage { input: Some(texts.len() as u64), ..Usage::default() };
-        Ok(Embedded { vectors: texts.iter().map(vector).collect(), usage })
+        Ok(Embedded { vectors: texts.iter().map(vector).collect(), usage, cost: Some(Money::dollars(0.5)) })
     }
 }
 
@@ -204,7 +204,9 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
     let query = Query { scope: scope("team"), text: "Who can drive?".into(), limit: 1 };
     let recalled = facts.recall(&query).await.unwrap();
     assert_eq!(recalled.facts[0].text, "Bob has a van.");
-    assert_eq!((recalled.usage.input, recalled.missed), (Some(1), None));
+    let used = recalled.used.unwrap();
+    assert_eq!((&*used.model, used.usage.input, used.cost), ("toy:two", Some(1), Some(Money::dollars(0.5))));
+    assert_eq!(recalled.missed, None);
     assert_eq!(model.asked(), [1], "vectors are kept");
     let table = rusqlite::Connection::open(&place).unwrap();
     let row = "SELECT model, dimension, vector FROM fact_vectors WHERE fact = 1";
@@ -270,7 +272,7 @@ impl Embed for Endless {
         "toy:endless"
     }
     async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
-        Ok(Embedded { vectors: vec![vec![f32::INFINITY]; texts.len()], usage: Usage::default() })
+        Ok(Embedded { vectors: vec![vec![f32::INFINITY]; texts.len()], usage: Usage::default(), cost: None })
     }
 }
 

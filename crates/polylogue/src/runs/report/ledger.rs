@@ -103,6 +103,13 @@ impl Ledger {
             let purpose = self.purpose(&at, &who);
             self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
         }
+        if let Body::Returned { who, outcome, .. } = &event.body {
+            for used in &outcome.used {
+                let purpose = self.purpose(&event.at, who);
+                let key = (event.at.clone(), who.clone(), Arc::clone(&used.model), purpose);
+                self.rows.entry(key).or_default().add_used(used);
+            }
+        }
     }
 
     /// Keeps account of whose turn it is, and on what terms.

@@ -168,6 +168,10 @@ impl Tool for Lookup {
             }
         };
         parts.extend(recalled.missed.map(|why| Part::text(format!("looked for by words only: {why}"))));
-        Ok(Outcome::new(OutcomeStatus::Done, parts))
+        let outcome = Outcome::new(OutcomeStatus::Done, parts);
+        Ok(match recalled.used {
+            Some(used) => outcome.using(used),
+            None => outcome,
+        })
     }
 }

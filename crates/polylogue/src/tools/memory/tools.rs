@@ -98,7 +98,11 @@ impl Tool for Recall {
         if let Some(why) = recalled.missed {
             text.push_str(&format!("\n(Looked for by words only: {why})"));
         }
-        Ok(Outcome::done(text))
+        let outcome = Outcome::done(text);
+        Ok(match recalled.used {
+            Some(used) => outcome.using(used),
+            None => outcome,
+        })
     }
 }
 

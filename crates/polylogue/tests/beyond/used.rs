@@ -1,0 +1,93 @@
+//! Tools that ask models themselves: what that takes is part of what the run takes.
+
+use polylogue::report::Report;
+use polylogue::{
+    Assistant, Chat, Limits, Money, Outcome, Reason, Status, Tool, ToolCx, ToolError, ToolSpec, Usage, Used,
+    once_each,
+};
+use serde_json::{Value, json};
+
+use super::stage::{Cast, events, log};
+
+/// A tool that asks a model: 1,000 tokens for a cent each time, or nobody knows for how much.
+struct Search(ToolSpec, Option<Money>);
+
+impl Search {
+    fn new(cost: Option<Money>) -> Self {
+        Self(ToolSpec::new("search", "Searches.", json!({"type": "object"})).repeatable(), cost)
+    }
+}
+
+impl Tool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
+        Ok(Outcome::done("a hit").using(Used { model: "toy:vectors".into(), usage, cost: self.1 }))
+    }
+}
+
+const SCRIPT: &str = r#"[
+    {"Ann": {"calls": [{"tool": "search"}, {"tool": "search"}]}}, {"Ann": {"calls": [{"tool": "search"}]}}, {"Ann": "Found."}
+]"#;
+
+fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
+    let ann: Assistant = cast.assistant("Ann").tool(Search::new(cost));
+    Chat::named("room").with(ann).policy(once_each()).build().unwrap()
+}
+
+#[tokio::test]
+async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
+    let events = events(SCRIPT, |cast| ann(cast, Some(Money::dollars(0.01)))).await;
+    let report = Report::of(&events);
+    assert_eq!((report.spent.calls, report.spent.tokens()), (3, 3_000), "{:?}", report.spent);
+    assert_eq!(report.spent.cost, Money::dollars(0.03));
+    let row = report.rows.iter().find(|row| &*row.model == "toy:vectors").unwrap();
+    assert_eq!((row.who.as_str(), row.spent.calls, row.spent.input), ("Ann", 0, 3_000));
+}
+
+async fn stopped(limits: Limits, cost: Option<Money>) -> Reason {
+    let script: polylogue_models::Script = serde_json::from_str(SCRIPT).unwrap();
+    let price = polylogue::Price { input: 0.0, cached: None, output: 0.0 };
+    let model = polylogue::AnyModel::new(Free(script.model("test"), price));
+    let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
+    let chat = Chat::named("room").with(ann).policy(once_each()).build().unwrap();
+    let mut log = log().await.limits(limits);
+    match chat.run(&mut log, "task").await.unwrap() {
+        Status::Closed { reason, .. } => reason,
+        status => panic!("{status:?}"),
+    }
+}
+
+/// A model that costs nothing.
+struct Free<M>(M, polylogue::Price);
+
+impl<M: polylogue::Model> polylogue::Model for Free<M> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    async fn complete(
+        &self,
+        request: &polylogue::Request<'_>,
+        deltas: &mut dyn polylogue::Deltas,
+    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        self.0.complete(request, deltas).await
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.1.of(usage)
+    }
+}
+
+#[tokio::test]
+async fn limits_hold_for_what_tools_ask_of_models() {
+    let cent = Some(Money::dollars(0.01));
+    let cost = Limits { cost: Some(Money::dollars(0.015)), ..Limits::default() };
+    let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
+    assert_eq!(stopped(cost, cent).await, Reason::Cost { limit, spent });
+    let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
+    assert_eq!(stopped(tokens, cent).await, Reason::Tokens { limit: 1_500, used: 2_000 });
+    // What costs nobody knows how much is not asked for again under a budget.
+    assert_eq!(stopped(cost, None).await, Reason::Unpriced { model: "toy:vectors".into() });
+}
