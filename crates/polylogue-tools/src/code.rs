@@ -34,6 +34,7 @@ pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, what_is_enforced}
 use serde_json::{Value, json};
 
 use self::files::Files;
+use crate::fence::unfenced;
 
 /// A tool that runs or saves code. See the [module](self).
 #[derive(Debug, Clone)]
@@ -139,6 +140,7 @@ impl Tool for Code {
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let code = text("code").ok_or("`code` must be a text: the whole program")?;
+        let code = if self.language == Language::Saved { code } else { unfenced(code) };
         let file = text("filename").map_or_else(|| self.file_name(code, text("language")), str::to_owned);
         let before = Files::of(self.sandbox.work());
         let ended = match running::run(self.sandbox.clone(), self.program(&file, code)).await {

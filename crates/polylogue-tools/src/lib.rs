@@ -36,6 +36,7 @@ mod bounded;
 mod calculator;
 mod chess;
 mod exchange;
+mod fence;
 mod high_low;
 #[cfg(unix)]
 pub mod python_session;

@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use self::kernel::Kernel;
+use crate::fence::unfenced;
 use crate::files::Folder;
 
 /// The tool's name.
@@ -96,7 +97,7 @@ impl Tool for PythonSession {
         let restart = args.get("restart").and_then(Value::as_bool).unwrap_or_default();
         let code = match args.get("code") {
             None | Some(Value::Null) if restart => "",
-            Some(Value::String(code)) => code,
+            Some(Value::String(code)) => unfenced(code),
             _ => return Err("`code` must be a text: what to run next".into()),
         };
         let own = self.kernel(cx.held);

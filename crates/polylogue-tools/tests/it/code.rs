@@ -33,6 +33,7 @@ async fn three_languages_run_and_say_what_they_print() {
     let Some(sandbox) = sandbox(&dir) else { return };
     let tool = python(sandbox.clone());
     assert_eq!(done(&tool, json!({"code": "print(6 * 7)"})).await, format!("{OK} 42"));
+    assert_eq!(done(&tool, json!({"code": "```python\nprint(6 * 7)\n```"})).await, format!("{OK} 42"));
     let out = done(&shell(sandbox.clone()), json!({"code": "pwd\necho err >&2"})).await;
     assert_eq!(out, format!("{OK} /work\nerr"));
     if !std::path::Path::new("/usr/bin/node").exists() {

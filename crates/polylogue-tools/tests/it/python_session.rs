@@ -49,6 +49,7 @@ async fn what_one_call_sets_the_next_one_finds() {
     assert_eq!(says(&session, "print('x is', x)\nx").await, "x is 42\n42");
     assert_eq!(says(&session, "_ + math.floor(0.5)").await, "42");
     assert_eq!(says(&session, "x;").await, "42");
+    assert_eq!(says(&session, "```python\nx + 1\n```").await, "43");
     assert_eq!(says(&session, "None").await, "(no output)");
     assert_eq!(says(&session, "").await, "(no output)");
     assert_eq!(says(&session, "'é\\n'").await, "'é\\n'");
