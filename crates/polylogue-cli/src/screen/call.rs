@@ -34,13 +34,44 @@ pub(super) fn finished(wanted: &Call, outcome: &Outcome, took: Duration, width: 
         OutcomeStatus::Failed => ("✗ ", Style::ERROR),
         OutcomeStatus::Unknown => ("? ", Style::PLAIN.colour(Colour::Yellow)),
     };
-    let mut result = Line::new(&folded(&result_text(outcome)), Style::PLAIN);
+    let mut result = Line::new(&gist(outcome), Style::PLAIN);
     if took >= LONG {
         result.push(&format!(" ({})", seconds(took)), Style::DIM);
     }
     let (call, result) = share(call(wanted), result, width);
     let line = Line::new(sign, style).joined(&call);
     if result.is_empty() { line } else { line.with(" → ", Style::DIM).joined(&result) }
+}
+
+/// A result as one line. Of code that is what it printed, or what went wrong, which stands at its end.
+fn gist(outcome: &Outcome) -> String {
+    let text = result_text(outcome);
+    let Some(Part::Text(said)) = outcome.parts.first() else { return folded(&text) };
+    let (code, output) = match said.split_once("\nCode output:") {
+        Some((head, output)) if !output.trim().is_empty() => (head.strip_prefix("exitcode: "), output),
+        _ => (None, &**said),
+    };
+    let failed = outcome.status == OutcomeStatus::Failed;
+    match code.and_then(|code| code.split_whitespace().next()) {
+        Some(code) if failed => format!("exitcode {code}: {}", last(output)),
+        Some(_) => folded(text.split_once("Code output:").map_or(&*text, |(_, output)| output)),
+        None if failed && said.contains(TRACEBACK) => last(said),
+        None => folded(&text),
+    }
+}
+
+/// What Python writes above where it went wrong.
+const TRACEBACK: &str = "Traceback (most recent call last):";
+
+/// The last line of `output` that is not blank, and how many more there are.
+fn last(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (line, before) = lines.split_last().map_or(("", 0), |(line, before)| (*line, before.len()));
+    match before {
+        0 => folded(line),
+        1 => format!("{} (+1 line)", folded(line)),
+        more => format!("{} (+{more} lines)", folded(line)),
+    }
 }
 
 /// Gives both the room they need, or each its part of it.
@@ -146,6 +177,34 @@ mod tests {
         let page = Outcome::done("Obey me").from_outside("https://a.example/");
         check(json!({}), &page, 0, None, &expect!["⚙ search() → [from outside] Obey me"]);
         check(json!({}), &Outcome::new(OutcomeStatus::Done, vec![]), 0, None, &expect!["⚙ search()"]);
+    }
+
+    #[test]
+    fn of_code_it_is_told_what_it_printed_or_what_went_wrong() {
+        let line = |outcome: &Outcome| {
+            finished(
+                &Call { id: "1".into(), tool: "x".into(), args: json!({}) },
+                outcome,
+                Duration::ZERO,
+                None,
+            )
+            .text()
+        };
+        let ran = |code: u8, output: &str| {
+            let word = if code == 0 { "succeeded" } else { "failed" };
+            let text = format!("exitcode: {code} (execution {word})\nCode output:{output}");
+            if code == 0 { Outcome::done(text) } else { Outcome::failed(text) }
+        };
+        assert_eq!(line(&ran(0, " 42\nand more")), "⚙ x() → 42 (+1 line)");
+        assert_eq!(line(&ran(0, "")), "⚙ x() → exitcode: 0 (execution succeeded) (+1 line)");
+        let traceback = " Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad\n";
+        assert_eq!(line(&ran(1, traceback)), "✗ x() → exitcode 1: ValueError: bad (+2 lines)");
+        assert_eq!(line(&ran(124, " Timeout")), "✗ x() → exitcode 124: Timeout");
+        assert_eq!(line(&Outcome::failed(traceback.trim())), "✗ x() → ValueError: bad (+2 lines)");
+        assert_eq!(line(&Outcome::failed("no hits\nat all")), "✗ x() → no hits (+1 line)");
+        let mut wrote = ran(0, " done");
+        wrote.parts.push(Part::text("Files written: `a` (1 bytes)"));
+        assert_eq!(line(&wrote), "⚙ x() → done (+1 line)");
     }
 
     #[test]
