@@ -326,3 +326,24 @@ async fn words_from_outside_are_marked_whoever_ran_the_tool() {
     let reply = session().await.call(&agent("last", &spy.model()).tool(ends), "go").await.unwrap();
     assert!(is_marked(&reply.plain()), "{}", reply.plain());
 }
+
+/// Weighs a parcel.
+#[tool]
+fn weigh(letters: u32) -> Value {
+    json!({"grams": 20 * letters})
+}
+
+/// A tool that returns no text has said something all the same: programs read it as text, and a model is sent it once.
+#[tokio::test]
+async fn what_is_no_text_is_told_in_words_and_sent_once() {
+    let runner = Actions::new("runner").unwrap().tool(weigh);
+    let spy = Spy::on(script(r#"[{"bot": "Thanks."}]"#));
+    let session = session().await;
+    let call = note(json!({"name": "weigh", "parameters": {"letters": 2}}));
+    let reply = session.call(&runner, call).await.unwrap();
+    assert_eq!(reply.plain(), r#"{"grams":40}"#);
+    assert!(reply.parts.contains(&Part::Data(json!({"grams": 40}))), "{:?}", reply.parts);
+    session.call(&agent("bot", &spy.model()), reply).await.unwrap();
+    let asked = spy.asked();
+    assert_eq!(asked[0].entries[0].parts(), [Part::text(r#"{"grams":40}"#)]);
+}

@@ -232,7 +232,7 @@ fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
         _ => RunState::Failed,
     };
     // Words from outside are marked: what it says is read by models as anybody's words.
-    let mut parts = outcome.told();
+    let mut parts: Vec<Part> = outcome.told().into_iter().flat_map(worded).collect();
     if parts.iter().all(Part::is_blank) {
         parts.push(Part::text(match state {
             RunState::Done | RunState::Finished => "(It ran, and there is no output.)",
@@ -240,6 +240,15 @@ fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
         }));
     }
     said(parts, &Ran { state, ..ran })
+}
+
+/// A value stands there in words, too, which programs read as the message's text; no model is sent both.
+fn worded(part: Part) -> impl Iterator<Item = Part> {
+    let words = match &part {
+        Part::Data(value) => Some(Part::text(value.to_string())),
+        _ => None,
+    };
+    words.into_iter().chain([part])
 }
 
 fn said(mut parts: Vec<Part>, ran: &Ran) -> Act {
