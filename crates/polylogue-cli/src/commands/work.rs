@@ -104,7 +104,9 @@ fn refusal(place: SandboxPlace) -> Option<String> {
 #[cfg(unix)]
 fn unanswered(engine: &str) -> Option<String> {
     let error = polylogue_sandbox::Engine::new(engine, "").answers().err()?;
-    error.to_string().lines().next().map(str::to_owned)
+    let error = error.to_string();
+    let why = error.lines().next()?;
+    Some(why.strip_prefix("programs cannot be enclosed here: ").unwrap_or(why).to_owned())
 }
 
 #[cfg(not(unix))]

@@ -63,9 +63,10 @@ fn gist(outcome: &Outcome) -> String {
 /// What Python writes above where it went wrong.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
-/// The last line of `output` that is not blank, and how many more there are.
+/// The last line of `output` that is neither blank nor a hint, and how many more there are.
 fn last(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines = output.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint: "));
+    let lines: Vec<&str> = lines.collect();
     let (line, before) = lines.split_last().map_or(("", 0), |(line, before)| (*line, before.len()));
     match before {
         0 => folded(line),
@@ -199,6 +200,7 @@ mod tests {
         assert_eq!(line(&ran(0, "")), "⚙ x() → exitcode: 0 (execution succeeded) (+1 line)");
         let traceback = " Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad\n";
         assert_eq!(line(&ran(1, traceback)), "✗ x() → exitcode 1: ValueError: bad (+2 lines)");
+        assert_eq!(line(&ran(1, " no sandbox\nhint: allow it")), "✗ x() → exitcode 1: no sandbox");
         assert_eq!(line(&ran(124, " Timeout")), "✗ x() → exitcode 124: Timeout");
         assert_eq!(line(&Outcome::failed(traceback.trim())), "✗ x() → ValueError: bad (+2 lines)");
         assert_eq!(line(&Outcome::failed("no hits\nat all")), "✗ x() → no hits (+1 line)");
