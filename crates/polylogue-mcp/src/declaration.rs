@@ -29,6 +29,9 @@ pub(crate) struct Declaration {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) disabled: bool,
+    /// How it is spoken with, where that is said: `sse` is the older kind of HTTP.
+    #[serde(rename = "type")]
+    kind: Option<String>,
 }
 
 /// How a server is reached, its variables replaced.
@@ -70,6 +73,11 @@ pub(crate) struct Launch {
 }
 
 impl Declaration {
+    /// Whether it speaks the older kind of HTTP, which is not known here.
+    pub(crate) fn is_of_older_kind(&self) -> bool {
+        self.url.is_some() && self.kind.as_deref() == Some("sse")
+    }
+
     /// # Errors
     /// What contradicts itself, in words that follow the name of the server.
     pub(crate) fn of(value: Value) -> Result<Self, String> {

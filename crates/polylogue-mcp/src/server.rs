@@ -82,6 +82,9 @@ impl Server {
         if self.declaration.disabled {
             return Err("is disabled".into());
         }
+        if self.declaration.is_of_older_kind() {
+            return Err(OLDER_KIND.into());
+        }
         if tokio::runtime::Handle::try_current().is_err() {
             return Err("can be used from within a runtime of Tokio only".into());
         }
@@ -103,6 +106,10 @@ impl Server {
         format!("{}{unsure}; it is {again} for the next call", broken.why)
     }
 }
+
+/// Told of a server whose `type` is `sse`.
+const OLDER_KIND: &str = "is reached by the older kind of HTTP (`sse`), which is not supported; most have the newer kind as well, \
+    \"streamable HTTP\", often at an address that ends in `/mcp`";
 
 /// Tells, once, that a tool is no more what it was.
 fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[Tool]) -> Result<(), String> {

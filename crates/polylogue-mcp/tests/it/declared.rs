@@ -83,6 +83,7 @@ async fn servers_that_cannot_be_used_say_why() {
             "gone": {"command": "/no/such/program"},
             "off": {"command": "true", "disabled": true},
             "far": {"url": "localhost:1"},
+            "old": {"type": "sse", "url": "http://localhost:1/sse"},
             "keyless": {"command": "true", "env": {"KEY": "${NONE}"}},
             "mute": {"command": "true"}
         }}"#,
@@ -100,6 +101,8 @@ async fn servers_that_cannot_be_used_say_why() {
     );
     let far = tools("far").await;
     assert!(far.starts_with("the MCP server `far` has a `url` that is none of HTTP"), "{far}");
+    let old = tools("old").await;
+    assert!(old.starts_with("the MCP server `old` is reached by the older kind of HTTP (`sse`)"), "{old}");
     let mute = tools("mute").await;
     assert!(mute.starts_with("the MCP server `mute` did not start as MCP servers do"), "{mute}");
     let none = tools("none").await;
