@@ -349,7 +349,7 @@ script:
     let (log, _, summary) = play(&team, &Workplace::none(), &[]).await;
     assert_eq!(summary, "So it is.");
     let came: Vec<String> = outcomes(&log).await.into_iter().map(|(_, text)| text).collect();
-    assert_eq!(came, ["Because.", "`ask` is asked at most 1 times before you answer", "I say another."]);
+    assert_eq!(came, ["Because.", "`ask` is asked at most once before you answer", "I say another."]);
 }
 
 #[test]

@@ -121,8 +121,12 @@ impl Consult {
             return Ok(Outcome::failed("`task` must be a text that says what is to be done"));
         }
         if asked >= self.at_most {
-            let (name, limit) = (self.name(), self.at_most);
-            return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} times before you answer")));
+            let name = self.name();
+            let limit = match self.at_most {
+                1 => "once".to_owned(),
+                limit => format!("{limit} times"),
+            };
+            return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} before you answer")));
         }
         match &self.whom {
             Whom::Chat(chat) => match turn.run(chat, task).await? {
