@@ -94,6 +94,7 @@ impl Tally {
         lines.extend(more(self.open.len(), "rows that failed or wait"));
         lines.push(String::new());
         lines.push(format!("records: {} · conversations: {}", output.display(), store.display()));
+        lines.extend(self.waiting(store));
         lines.extend(self.next());
         lines.join("\n") + "\n"
     }
@@ -124,6 +125,14 @@ impl Tally {
 
     fn is_spent(&self) -> bool {
         self.budget.is_some_and(Budget::is_spent)
+    }
+
+    /// How people answer, if any are waited for.
+    fn waiting(&self, store: &Path) -> Option<String> {
+        let store = store.display();
+        self.states.contains_key(&State::Waiting).then(|| {
+            format!("who is waited for answers by `polylogue resume RUN --answer TEXT --store {store}`, with the `run` of the record")
+        })
     }
 
     /// What to do next, if there is anything left.
