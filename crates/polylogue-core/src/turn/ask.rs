@@ -102,7 +102,9 @@ impl Turn<'_> {
             let label = Arc::clone(&asking.label);
             let visit = self.visit(asking)?;
             if rooms.contains(&visit.at) {
-                return Err(Error::Config(format!("`{label}` is asked twice at once")));
+                return Err(Error::Config(format!(
+                    "`{label}` is asked twice at once; give each a label of its own"
+                )));
             }
             rooms.push(visit.at.clone());
             Ok(visit)

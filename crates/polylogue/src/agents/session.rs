@@ -110,6 +110,8 @@ impl Session {
     /// Tells `agent` something, and returns what it replies; without parts when it has nothing to say. Calls in one session are
     /// made one after the other, even if they are begun at the same time.
     ///
+    /// A chat is called as an agent by `AnyAgent::new(chat)`.
+    ///
     /// How it is called this once - with other parameters, stop words or tools - is up to the value that is given: one of
     /// the same name remembers the same.
     ///
