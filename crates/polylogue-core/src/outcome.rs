@@ -50,7 +50,7 @@ impl Outcome {
     /// use polylogue_core::{Money, Outcome, Usage, Used};
     ///
     /// let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
-    /// let model = "openai:text-embedding-3-small".into();
+    /// let model = "provider:vectors".into();
     /// let found = Outcome::done("3 hits").using(Used { model, usage, cost: Some(Money::dollars(0.00002)) });
     /// assert_eq!(found.used[0].usage.total(), Some(1_000));
     /// ```
