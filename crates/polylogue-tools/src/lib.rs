@@ -38,6 +38,7 @@ mod chess;
 mod exchange;
 mod fence;
 mod high_low;
+mod in_order;
 #[cfg(unix)]
 pub mod python_session;
 
@@ -45,5 +46,6 @@ pub use bounded::Bounded;
 pub use calculator::Calculator;
 pub use chess::Chess;
 pub use high_low::HighLow;
+pub use in_order::Queue;
 #[cfg(unix)]
 pub use python_session::PythonSession;

@@ -3,7 +3,7 @@
 use polylogue::{AnyTool, Coder, Error, GetHistory, Result, Tool as _, consult};
 use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
 use polylogue_tools::command::Command;
-use polylogue_tools::{Calculator, Chess, HighLow};
+use polylogue_tools::{Calculator, Chess, HighLow, Queue};
 
 use polylogue::state::{GetState, SetState};
 
@@ -104,12 +104,14 @@ pub(crate) fn runs_programs(name: &str) -> bool {
 pub(super) struct Desk {
     sandbox: Sandbox,
     shelf: Shelf,
+    /// What one call leaves in the work directory is there for the next of the same message.
+    queue: Queue,
 }
 
 impl Desk {
     pub(super) fn of(workplace: &Workplace, settings: &SandboxSettings) -> Result<Self> {
         let sandbox = workplace.sandbox(settings)?;
-        Ok(Self { shelf: Shelf::of(&sandbox), sandbox })
+        Ok(Self { shelf: Shelf::of(&sandbox), sandbox, queue: Queue::default() })
     }
 }
 
@@ -120,8 +122,8 @@ impl<'a> Crew<'a> {
             return Ok(vec![tool]);
         }
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
-            let sandbox = self.desk()?.sandbox.clone();
-            return Ok(vec![AnyTool::new(Command::new(command.clone(), sandbox)?)]);
+            let desk = self.desk()?;
+            return Ok(vec![desk.queue.joined_by(Command::new(command.clone(), desk.sandbox.clone())?)]);
         }
         if let Some(tool) = self.web_tool(name)? {
             return Ok(vec![tool]);
@@ -135,11 +137,13 @@ impl<'a> Crew<'a> {
         }
         let desk = self.desk()?;
         let files = file_tools(&desk.shelf);
-        if name == FILES {
-            return Ok(files);
-        }
-        let mut all = files.into_iter().chain(work_tools(&desk.sandbox));
-        Ok(all.find(|tool| tool.spec().name == name).into_iter().collect())
+        let found: Vec<AnyTool> = if name == FILES {
+            files
+        } else {
+            let mut all = files.into_iter().chain(work_tools(&desk.sandbox));
+            all.find(|tool| tool.spec().name == name).into_iter().collect()
+        };
+        Ok(found.into_iter().map(|tool| desk.queue.joined_by(tool)).collect())
     }
 
     fn desk(&self) -> Result<&Desk> {

@@ -325,6 +325,38 @@ script:
     assert!(came[4].1.contains("is not in the work directory"), "{came:?}");
 }
 
+/// What one leaves in the work directory the next one finds, however long it takes.
+#[tokio::test]
+async fn calls_of_one_message_follow_one_another_where_they_share_the_work_directory() {
+    if !can_run() {
+        return;
+    }
+    let team = team(
+        r#"
+name: t
+agents: [{name: A, tools: [shell, files, words]}]
+commands:
+  - {name: words, description: Counts words, command: [wc, -w, --, "{file}"], arguments: {file: {type: string}}}
+chat: {participants: [A], pattern: once_each}
+script:
+  - A:
+      calls:
+        - {tool: shell, args: {code: sleep 0.4; printf 'one two' > a.txt}}
+        - {tool: words, args: {file: a.txt}}
+        - {tool: edit_file, args: {path: a.txt, old: one, new: zero}}
+        - {tool: shell, args: {code: cat a.txt}}
+        - {tool: read_file, args: {path: a.txt}}
+  - A: done
+"#,
+    );
+    let place = tempfile::tempdir().unwrap();
+    let (log, ..) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    let came = outcomes(&log).await;
+    let told: Vec<&str> = came[1..].iter().map(|(_, text)| text.trim()).collect();
+    let printed = "exitcode: 0 (execution succeeded)\nCode output: zero two";
+    assert_eq!(told, ["2 a.txt", "Replaced it once in `a.txt`.", printed, "zero two"], "{came:?}");
+}
+
 #[tokio::test]
 async fn agents_and_chats_are_asked_as_tools_within_their_limits() {
     let team = team(

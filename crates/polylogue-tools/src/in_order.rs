@@ -1,0 +1,70 @@
+//! Calls that wait for one another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::Value;
+use tokio::sync::Mutex as Lock;
+
+/// What tools share that work on the same things, such as the files of one directory. Cloning shares it.
+///
+/// A model may ask for several calls at once, and they are made at the same time. One that writes a file and one that runs it do
+/// not go well together then. Of tools that share a queue an agent's calls are made one after the other, in the order
+/// in which its model asked for them; other agents do not wait for it.
+///
+/// ```
+/// use polylogue_tools::code::{Sandbox, python, shell};
+/// use polylogue_tools::Queue;
+///
+/// let (sandbox, queue) = (Sandbox::enclosed("work/session-1"), Queue::default());
+/// let tools = [queue.joined_by(python(sandbox.clone())), queue.joined_by(shell(sandbox))];
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Queue(Arc<Mutex<BTreeMap<String, Weak<Lock<()>>>>>);
+
+impl Queue {
+    /// `tool`, whose calls wait for those before them in this queue.
+    #[must_use]
+    pub fn joined_by(&self, tool: impl Tool) -> AnyTool {
+        AnyTool::new(InOrder { tool: AnyTool::new(tool), queue: self.clone() })
+    }
+
+    /// Where the calls of the agent wait that calls.
+    fn of(&self, cx: &ToolCx<'_>) -> Arc<Lock<()>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, lock| lock.strong_count() > 0);
+        let key = format!("{} {} {}", cx.log, cx.at, cx.who);
+        if let Some(lock) = all.get(&key).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(Lock::new(()));
+        all.insert(key, Arc::downgrade(&lock));
+        lock
+    }
+}
+
+struct InOrder {
+    tool: AnyTool,
+    queue: Queue,
+}
+
+impl fmt::Debug for InOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InOrder").field("tool", &self.tool.spec().name).finish_non_exhaustive()
+    }
+}
+
+impl Tool for InOrder {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        // Whoever asks first is served first, and calls of one message ask in its order.
+        let lock = self.queue.of(cx);
+        let _turn = lock.lock().await;
+        self.tool.call(args, cx).await
+    }
+}
