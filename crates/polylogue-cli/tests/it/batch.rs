@@ -268,6 +268,10 @@ fn what_cannot_be_right_is_refused_before_anything_runs() {
         refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], "no record of a batch");
         assert_eq!(read(&home, "notes.txt"), mine);
     }
+    for no_file in ["-", "/dev/null", "."] {
+        let what = format!("cannot be written to `{no_file}`, which is no file");
+        refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", no_file], &what);
+    }
     let nowhere = home.run(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "no/such/folder"]).exits(1);
     assert!(nowhere.err.contains("the records `no/such/folder` cannot be written"), "{}", nowhere.err);
 }

@@ -51,6 +51,12 @@ struct Line {
 impl Records {
     /// Opens or makes the file at `path`. Records of a team other than `key` are refused, unless they are to be kept.
     pub(super) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, Trouble> {
+        let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
+        if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
+            // They are read, put in order and gone on with.
+            let what = format!("the records cannot be written to `{}`, which is no file", path.display());
+            return Err(Trouble::usage(what).hint("name a file with `--output`"));
+        }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(|error| unwritten(path, &error))?;
         // Two at a time would each sort the other's lines away.
