@@ -249,7 +249,8 @@ impl Transcript {
         self.finished
     }
 
-    /// How many turns `who` has finished since the chat was opened last, aside or not.
+    /// How many turns `who` has finished since the chat was opened last, aside or not. A turn that ended the chat, which goes on
+    /// since, is not among them.
     #[must_use]
     pub fn turns_of(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.finished)

@@ -103,7 +103,12 @@ impl Transcript {
     /// Under a higher limit, what was counted counts on. About something more, it is counted anew.
     fn reopened(&mut self, message: Option<&Message>, event: &Arc<Event>) {
         self.closed = None;
-        self.over = None;
+        // Whoever ended the chat, at a limit of its own or because a person left, has not said what its turn was for.
+        if let Some((who, _)) = self.over.take()
+            && let Some(turns) = self.turns.get_mut(&who)
+        {
+            turns.finished = turns.finished.saturating_sub(1);
+        }
         // What ended the chat is no news any more: it must not end it again at once.
         self.latest = self.lines.len();
         if let Some(message) = message {

@@ -153,7 +153,7 @@ impl Coder {
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
         let call = Call {
-            id: format!("code-{}-{nth}", turn.transcript().turns_of(turn.me())),
+            id: format!("code-{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
             tool: tool.spec().name.clone(),
             args: arguments(tool, block),
         };

@@ -2,9 +2,10 @@
 
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::{
-    AnyAgent, AnyModel, AnyTool, Assistant, Body, Entry, Error, Outcome, Part, Reason, Result, Session, Tool,
-    ToolCx, ToolError, ToolSpec, plain,
+    AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Log, LogId, Meta, Outcome,
+    Part, Reason, Result, Session, Status, Tool, ToolCx, ToolError, ToolSpec, once_each, plain,
 };
+use polylogue_store::Memory;
 use serde_json::{Value, json};
 
 use crate::parts::{NoTools, agent, session};
@@ -282,4 +283,21 @@ async fn a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_aske
     let (spy, bot) = best(1, r#"{"critic": "1"}"#);
     assert_eq!(session().await.call(&bot, "go").await.unwrap().plain(), "one");
     assert_eq!(spy.asked().len(), 1);
+}
+
+/// A run that a limit of an agent's own ended is not over when it goes on: the agent has its turn again.
+#[tokio::test]
+async fn who_met_a_limit_of_its_own_has_its_turn_again_when_the_chat_goes_on() {
+    let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
+    let bot = agent("bot", &script).tool(search());
+    let chat = Chat::named("room").with(React::new(bot).rounds(1)).policy(once_each()).build().unwrap();
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new("limit").unwrap(), &Meta::default()).await.unwrap();
+    let ended = chat.run(&mut log, "Find it.").await.unwrap();
+    assert!(matches!(&ended, Status::Closed { reason, .. } if *reason != Reason::Finished), "{ended:?}");
+    log.reopen().await.unwrap();
+    let Status::Closed { reason, summary } = chat.resume(&mut log).await.unwrap() else {
+        panic!("it is over")
+    };
+    assert_eq!((reason, &*summary), (Reason::Finished, "found it"));
 }
