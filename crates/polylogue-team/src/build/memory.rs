@@ -2,6 +2,7 @@
 
 use polylogue::memory::LongTerm;
 use polylogue::{AnyAgent, Assistant, Error, Result};
+use polylogue_tools::Queue;
 
 use super::Crew;
 use super::room::Around;
@@ -21,7 +22,11 @@ impl<'a> Crew<'a> {
     /// `assistant` with the tools of its memory, if it has them.
     pub(super) fn remembering(&self, agent: &Agent, assistant: Assistant) -> Result<Assistant> {
         Ok(match self.long_term(agent)?.filter(|_| agent.memory.tools) {
-            Some(memory) => assistant.tools(memory.tools()),
+            Some(memory) => {
+                // What is remembered is there for the next call of the same message.
+                let queue = Queue::default();
+                assistant.tools(memory.tools().into_iter().map(|tool| queue.joined_by(tool)))
+            }
             None => assistant,
         })
     }

@@ -1,8 +1,8 @@
 //! Teams that remember things from one conversation to the next.
 
-use polylogue::memory::{AnyMemory, Memory as _};
+use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
 use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, Tool as _};
-use polylogue_store::{Facts, Memory};
+use polylogue_store::{Facts, Memory as Logs};
 use polylogue_team::{AgentMemory, Overrides, Team, Workplace, parse};
 use polylogue_test::print::transcript;
 
@@ -39,7 +39,7 @@ async fn run(team: &Team, memory: &AnyMemory, id: &str, task: &str) -> String {
     team.use_model("script");
     let model = AnyModel::new(team.script.model("script"));
     let chat = team.build_at(&|_| Ok(model.clone()), &place).unwrap();
-    let store = AnyStore::new(Memory::new());
+    let store = AnyStore::new(Logs::new());
     let mut log = Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap();
     assert!(matches!(chat.run(&mut log, task).await.unwrap(), Status::Closed { .. }));
     transcript(&log.events().await)
@@ -66,6 +66,61 @@ async fn agents_share_the_teams_memory_or_have_their_own() {
         let at = second.find(&format!("{who} is told: ")).unwrap_or_else(|| panic!("{who}\n{second}"));
         assert!(second[at..].lines().take(3).any(|line| line.contains(fact)), "{second}");
     }
+}
+
+/// A memory that takes longer to write than to read.
+struct Slow(AnyMemory);
+
+impl Memory for Slow {
+    async fn remember(&self, note: &Note) -> Result<Fact, MemoryError> {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        self.0.remember(note).await
+    }
+
+    async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
+        self.0.recall(query).await
+    }
+
+    async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {
+        self.0.forget(scope, id).await
+    }
+
+    async fn list(&self, scope: Option<&Scope>, limit: usize) -> Result<Vec<Fact>, MemoryError> {
+        self.0.list(scope, limit).await
+    }
+}
+
+/// What one call writes down the next one finds, however long it takes.
+#[tokio::test]
+async fn calls_of_one_message_follow_one_another_in_the_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = AnyMemory::new(Facts::open(dir.path().join("facts.db")).unwrap());
+    let team = team(
+        "
+name: t
+agents: [{name: A, memory: {recalls: 0}}]
+chat: {participants: [A], pattern: once_each}
+script:
+  - A:
+      calls:
+        - {tool: recall, args: {query: tea}}
+        - {tool: remember, args: {text: Guests like green tea.}}
+        - {tool: recall, args: {query: tea}}
+        - {tool: forget, args: {id: 1}}
+        - {tool: recall, args: {query: tea}}
+  - A: done
+",
+    );
+    let told = run(&team, &AnyMemory::new(Slow(facts.clone())), "one", "go").await;
+    let came: Vec<&str> =
+        told.lines().filter_map(|line| line.split_once(" A gets #A-0-")?.1.get(3..)).collect();
+    let (nothing, fact) = ("Nothing is remembered about that.", "Guests like green tea.");
+    assert_eq!(
+        [came[0], came[1], came[3], came[4]],
+        [nothing, "Remembered as #1.", "#1 is forgotten.", nothing]
+    );
+    assert!(came.len() == 5 && came[2].ends_with(fact), "{told}");
+    assert!(facts.list(None, 9).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ impl LongTerm {
     }
 
     /// The tools `remember`, `recall` and `forget`. All of them may be called again: remembering or forgetting twice is doing
-    /// it once.
+    /// it once. Those of one message are called at the same time; `Queue` of `polylogue-tools` makes them follow one another.
     #[must_use]
     pub fn tools(&self) -> Vec<AnyTool> {
         vec![AnyTool::new(Remember::of(self)), AnyTool::new(Recall::of(self)), AnyTool::new(Forget::of(self))]
