@@ -25,6 +25,20 @@ pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
     Ok(AnyStore::new(Sqlite::open(&place)?))
 }
 
+/// The store at `place`, in which something is looked for: a place that was named and is not there holds nothing, and is not made.
+pub(crate) fn existing(place: Option<&Path>) -> Result<AnyStore, Trouble> {
+    if is_missing(place) { Err(none_yet()) } else { open(place) }
+}
+
+/// Whether a place was named where nothing is.
+pub(crate) fn is_missing(place: Option<&Path>) -> bool {
+    place.is_some_and(|place| !place.as_os_str().is_empty() && !place.exists())
+}
+
+fn none_yet() -> Trouble {
+    Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one")
+}
+
 /// What the store at `place` is, for people.
 pub(crate) fn kind(place: &Path) -> String {
     if is_folder(place) {
@@ -84,9 +98,7 @@ pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble>
     };
     match found.as_slice() {
         [only] => Ok(only.id.clone()),
-        [] if all.is_empty() => {
-            Err(Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one"))
-        }
+        [] if all.is_empty() => Err(none_yet()),
         [] => {
             Err(Trouble::usage(format!("there is no conversation `{text}`"))
                 .hint("`polylogue runs` lists them"))

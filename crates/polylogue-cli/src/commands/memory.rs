@@ -12,9 +12,13 @@ use super::write;
 use crate::args::memory::{Command, Forget, List, Memory, Search};
 use crate::screen::text::neutral;
 use crate::trouble::{Exit, Trouble};
-use crate::{args, remembered};
+use crate::{args, place, remembered};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, Trouble> {
+    // A place where nothing was kept yet holds no facts, and stays as it is.
+    if place::is_missing(cli.store.as_deref()) && !matches!(args.command, Command::Forget(_)) {
+        return Ok(Exit::Done);
+    }
     let facts = remembered::open(cli.store.as_deref())?;
     match &args.command {
         Command::List(args) => list(&facts, args).await,

@@ -16,7 +16,7 @@ use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
-    let store = place::open(cli.store.as_deref())?;
+    let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
     let Kept { mut team, offline, skills, allowed, mcp, .. } = Kept::of(&store, &id).await?;
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();

@@ -7,7 +7,7 @@ use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Trouble> {
-    let store = place::open(cli.store.as_deref())?;
+    let store = place::existing(cli.store.as_deref())?;
     let mut ids = Vec::new();
     for text in &args.ids {
         ids.push(place::find(&store, text).await?);

@@ -12,8 +12,11 @@ use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trouble> {
-    let store = place::open(cli.store.as_deref())?;
-    let all = store.list().await?;
+    // A place where nothing was kept yet lists nothing, and stays as it is.
+    let all = match place::is_missing(cli.store.as_deref()) {
+        true => Vec::new(),
+        false => place::open(cli.store.as_deref())?.list().await?,
+    };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     let text: String = match args.json {

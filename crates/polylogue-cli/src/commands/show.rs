@@ -8,9 +8,10 @@ use std::sync::Arc;
 use polylogue::solve::Check;
 use polylogue::tooling::Asks;
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Store, Transcript, View,
+    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Skills, Store, Transcript,
+    View,
 };
-use polylogue_models::{Provider, Script};
+use polylogue_models::{Provider, Script, with_pictures};
 use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trouble> {
-    let store = place::open(cli.store.as_deref())?;
+    let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
     let Intact { events, damage } = store.read_intact(&id).await?;
     let looks = Looks::of(wish(cli.color), &io::stdout());
@@ -97,6 +98,7 @@ fn received(
     let examples = kept.team.examples_of(&who).unwrap_or_default().iter();
     let examples = examples.flat_map(|shot| [Entry::user(&*shot.asked), Entry::assistant(&*shot.said)]);
     let entries: Vec<Entry> = examples.chain(shown.view.entries().iter().cloned()).collect();
+    let entries = if sees(kept, &sample.model) { with_pictures(&entries) } else { entries };
     let entries = sent(&entries, merges(&kept.team, &sample.model));
     match args.json {
         true => json::line(&shown.as_json(sample, &entries)).map_err(unwritable),
@@ -113,6 +115,15 @@ fn nobody(kept: &Kept, agent: &str) -> Trouble {
 fn merges(team: &Team, model: &str) -> bool {
     let is_known = model.split(':').next().is_some_and(|name| Provider::find(name).is_some());
     team.endpoint_of(model).map_or(is_known, |(_, endpoint)| endpoint.merge.unwrap_or(true))
+}
+
+/// Whether `model` is sent the pictures that tools return.
+fn sees(kept: &Kept, model: &str) -> bool {
+    let of_endpoint = || {
+        let (_, endpoint) = kept.team.endpoint_of(model)?;
+        endpoint.skills.map(|skills| skills.over(Skills::default()))
+    };
+    !kept.offline && kept.skills.or_else(of_endpoint).is_some_and(|skills| skills.vision == Some(true))
 }
 
 /// The entries as they went out.

@@ -353,6 +353,19 @@ fn the_whole_of_the_help() {
 }
 
 #[test]
+fn a_place_that_is_mistyped_is_not_made() {
+    let home = Home::new();
+    for args in [&["runs"][..], &["memory", "list"], &["memory", "search", "tea"]] {
+        home.run(&[args, &["--store", "sotre.db"]].concat()).ok();
+    }
+    for args in [&["show", "last"], &["resume", "last"], &["rm", "last"]] {
+        let missing = home.run(&[&args[..], &["--store", "sotre.db"]].concat()).exits(2);
+        assert!(missing.err.contains("there are no conversations yet"), "{}", missing.err);
+    }
+    assert!(!home.path("sotre.db").exists());
+}
+
+#[test]
 fn agents_that_a_program_called_are_listed_and_shown() {
     let home = Home::new();
     let store = polylogue::AnyStore::new(polylogue_store::Sqlite::open(home.path("store.db")).unwrap());
