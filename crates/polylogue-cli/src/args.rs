@@ -230,7 +230,7 @@ pub(crate) struct Models {
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models can do besides writing text: some of `tools,schema,json`, or `text` for nothing else; if left out, it turns out
+    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; if left out, it turns out, but for `vision`, which alone says nothing of the others
     #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = skills)]
     pub(crate) skills: Option<Skills>,
 
@@ -397,14 +397,19 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 fn skills(text: &str) -> Result<Skills, String> {
+    // It is never found out: whoever names it alone need not know what is.
+    if text.trim() == "vision" {
+        return Ok(Skills::default().with(Skill::Vision));
+    }
     let mut skills = Skills::TEXT;
     for word in text.split(',').map(str::trim) {
         skills = match word {
             "tools" => skills.with(Skill::Tools),
             "schema" => skills.with(Skill::Schema),
             "json" => skills.with(Skill::Json),
+            "vision" => skills.with(Skill::Vision),
             "text" if text.trim() == word => skills,
-            _ => return Err("expected `text`, or some of `tools,schema,json`".to_owned()),
+            _ => return Err("expected `text`, or some of `tools,schema,json,vision`".to_owned()),
         };
     }
     Ok(skills)

@@ -14,6 +14,8 @@ pub enum Skill {
     Schema,
     /// To write JSON and nothing else.
     Json,
+    /// To see pictures. What tools return is shown only to models that are known to: others would refuse it for ever after.
+    Vision,
 }
 
 impl fmt::Display for Skill {
@@ -22,6 +24,7 @@ impl fmt::Display for Skill {
             Self::Tools => "calling tools",
             Self::Schema => "keeping to a JSON Schema",
             Self::Json => "writing nothing but JSON",
+            Self::Vision => "seeing pictures",
         })
     }
 }
@@ -46,13 +49,18 @@ pub struct Skills {
     /// Whether it can be held to JSON of whatever form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
+    /// Whether it sees pictures. This is never found out: it counts as `false` until it is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision: Option<bool>,
 }
 
 impl Skills {
     /// Text, and nothing else.
-    pub const TEXT: Self = Self { tools: Some(false), schema: Some(false), json: Some(false) };
+    pub const TEXT: Self =
+        Self { tools: Some(false), schema: Some(false), json: Some(false), vision: Some(false) };
     /// All there is.
-    pub const ALL: Self = Self { tools: Some(true), schema: Some(true), json: Some(true) };
+    pub const ALL: Self =
+        Self { tools: Some(true), schema: Some(true), json: Some(true), vision: Some(true) };
 
     /// Whether the model can do it; `None` when that is not known.
     #[must_use]
@@ -61,6 +69,7 @@ impl Skills {
             Skill::Tools => self.tools,
             Skill::Schema => self.schema,
             Skill::Json => self.json,
+            Skill::Vision => self.vision,
         }
     }
 
@@ -81,6 +90,7 @@ impl Skills {
             Skill::Tools => self.tools = Some(has),
             Skill::Schema => self.schema = Some(has),
             Skill::Json => self.json = Some(has),
+            Skill::Vision => self.vision = Some(has),
         }
         self
     }

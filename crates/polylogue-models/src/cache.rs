@@ -3,17 +3,19 @@
 mod error;
 mod file;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Skills, Usage,
+    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Skill, Skills, Usage,
 };
 
 pub use self::error::CacheError;
 use self::file::{Kept, KeptFile};
+use crate::wire::pictures;
 
 /// Keeps the replies of models, in memory or in a file, and gives them again for the same request.
 ///
@@ -172,7 +174,7 @@ impl<M: Model> Model for Cached<M> {
 
     /// A reply from the cache comes in one piece.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
-        let key = (Arc::clone(&self.cache.namespace), request.digest(self.model.name()));
+        let key = (Arc::clone(&self.cache.namespace), request.digest(&self.asked(request)));
         if let Some(reply) = self.cache.get(&key) {
             tell(&reply, deltas);
             return Ok(Reply { cached: true, ..reply });
@@ -191,6 +193,18 @@ impl<M: Model> Model for Cached<M> {
 
     fn skills(&self) -> Skills {
         self.model.skills()
+    }
+}
+
+impl<M: Model> Cached<M> {
+    /// Who is asked, as keys have it: a model that sees the pictures of `request` is told more than one that does not.
+    fn asked(&self, request: &Request<'_>) -> Cow<'_, str> {
+        let name = self.model.name();
+        let sees = self.model.skills().has(Skill::Vision) == Some(true);
+        match sees && request.entries.iter().any(|entry| pictures::of(entry).next().is_some()) {
+            true => format!("{name}, which sees").into(),
+            false => name.into(),
+        }
     }
 }
 

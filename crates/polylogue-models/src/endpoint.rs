@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skills};
+use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skill, Skills};
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
 use url::Url;
@@ -156,8 +156,9 @@ impl Endpoint {
 
     fn style(&self) -> Style {
         let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
+        let vision = self.skills().has(Skill::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        Style { merge, stream, stream_usage, max_tokens }
+        Style { merge, stream, stream_usage, max_tokens, vision }
     }
 
     fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {

@@ -104,6 +104,8 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
         Skill::Tools => calls,
         Skill::Schema => has_all,
         Skill::Json => object.is_some(),
+        // No request asks for it, and no reply shows it.
+        Skill::Vision => false,
     })
 }
 

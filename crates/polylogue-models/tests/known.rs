@@ -191,5 +191,5 @@ async fn what_was_never_asked_of_a_recorded_model_is_not_asked_in_the_replay() {
     assert!(recorder.complete(&asked.request(), &mut ()).await.is_err());
     drop((recorder, cassette));
     let replayed = Recording::open(&place).unwrap().model("test:m").skills();
-    assert_eq!(replayed, Skills { json: None, ..Skills::TEXT });
+    assert_eq!(replayed, Skills { json: None, vision: None, ..Skills::TEXT });
 }

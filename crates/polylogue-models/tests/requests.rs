@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Asked, ask, config, model, reply, text, weather};
-use polylogue_core::{Call, Entry, Model, Outcome, Part, Price, Usage};
-use polylogue_models::{Config, Endpoint, Env, Models};
+use polylogue_core::{Call, Entry, Media, Model, Outcome, OutcomeStatus, Part, Price, Skill, Skills, Usage};
+use polylogue_models::{Cache, Config, Endpoint, Env, Models};
 use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
 
@@ -181,4 +181,60 @@ async fn a_reply_whose_stream_stays_open_after_its_end_is_told_at_once() {
     let answer = Answer::text("done").with(Quirk::NoLength);
     let server = Server::start(Behaviour::from(answer)).await;
     assert_eq!(text(&reply(&model(config(&server))).await.unwrap()), "done");
+}
+
+#[tokio::test]
+async fn pictures_of_tools_go_to_models_that_see() {
+    let asked = looked();
+    for skills in
+        [Skills::default(), Skills::ALL.without(Skill::Vision), Skills::default().with(Skill::Vision)]
+    {
+        let server = Server::start(Behaviour::from("a cat")).await;
+        ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap();
+        assert_eq!(server.violations(), [""; 0]);
+        let messages = server.requests()[0].messages().to_vec();
+        assert_eq!(messages[3]["content"], "There it is.\n\n[image/png]");
+        let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
+        let shown = [
+            json!({"role": "assistant", "content": "Noted."}),
+            json!({"role": "user", "content": [
+                {"type": "text", "text": words},
+                {"type": "image_url", "image_url": {"url": PICTURE}},
+            ]}),
+        ];
+        let expected = if skills.vision == Some(true) { &shown[..] } else { &[] };
+        assert_eq!(messages[4..], *expected, "{skills:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_of_a_model_that_saw_is_not_given_for_one_that_did_not() {
+    let server = Server::start(Playbook::list([Answer::text("something"), Answer::text("a cat")])).await;
+    let cache = Cache::memory();
+    let asked = looked();
+    for (skills, expected) in [
+        (Skills::TEXT, "something"),
+        (Skills::ALL, "a cat"),
+        (Skills::TEXT, "something"),
+        (Skills::ALL, "a cat"),
+    ] {
+        let model = cache.around(model(Config { skills, ..config(&server) }));
+        let reply = model.complete(&asked.request(), &mut ()).await.unwrap();
+        assert_eq!(text(&reply), expected);
+    }
+    assert_eq!((server.count(), server.violations()), (2, Vec::new()));
+}
+
+const PICTURE: &str = "data:image/png;base64,QUJD";
+
+/// A conversation in which a tool has just returned a picture.
+fn looked() -> Asked {
+    let call = Call { id: "c1".into(), tool: "camera".into(), args: json!({}) };
+    let picture = Part::Media(Media { kind: "image/png".into(), url: PICTURE.into() });
+    let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("There it is."), picture]);
+    Asked::new([
+        Entry::user("What do you see?"),
+        Entry::Assistant { parts: vec![Part::Call(call)] },
+        Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
+    ])
 }

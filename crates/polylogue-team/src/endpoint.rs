@@ -90,17 +90,22 @@ pub struct SkillSet {
     /// Whether they can be held to JSON of any form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
+    /// Whether they see the pictures that tools return. This is not found out: they do not when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision: Option<bool>,
 }
 
 impl Skills {
-    /// The same over what is known otherwise.
-    fn over(self, usual: polylogue_core::Skills) -> polylogue_core::Skills {
+    /// What this says, and what `usual` says of what is left out.
+    #[must_use]
+    pub fn over(self, usual: polylogue_core::Skills) -> polylogue_core::Skills {
         match self {
             Self::Text(OnlyText::Text) => polylogue_core::Skills::TEXT,
-            Self::Of(SkillSet { tools, schema, json }) => polylogue_core::Skills {
+            Self::Of(SkillSet { tools, schema, json, vision }) => polylogue_core::Skills {
                 tools: tools.or(usual.tools),
                 schema: schema.or(usual.schema),
                 json: json.or(usual.json),
+                vision: vision.or(usual.vision),
             },
         }
     }
@@ -347,8 +352,8 @@ mod tests {
         let skills = |json: &str| endpoint(json).config("house", &env).unwrap().skills;
         assert_eq!(skills(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Skills::default());
         assert_eq!(skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#), polylogue_core::Skills::TEXT);
-        let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "json": true}}"#);
-        assert_eq!((some.tools, some.schema, some.json), (Some(false), None, Some(true)));
+        let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "vision": true}}"#);
+        assert_eq!((some.tools, some.schema, some.vision), (Some(false), None, Some(true)));
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub(super) struct RecordedError {
     hint: Option<String>,
 }
 
-const KINDS: [(ModelErrorKind, &str); 10] = [
+const KINDS: [(ModelErrorKind, &str); 11] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -132,6 +132,7 @@ const KINDS: [(ModelErrorKind, &str); 10] = [
     (ModelErrorKind::Unsupported(Skill::Tools), "no_tools"),
     (ModelErrorKind::Unsupported(Skill::Schema), "no_schema"),
     (ModelErrorKind::Unsupported(Skill::Json), "no_json"),
+    (ModelErrorKind::Unsupported(Skill::Vision), "no_vision"),
 ];
 
 impl From<&ModelError> for RecordedError {

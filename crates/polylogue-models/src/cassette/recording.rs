@@ -228,6 +228,8 @@ impl Model for Replayer {
             tools: was_asked(|line| !line.tools.is_empty()),
             schema: was_asked(|line| line.params.schema.is_some()),
             json: was_asked(|line| line.params.json),
+            // Nobody asks for it: it changes what is sent, and a recording sends nothing.
+            vision: None,
         }
     }
 

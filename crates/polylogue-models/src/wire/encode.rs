@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{Entry, Request, plain};
 use serde_json::Value;
 
-use super::{Protocol, json};
+use super::{Protocol, json, pictures};
 use crate::endpoint::Api;
 
 /// In what way an endpoint wants its requests.
@@ -23,6 +23,8 @@ pub(crate) struct Style {
     pub(crate) stream_usage: bool,
     /// What the field is called that limits the reply.
     pub(crate) max_tokens: &'static str,
+    /// Whether models see what tools return: pictures follow the results they are in.
+    pub(crate) vision: bool,
 }
 
 /// A body, and how to get back the part of it that stays true for the next request.
@@ -60,6 +62,7 @@ struct Prefix {
     model: Box<str>,
     system: Option<Box<str>>,
     merge: bool,
+    vision: bool,
     /// How many entries are written.
     entries: usize,
     /// How many bytes they take, the beginning of the body included.
@@ -67,10 +70,10 @@ struct Prefix {
 }
 
 impl Prefix {
-    fn fits<P: Protocol>(&self, request: &Request<'_>, model: &str, merge: bool) -> bool {
+    fn fits<P: Protocol>(&self, request: &Request<'_>, model: &str, style: &Style) -> bool {
         self.api == P::API
             && *self.model == *model
-            && self.merge == merge
+            && (self.merge, self.vision) == (style.merge, style.vision)
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
@@ -80,20 +83,20 @@ impl Prefix {
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
     // An extra field wins over ours, the model's name included.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
-    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style.merge));
-    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style.merge));
-    let open = open_group(request.entries, style.merge).max(prefix.entries);
-    write_groups::<P>(&mut buffer, request.entries, prefix.entries..open, style.merge);
+    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
+    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
+    let open = open_group(request.entries, style).max(prefix.entries);
+    write_groups::<P>(&mut buffer, request.entries, prefix.entries..open, style);
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups::<P>(&mut buffer, request.entries, open..request.entries.len(), style.merge);
+    write_groups::<P>(&mut buffer, request.entries, open..request.entries.len(), style);
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);
     Body { bytes: buffer.freeze(), kept: prefix }
 }
 
 /// Everything before the first entry.
-fn begin<P: Protocol>(request: &Request<'_>, model: &str, merge: bool) -> Kept {
+fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept {
     let mut buffer = BytesMut::with_capacity(4096);
     buffer.extend_from_slice(br#"{"model":"#);
     json::string(&mut buffer, model);
@@ -102,14 +105,20 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, merge: bool) -> Kept {
         P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let prefix = Prefix { api: P::API, model: model.into(), system, merge, entries: 0, length: buffer.len() };
+    let Style { merge, vision, .. } = *style;
+    let (model, length) = (model.into(), buffer.len());
+    let prefix = Prefix { api: P::API, model, system, merge, vision, entries: 0, length };
     Kept { prefix, buffer }
 }
 
-/// Where the last group of entries begins: what others say next may join its message, so it is not yet final.
-fn open_group(entries: &[Entry], merge: bool) -> usize {
-    let others = |entry: &&Entry| merge && matches!(entry, Entry::User { .. } | Entry::System { .. });
-    entries.len() - entries.iter().rev().take_while(others).count()
+/// Where the last group of entries begins: what others say next may join its message, so it is not yet final. Nor are
+/// results with pictures, which stand after the last result of a run.
+fn open_group(entries: &[Entry], style: &Style) -> usize {
+    let others = |entry: &&Entry| style.merge && matches!(entry, Entry::User { .. } | Entry::System { .. });
+    let group = entries.len() - entries.iter().rev().take_while(others).count();
+    let run = pictures::run(entries);
+    let shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
+    if shown { entries.len() - run.len() } else { group }
 }
 
 /// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate, and
@@ -120,10 +129,12 @@ fn joins(entry: &Entry, next: &Entry) -> bool {
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
-fn write_groups<P: Protocol>(out: &mut BytesMut, entries: &[Entry], range: Range<usize>, merge: bool) {
-    let entries = entries.get(range).unwrap_or_default();
+fn write_groups<P: Protocol>(out: &mut BytesMut, all: &[Entry], range: Range<usize>, style: &Style) {
+    let (mut end, merge) = (range.start, style.merge);
+    let entries = all.get(range).unwrap_or_default();
     for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
         separate(out);
+        end += group.len();
         match group.first() {
             Some(Entry::System { parts }) if !merge => P::system(out, &plain(parts)),
             Some(Entry::System { .. } | Entry::User { .. }) => {
@@ -133,11 +144,14 @@ fn write_groups<P: Protocol>(out: &mut BytesMut, entries: &[Entry], range: Range
             Some(Entry::Tool { id, tool, outcome }) => P::tool(out, id, tool, outcome),
             None => {}
         }
+        if style.vision && !matches!(all.get(end), Some(Entry::Tool { .. })) {
+            pictures::write::<P>(out, pictures::run(all.get(..end).unwrap_or_default()));
+        }
     }
 }
 
 /// A comma, unless the list of messages has just begun.
-fn separate(out: &mut BytesMut) {
+pub(super) fn separate(out: &mut BytesMut) {
     if out.last() != Some(&b'[') {
         out.put_u8(b',');
     }

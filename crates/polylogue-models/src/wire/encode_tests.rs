@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::openai::ChatCompletions;
 
-const STYLE: Style = Style { merge: true, stream: false, stream_usage: true, max_tokens: "max_tokens" };
+const STYLE: Style =
+    Style { merge: true, stream: false, stream_usage: true, max_tokens: "max_tokens", vision: false };
 
 struct Asked {
     at: Path,
@@ -47,6 +48,16 @@ fn call(id: &str, args: Value) -> Part {
 
 fn image() -> Part {
     Part::Media(Media { kind: "image/png".into(), url: "https://example.com/a.png".into() })
+}
+
+/// One that a tool could have drawn.
+fn drawn(data: &str) -> Part {
+    Part::Media(Media { kind: "image/png".into(), url: format!("data:image/png;base64,{data}").into() })
+}
+
+fn returned(id: &str, tool: &str, parts: Vec<Part>) -> Entry {
+    let outcome = Outcome::new(polylogue_core::OutcomeStatus::Done, parts);
+    Entry::Tool { id: id.into(), tool: tool.into(), outcome }
 }
 
 #[test]
@@ -259,7 +270,10 @@ fn turn() -> impl Strategy<Value = Turn> {
         1 => Just(Part::Data(json!({"n": 1}))),
     ];
     let args = prop_oneof![Just(json!({"q": "\"x\""})), words().prop_map(Value::from), Just(json!({}))];
-    let outcome = prop_oneof![words().prop_map(Outcome::done), Just(Outcome::unknown())];
+    let seen = (words(), "[A-Z]{4}")
+        .prop_map(|(text, data)| vec![Part::text(text), drawn(&data), drawn("QUJD")])
+        .prop_map(|parts| Outcome::new(polylogue_core::OutcomeStatus::Done, parts));
+    let outcome = prop_oneof![words().prop_map(Outcome::done), Just(Outcome::unknown()), seen];
     prop_oneof![
         3 => proptest::collection::vec(part, 1..3).prop_map(Turn::User),
         2 => words().prop_map(Turn::Assistant),
@@ -302,12 +316,18 @@ fn view(turns: &[Turn]) -> (Vec<Entry>, BTreeSet<usize>) {
     (entries, asked)
 }
 
+/// What `body` says up to the end of its last message.
+fn messages(body: &[u8]) -> &[u8] {
+    let text = std::str::from_utf8(body).unwrap();
+    &body[..text.rfind("],\"stream\":").unwrap_or(text.rfind(']').unwrap())]
+}
+
 proptest! {
     #[test]
     fn a_body_built_step_by_step_is_the_body_built_at_once(
-        turns in proptest::collection::vec(turn(), 0..12), merge: bool, stream: bool, skip in 1_usize..4,
+        turns in proptest::collection::vec(turn(), 0..12), merge: bool, stream: bool, vision: bool, skip in 1_usize..4,
     ) {
-        let style = Style { merge, stream, ..STYLE };
+        let style = Style { merge, stream, vision, ..STYLE };
         let grown = Asked::new();
         let (entries, asked) = view(&turns);
         let mut earlier: Option<Vec<u8>> = None;
@@ -323,8 +343,13 @@ proptest! {
                 prop_assert!(body.starts_with(earlier), "the earlier body is a prefix up to its last message");
             }
             let kept = grown.wire.take::<Kept>().unwrap();
-            earlier = Some(kept.buffer.to_vec());
             prop_assert!(body.starts_with(&kept.buffer));
+            // Whatever others may still add to, results are told once and for all, their pictures included.
+            let settled = match part.last() {
+                Some(Entry::Tool { .. }) => messages(&body),
+                _ => &kept.buffer[..],
+            };
+            earlier = Some(settled.to_vec());
             grown.wire.put(kept);
         }
     }
@@ -348,4 +373,73 @@ fn entries_are_encoded_once_and_into_the_same_buffer() {
     asked.body(&entries, &STYLE);
     let kept = asked.wire.take::<Kept>().unwrap();
     assert_eq!((kept.prefix.entries, kept.buffer.as_ptr()), (4, place), "the buffer is not copied");
+}
+
+#[test]
+fn pictures_of_tools_follow_the_last_result_of_their_run_for_models_that_see() {
+    let entries = [
+        Entry::user("Look."),
+        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({})), call("c3", json!({}))] },
+        returned("c1", "look", vec![Part::text("a cat"), drawn("QUJD"), drawn("REVG")]),
+        returned("c2", "count", vec![Part::text("two")]),
+        returned("c3", "draw", vec![drawn("R0hJ")]),
+        Entry::assistant("A cat, twice."),
+    ];
+    let words = "(The pictures that `look`, `draw` returned. Nobody said what stands in them.)";
+    let shown = |data: &str| json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}});
+    let body = Asked::new().json(&entries, &Style { vision: true, ..STYLE });
+    let sent = body["messages"].as_array().unwrap();
+    let tools: Vec<&Value> = sent[3..6].iter().map(|message| &message["content"]).collect();
+    assert_eq!(tools, ["a cat\n\n[image/png]\n\n[image/png]", "two", "[image/png]"]);
+    assert_eq!(
+        sent[6..],
+        [
+            json!({"role": "assistant", "content": "Noted."}),
+            json!({"role": "user", "content":
+                [{"type": "text", "text": words}, shown("QUJD"), shown("REVG"), shown("R0hJ")]}),
+            json!({"role": "assistant", "content": "A cat, twice."}),
+        ]
+    );
+    let told = pictures::with_pictures(&entries);
+    assert_eq!(Asked::new().json(&told, &STYLE), body, "what is told of it is what is sent");
+    // Nothing is added for others.
+    let body = Asked::new().json(&entries, &STYLE);
+    assert_eq!(body["messages"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn what_a_model_could_not_read_is_only_named() {
+    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let parts = vec![
+        image(),
+        media("image/svg+xml", "data:image/svg+xml;base64,QUJD"),
+        media("audio/wav", "data:audio/wav;base64,QUJD"),
+        media("image/png", "data:image/png,QUJD"),
+        drawn(""),
+    ];
+    let entries = [
+        Entry::user("Look."),
+        Entry::Assistant { parts: vec![call("c1", json!({}))] },
+        returned("c1", "look", parts),
+    ];
+    let seen = Asked::new().body(&entries, &Style { vision: true, ..STYLE });
+    assert_eq!(seen, Asked::new().body(&entries, &STYLE));
+}
+
+#[test]
+fn a_run_that_grows_and_a_change_of_sight_are_written_anew() {
+    let asked = Asked::new();
+    let sees = Style { vision: true, ..STYLE };
+    let mut entries = vec![
+        Entry::user("Look."),
+        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({}))] },
+        returned("c1", "look", vec![drawn("QUJD")]),
+    ];
+    asked.body(&entries, &sees);
+    entries.push(returned("c2", "look", vec![drawn("REVG")]));
+    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
+    entries.push(Entry::assistant("Well."));
+    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
+    assert_eq!(asked.body(&entries, &STYLE), Asked::new().body(&entries, &STYLE));
+    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
 }

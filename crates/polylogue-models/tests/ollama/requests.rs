@@ -1,6 +1,8 @@
 //! What Ollama is sent.
 
-use polylogue_core::{Call, Entry, Media, Model as _, Outcome, Params, Part, ToolSpec};
+use polylogue_core::{
+    Call, Entry, Media, Model as _, Outcome, OutcomeStatus, Params, Part, Skill, Skills, ToolSpec,
+};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behaviour, History, Server};
 use serde_json::{Map, Value, json};
@@ -188,4 +190,31 @@ async fn a_key_is_sent_if_there_is_one() {
     let key = polylogue_models::Key::new("a-key-of-the-cloud");
     assert!(reply(&model(Config { key, ..config(&server) })).await.is_ok());
     assert_eq!(reply(&model(config(&server))).await.unwrap_err().status, Some(401));
+}
+
+#[tokio::test]
+async fn pictures_of_tools_go_to_models_that_see() {
+    let call = Call { id: "c1".into(), tool: "camera".into(), args: json!({}) };
+    let parts =
+        vec![Part::text("There."), media("data:image/png;base64,QUJD"), media("https://example.com/a.png")];
+    let outcome = Outcome::new(OutcomeStatus::Done, parts);
+    let asked = Asked::new([
+        Entry::user("What do you see?"),
+        Entry::Assistant { parts: vec![Part::Call(call)] },
+        Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
+    ]);
+    let skills = Skills::default().with(Skill::Vision);
+    let body = sent(|server| Config { skills, ..config(server) }, &asked).await;
+    let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(messages[3]["content"], "There.\n\n[image/png]\n\n[image/png: https://example.com/a.png]");
+    assert_eq!(
+        messages[4..],
+        [
+            json!({"role": "assistant", "content": "Noted."}),
+            json!({"role": "user", "content": words, "images": ["QUJD"]}),
+        ]
+    );
+    let body = sent(config, &asked).await;
+    assert_eq!(body["messages"].as_array().unwrap().len(), 4);
 }

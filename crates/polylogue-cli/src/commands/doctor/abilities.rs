@@ -101,7 +101,9 @@ fn of(model: &EndpointModel) -> String {
     let (name, spec) = (model.name(), model.skills());
     let found = model.endpoint().findings(name.split_once(':').map_or(name, |(_, model)| model));
     let lines = SKILLS.iter().map(|(skill, word)| line(word, spec.has(*skill), found.get(skill)));
-    lines.collect()
+    // It is never found out.
+    let vision = spec.vision.map(|has| line("vision", Some(has), None));
+    lines.chain(vision).collect()
 }
 
 fn all(known: Option<&KnownSkills>) -> String {

@@ -31,19 +31,21 @@ pub struct Probed {
 impl EndpointModel {
     /// Finds out what the model can do, with three short questions, and keeps it where [`Config::known`](crate::Config::known)
     /// says. They cost what they cost, a few hundred tokens in all; what is known already is asked again.
+    /// Whether it sees pictures is not asked.
     ///
     /// # Errors
     /// When it cannot be asked at all: nobody answers, or the key is wrong.
     pub async fn probe(&self) -> Result<Vec<Probed>, ModelError> {
         let mut all = Vec::new();
-        for skill in [Skill::Tools, Skill::Schema, Skill::Json] {
-            all.push(self.probe_for(skill).await?);
+        for skill in [Skill::Tools, Skill::Schema, Skill::Json, Skill::Vision] {
+            if let Some(question) = Question::of(skill) {
+                all.push(self.probe_for(skill, &question).await?);
+            }
         }
         Ok(all)
     }
 
-    async fn probe_for(&self, skill: Skill) -> Result<Probed, ModelError> {
-        let question = Question::of(skill);
+    async fn probe_for(&self, skill: Skill, question: &Question) -> Result<Probed, ModelError> {
         let (at, who, wire) = (Path::root(), Name::user(), Wire::default());
         let request = Request {
             origin: Origin { at: &at, who: &who, nth: 0 },
@@ -92,6 +94,7 @@ fn judged(skill: Skill, has: bool, reply: &Reply) -> Probed {
         (_, _, Skill::Tools) => "it did not call the tool that it was told to call",
         (_, _, Skill::Schema) => "it did not keep to the schema that it was given",
         (_, _, Skill::Json) => "it wrote more than JSON, or none",
+        (_, _, Skill::Vision) => "it did not see the picture",
     };
     let known = has || reply.finish != Finish::Length;
     Probed { skill, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
@@ -105,10 +108,11 @@ struct Question {
 }
 
 impl Question {
-    fn of(skill: Skill) -> Self {
+    /// Whether a model sees cannot be told by a short question: servers take pictures without a word and leave them out.
+    fn of(skill: Skill) -> Option<Self> {
         let params = Params { max_tokens: Some(MAX_TOKENS), ..Params::default() };
         let ask = |text: &str| vec![Entry::user(text)];
-        match skill {
+        Some(match skill {
             Skill::Tools => Self {
                 entries: ask("Call the tool `note` with the word `ready`."),
                 tools: vec![ToolSpec::new("note", "Writes a word down.", form("word"))],
@@ -125,7 +129,8 @@ impl Question {
                 tools: Vec::new(),
                 params: Params { json: true, ..params },
             },
-        }
+            Skill::Vision => return None,
+        })
     }
 }
 
