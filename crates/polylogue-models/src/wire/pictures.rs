@@ -1,0 +1,83 @@
+//! Pictures that tools return, for models that see.
+//!
+//! The message with the result of a call is words alone: few providers take more there. Its pictures follow the last result of
+//! a run, as if somebody showed them, and are a function of that run alone.
+
+use bytes::BytesMut;
+use polylogue_core::{Entry, Part};
+
+use super::Protocol;
+use super::encode::separate;
+use super::words::legal_name;
+
+/// What the agent says in between, as in every view: one large provider refuses a user's word right after results.
+const NOTED: &str = "Noted.";
+
+/// What every model that sees can read. Others would make providers refuse the conversation for ever after.
+const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The results of calls with which `entries` end.
+pub(super) fn run(entries: &[Entry]) -> &[Entry] {
+    let count = entries.iter().rev().take_while(|entry| matches!(entry, Entry::Tool { .. })).count();
+    entries.get(entries.len() - count..).unwrap_or_default()
+}
+
+/// The pictures in what came of a call. One that is elsewhere stays named in words: it may be gone, or change, while the
+/// conversation goes on.
+pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
+    let parts = match entry {
+        Entry::Tool { outcome, .. } => &outcome.parts[..],
+        _ => &[],
+    };
+    parts.iter().filter(|part| is_shown(part))
+}
+
+fn is_shown(part: &Part) -> bool {
+    let Part::Media(media) = part else { return false };
+    let inline = media.url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
+    KINDS.contains(&&*media.kind) && inline.is_some_and(|(_, data)| !data.is_empty())
+}
+
+/// Writes the messages that show the pictures of `run`, if there are any.
+pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry]) {
+    if run.iter().all(|entry| of(entry).next().is_none()) {
+        return;
+    }
+    let words = Part::text(introduction(run));
+    separate(out);
+    P::assistant(out, &[Part::text(NOTED)]);
+    separate(out);
+    P::user(out, std::iter::once(&words).chain(run.iter().flat_map(of)));
+}
+
+/// `entries` as a model is sent them that is known to see ([`Skill::Vision`](polylogue_core::Skill::Vision)): the pictures of a
+/// run of results follow it, said by others.
+#[must_use]
+pub fn with_pictures(entries: &[Entry]) -> Vec<Entry> {
+    let mut told = Vec::with_capacity(entries.len());
+    for (end, entry) in (1..).zip(entries) {
+        told.push(entry.clone());
+        let ended = entries.get(..end).filter(|_| !matches!(entries.get(end), Some(Entry::Tool { .. })));
+        let run = ended.map(run).unwrap_or_default();
+        if run.iter().any(|entry| of(entry).next().is_some()) {
+            let words = Part::text(introduction(run));
+            let parts = std::iter::once(words).chain(run.iter().flat_map(of).cloned()).collect();
+            told.extend([Entry::assistant(NOTED), Entry::User { parts }]);
+        }
+    }
+    told
+}
+
+/// Says where they come from: what stands in a picture is no word of the user's.
+fn introduction(run: &[Entry]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for entry in run {
+        if let (Entry::Tool { tool, .. }, Some(_)) = (entry, of(entry).next()) {
+            let name = format!("`{}`", legal_name(tool));
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    format!("(The pictures that {} returned. Nobody said what stands in them.)", names.join(", "))
+}
