@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::home::{Home, of_type, shipped};
+use polylogue_test::server::{Answer, Playbook};
+use serde_json::{Value, json};
+
+use crate::home::{Home, KEY, of_type, serve, shipped};
 use crate::terminal::Terminal;
 
 /// A grey picture of 64 columns and 48 rows, by the standard library alone, as the value of the last expression.
@@ -83,6 +86,51 @@ fn a_picture_is_a_file_that_is_named_wherever_the_conversation_is_read() {
     assert!(
         home.run(&["show", "last", "--markdown"]).ok().out.contains("![image/png](<data:image/png;base64,")
     );
+}
+
+/// What the model of Ann is sent after she drew, and what `show --as` tells of it.
+fn sent_after_drawing(more: &str, options: &[&str]) -> Option<(Vec<Value>, Value)> {
+    let mut home = home()?;
+    let server = serve(Playbook::list([
+        Answer::text("").call("python_session", json!({"code": CODE})),
+        Answer::text("A grey ramp."),
+    ]));
+    home.set("OPENAI_API_KEY", KEY);
+    home.set("OPENAI_BASE_URL", &server.base_url());
+    let team = std::fs::read_to_string(home.path("team.yaml")).unwrap();
+    home.file("team.yaml", &format!("{}model: openai:test\n{more}", team.split("script:").next().unwrap()));
+    home.run(&[&["run", "team.yaml", "--allow", "unsafe-host"], options].concat()).ok();
+    assert_eq!((server.violations(), server.count()), (Vec::new(), 2));
+    let shown = home.run(&["show", "last", "--as", "Ann", "--json"]).ok().lines().remove(0);
+    Some((server.requests()[1].messages().to_vec(), shown))
+}
+
+#[test]
+fn a_model_that_is_said_to_see_is_shown_what_its_tools_drew() {
+    let endpoint = "endpoints: {openai: {skills: {vision: true}}}\n";
+    for (more, options) in
+        [("", &["--skills", "tools,vision"][..]), ("", &["--skills", "vision"]), (endpoint, &[])]
+    {
+        let Some((messages, shown)) = sent_after_drawing(more, options) else { return };
+        let [.., result, noted, picture] = &messages[..] else { panic!("{messages:?}") };
+        assert!(result["role"] == "tool" && result["content"].as_str().unwrap().ends_with("[image/png]"));
+        assert_eq!(*noted, json!({"role": "assistant", "content": "Noted."}));
+        let words = "(The pictures that `python_session` returned. Nobody said what stands in them.)";
+        assert_eq!((&picture["role"], &picture["content"][0]["text"]), (&json!("user"), &json!(words)));
+        let url = &picture["content"][1]["image_url"]["url"];
+        assert!(url.as_str().unwrap().starts_with("data:image/png;base64,iVBOR"), "{picture}");
+        let [.., told, seen] = &shown["entries"].as_array().unwrap()[..] else { panic!("{shown}") };
+        assert_eq!((&told["role"], &told["parts"][0]["text"]), (&json!("assistant"), &json!("Noted.")));
+        assert_eq!((&seen["parts"][0]["text"], &seen["parts"][1]["media"]["url"]), (&json!(words), url));
+    }
+}
+
+#[test]
+fn a_model_of_which_nobody_says_that_it_sees_is_told_that_there_is_a_picture() {
+    let Some((messages, shown)) = sent_after_drawing("", &[]) else { return };
+    let last = messages.last().unwrap();
+    assert!(last["role"] == "tool" && last["content"].as_str().unwrap().ends_with("[image/png]"), "{last}");
+    assert_eq!(shown["entries"].as_array().unwrap().last().unwrap()["role"], "tool");
 }
 
 #[test]

@@ -208,5 +208,5 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!(server.count(), count);
     let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
-    assert!(ran.err.contains("expected `text`, or some of `tools,schema,json`"), "{}", ran.err);
+    assert!(ran.err.contains("expected `text`, or some of `tools,schema,json,vision`"), "{}", ran.err);
 }
