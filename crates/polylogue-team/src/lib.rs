@@ -100,7 +100,7 @@ pub use team::{
     Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,
 };
 pub use text::{Names, Template};
-pub use tooling::{Example, OwnTool, ToolsBy, Trace};
+pub use tooling::{Example, OwnTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
 pub use workplace::Workplace;

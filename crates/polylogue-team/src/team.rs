@@ -23,7 +23,7 @@ use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
 use crate::remote::{GivenTool, McpServers};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
-use crate::tooling::{ToolsBy, Trace};
+use crate::tooling::{ToolLimits, ToolsBy, Trace};
 use crate::web::Web;
 use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
 
@@ -138,6 +138,9 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("uniqueItems" = true))]
     pub tools: Vec<GivenTool>,
+    /// How long a call of one of its tools may take, and how much it may return.
+    #[serde(default, skip_serializing_if = "ToolLimits::is_none")]
+    pub tool_limits: ToolLimits,
     /// How its model is made to call tools, and to answer in a form; by the best way that it knows when left out.
     #[serde(default, skip_serializing_if = "ToolsBy::is_auto")]
     pub tools_by: ToolsBy,

@@ -1,9 +1,12 @@
 //! What a team file says of how models are made to call tools.
 
+use polylogue::{AnyTool, Outcome};
+use polylogue_tools::Bounded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::duration::Time;
 use crate::text::{OptionText, ToolText};
 
 /// How a model is made to call tools, and to answer in a form.
@@ -46,6 +49,41 @@ pub enum Trace {
 impl Trace {
     pub(crate) fn is_answer(&self) -> bool {
         *self == Self::Answer
+    }
+}
+
+/// How long a call of an agent's tools may take, and how much of what it returns the agent is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("minProperties" = 1))]
+pub struct ToolLimits {
+    /// How long a call may take. One that takes longer is given up and fails; the agent goes on. As long as the tool takes when
+    /// left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+    /// How many bytes of text and data a call may return, 65536 when left out. What is beyond that is left out, of a long text
+    /// from the middle, and the agent is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 65_536))]
+    pub bytes: Option<u32>,
+}
+
+impl ToolLimits {
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// `tool` within these limits.
+    pub(crate) fn around(self, tool: AnyTool) -> AnyTool {
+        if self.is_none() {
+            return tool;
+        }
+        let bytes = self.bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Outcome::MAX_BYTES);
+        let tool = Bounded::new(tool).at_most(bytes);
+        AnyTool::new(match self.time {
+            Some(time) => tool.within(time.into()),
+            None => tool,
+        })
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 
 use crate::home::{Home, of_type, until};
@@ -101,6 +102,38 @@ fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
     assert_eq!((called.len(), returned.len()), (1, 1));
     assert_eq!(returned[0]["outcome"]["status"], Value::from("unknown"), "{}", returned[0]);
     assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n");
+}
+
+#[test]
+fn an_agent_whose_command_hangs_is_told_after_its_time_and_goes_on() {
+    let home = Home::new();
+    let text = r#"name: t
+task: go
+sandbox: {place: unsafe-host}
+commands:
+  - {name: hang, description: Hangs, command: [sh, -c, "echo $$ > pid.txt; exec sleep 600"]}
+  - {name: long, description: Prints much, command: [seq, "5000"]}
+agents: [{name: A, tools: [hang, long], tool_limits: {time: 2 s, bytes: 200}, approve: never}]
+chat: {participants: [A], pattern: once_each}
+script:
+  - A: {calls: [{tool: hang}, {tool: long}]}
+  - A: I go on.
+"#;
+    home.file("team.yaml", text);
+    let begun = Instant::now();
+    let ran = home.run(&RUN).ok();
+    assert!(begun.elapsed() < Duration::from_secs(50), "the sandbox would have given it a minute");
+    assert!(ran.out.contains("I go on."), "{}", ran.out);
+    let events = home.events();
+    let returned = of_type(&events, "returned");
+    let outcome = |nth: usize| (&returned[nth]["outcome"]["status"], returned[nth]["outcome"].to_string());
+    let ((hung, why), (printed, much)) = (outcome(0), outcome(1));
+    assert_eq!((hung, printed), (&Value::from("failed"), &Value::from("done")));
+    assert!(why.contains("`hang` was given up: it did not return within 2s."), "{why}");
+    assert!(much.contains("more bytes are left out") && much.len() < 400, "{much}");
+    let pid = fs::read_to_string(work(&home).join("pid.txt")).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    assert!(test_kill_process(pid).is_err(), "the program is still there");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::pattern;
 use crate::remote::GivenTool;
 use crate::staff::Role;
 use crate::team::{self, Agent};
-use crate::tooling::{self, Example, OwnTool, ToolsBy};
+use crate::tooling::{self, Example, OwnTool, ToolLimits, ToolsBy};
 
 impl<'a> Crew<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
@@ -57,7 +57,7 @@ impl<'a> Crew<'a> {
         if !agent.runs.is_empty() {
             let mut executor = Executor::new().approval(self.approval_of_calls(agent.approve.as_ref())?);
             for name in &agent.runs {
-                for tool in self.tools(name)? {
+                for tool in self.tools(name, agent.tool_limits)? {
                     executor = executor.tool(tool);
                 }
             }
@@ -113,7 +113,7 @@ impl<'a> Crew<'a> {
         assistant = assistant.approval(self.approval_of_calls(agent.approve.as_ref())?);
         assistant = self.remembering(agent, assistant)?;
         for tool in &agent.tools {
-            for tool in self.taught(tool)? {
+            for tool in self.taught(tool, agent.tool_limits)? {
                 assistant = assistant.teach(tool);
             }
         }
@@ -124,7 +124,7 @@ impl<'a> Crew<'a> {
             assistant = assistant.repairs(repairs);
         }
         for name in &agent.offers {
-            for tool in self.tools(name)? {
+            for tool in self.tools(name, ToolLimits::default())? {
                 assistant = assistant.advertise(tool.spec().clone());
             }
         }
@@ -137,11 +137,16 @@ impl<'a> Crew<'a> {
         Ok(assistant)
     }
 
-    /// The tools that `given` stands for, each as it is taught.
-    pub(super) fn taught(&self, given: &GivenTool) -> Result<Vec<Taught>> {
+    /// The tools that `given` stands for within `limits`, each as it is taught.
+    pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<Taught>> {
         Ok(match given {
-            GivenTool::Own(own) => self.tools(&own.tool)?.into_iter().map(|tool| taught(tool, own)).collect(),
-            GivenTool::Mcp(tools) => self.workplace.mcp_tools(tools)?.into_iter().map(Taught::new).collect(),
+            GivenTool::Own(own) => {
+                self.tools(&own.tool, limits)?.into_iter().map(|tool| taught(tool, own)).collect()
+            }
+            GivenTool::Mcp(tools) => {
+                let tools = self.workplace.mcp_tools(tools)?.into_iter();
+                tools.map(|tool| Taught::new(limits.around(tool))).collect()
+            }
         })
     }
 

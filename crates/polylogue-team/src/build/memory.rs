@@ -25,7 +25,9 @@ impl<'a> Crew<'a> {
             Some(memory) => {
                 // What is remembered is there for the next call of the same message.
                 let queue = Queue::default();
-                assistant.tools(memory.tools().into_iter().map(|tool| queue.joined_by(tool)))
+                assistant.tools(
+                    memory.tools().into_iter().map(|tool| queue.joined_by(agent.tool_limits.around(tool))),
+                )
             }
             None => assistant,
         })

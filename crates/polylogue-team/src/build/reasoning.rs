@@ -61,7 +61,7 @@ impl<'a> Crew<'a> {
                 let mut rewoo = Rewoo::new(name, one(planner)?, one(solver)?)?;
                 rewoo = rewoo.approval(self.approval_of_calls(agent.approve.as_ref())?);
                 for given in &agent.tools {
-                    for tool in self.taught(given)? {
+                    for tool in self.taught(given, agent.tool_limits)? {
                         rewoo = rewoo.tool(tool.tool().clone());
                     }
                 }
@@ -114,12 +114,12 @@ impl<'a> Crew<'a> {
         let approval = self.approval_of_calls(agent.approve.as_ref())?;
         let mut actions = Actions::new(agent.name.as_str())?.approval(approval);
         for tool in &given.tools {
-            for tool in self.tools(tool)? {
+            for tool in self.tools(tool, agent.tool_limits)? {
                 actions = actions.tool(tool);
             }
         }
         for (kind, tool) in &given.code {
-            for tool in self.tools(tool)? {
+            for tool in self.tools(tool, agent.tool_limits)? {
                 actions = actions.runs(kind, tool);
             }
         }

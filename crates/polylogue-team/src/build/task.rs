@@ -64,7 +64,7 @@ impl<'a> Crew<'a> {
         let Some(agent) = agent else { return Ok(None) };
         let mut assistant = self.assistant(agent, around)?;
         for tool in &task.tools {
-            for tool in self.taught(tool)? {
+            for tool in self.taught(tool, agent.tool_limits)? {
                 assistant = assistant.teach(tool);
             }
         }

@@ -11,6 +11,7 @@ use super::Crew;
 use super::room::Around;
 use super::web::known_web_tools;
 use crate::team::Agent;
+use crate::tooling::ToolLimits;
 use crate::working::{Consult, Language, RunsCode, SandboxSettings};
 use crate::workplace::Workplace;
 
@@ -116,21 +117,33 @@ impl Desk {
 }
 
 impl<'a> Crew<'a> {
-    /// The tools that `name` stands for; it is one, but for `files`.
-    pub(super) fn tools(&self, name: &str) -> Result<Vec<AnyTool>> {
+    /// The tools that `name` stands for, each within `limits`; it is one, but for `files`.
+    pub(super) fn tools(&self, name: &str, limits: ToolLimits) -> Result<Vec<AnyTool>> {
+        let (found, queue) = self.found(name)?;
+        let bounded = found.into_iter().map(|tool| limits.around(tool));
+        // A call's time begins when it is its turn.
+        Ok(match queue {
+            Some(queue) => bounded.map(|tool| queue.joined_by(tool)).collect(),
+            None => bounded.collect(),
+        })
+    }
+
+    /// The tools that `name` stands for, and where their calls wait for one another, if they do.
+    fn found(&self, name: &str) -> Result<(Vec<AnyTool>, Option<&Queue>)> {
         if let Some(tool) = built_in_tools().into_iter().find(|tool| tool.spec().name == name) {
-            return Ok(vec![tool]);
+            return Ok((vec![tool], None));
         }
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
             let desk = self.desk()?;
-            return Ok(vec![desk.queue.joined_by(Command::new(command.clone(), desk.sandbox.clone())?)]);
+            let command = Command::new(command.clone(), desk.sandbox.clone())?;
+            return Ok((vec![AnyTool::new(command)], Some(&desk.queue)));
         }
         if let Some(tool) = self.web_tool(name)? {
-            return Ok(vec![tool]);
+            return Ok((vec![tool], None));
         }
         let calls = self.call_tools(name)?;
         if !calls.is_empty() {
-            return Ok(calls);
+            return Ok((calls, None));
         }
         if !is_work_tool(name) {
             return Err(Error::Config(format!("there is no tool `{name}`")));
@@ -143,7 +156,7 @@ impl<'a> Crew<'a> {
             let mut all = files.into_iter().chain(work_tools(&desk.sandbox));
             all.find(|tool| tool.spec().name == name).into_iter().collect()
         };
-        Ok(found.into_iter().map(|tool| desk.queue.joined_by(tool)).collect())
+        Ok((found, Some(&desk.queue)))
     }
 
     fn desk(&self) -> Result<&Desk> {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::approve::tasks_of;
 use super::chats::{check_author, participants};
 use super::{Kind, Member, Outline, form, name};
 use crate::diagnostic::Report;
@@ -39,6 +40,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         check_tools(node, report);
         check_form(node, report);
         check_command(member, report);
+        check_limits(outline, member, report);
         check_nested(outline, node, report);
         for condition in ["says", "matches"] {
             for who in node.get("ends_on").get(condition).get("by").one_or_many() {
@@ -134,6 +136,16 @@ fn check_command(member: &Member<'_>, report: &mut Report<'_>) {
     if let Some(entry) = entry.filter(|entry| on(&entry.value) && !asks(member.node)) {
         let hint = "a person gives the command: add `human_input: always`, or leave it out";
         report.error_with_hint(&entry.key_span, format!("nobody is asked for `{}`", member.name), hint);
+    }
+}
+
+/// Reports limits of tools where there are none.
+fn check_limits(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
+    let Some(entry) = member.node.entry("tool_limits") else { return };
+    let own = ["tools", "runs", "runs_blocks", "memory"].iter().any(|key| member.node.entry(key).is_some());
+    if !own && !tasks_of(outline, member.name).any(|task| task.entry("tools").is_some()) {
+        let hint = "give it `tools` or `runs`; code that it runs has a `time` in `runs_code`";
+        report.warning(&entry.key_span, format!("`{}` has no tools to limit", member.name), hint);
     }
 }
 

@@ -6,6 +6,16 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::Node;
 
+/// What chats give `who` to do.
+pub(super) fn tasks_of<'n>(outline: &Outline<'n>, who: &str) -> impl Iterator<Item = &'n Node> {
+    let tasks = outline.chats().flat_map(|(_, chat)| {
+        let (alone, talks) = (chat.get("pattern").get("tasks"), chat.get("pattern").get("solve"));
+        let tasks = [alone, talks.get("before"), talks.get("tasks"), talks.get("after")];
+        tasks.into_iter().flat_map(Node::items)
+    });
+    tasks.filter(move |task| task.get("who").text() == Some(who))
+}
+
 /// The tools of an agent, as far as the file says them.
 struct Tools {
     names: Vec<String>,
@@ -54,14 +64,7 @@ impl Tools {
         for (who, _, consult) in working::consults(agent) {
             tools.names.push(consult.get("tool").text().unwrap_or(who).to_owned());
         }
-        for (_, chat) in outline.chats() {
-            let (alone, talks) = (chat.get("pattern").get("tasks"), chat.get("pattern").get("solve"));
-            let tasks = [alone, talks.get("before"), talks.get("tasks"), talks.get("after")];
-            let tasks = tasks.into_iter().flat_map(Node::items);
-            tasks
-                .filter(|task| task.get("who").text() == Some(who))
-                .for_each(|task| tools.take(task.get("tools")));
-        }
+        tasks_of(outline, who).for_each(|task| tools.take(task.get("tools")));
         tools
     }
 

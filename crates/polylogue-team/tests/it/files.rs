@@ -9,7 +9,7 @@ use polylogue_core::{Name, Price};
 use polylogue_team::{
     Agent, AgentMemory, Approve, ApproveCalls, Brief, Circles, DecisionTemperature, EndMode, EngineName,
     GivenTool, Grant, Language, Loaded, Off, OnlyText, Overrides, Own, Pattern, Reasons, ShowNames, Skills,
-    Summary, Team, Template, ToolsBy, Trace, Web, WebFetch, WebSearch, Window, load, parse,
+    Summary, Team, Template, ToolLimits, ToolsBy, Trace, Web, WebFetch, WebSearch, Window, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
@@ -173,6 +173,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
 
     check_servers(&team, ann, bob);
+    assert_eq!(ann.tool_limits, ToolLimits { time: Some("90 s".parse().unwrap()), bytes: Some(4000) });
     let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &bob.tools[..] else { panic!() };
     assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
     assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));

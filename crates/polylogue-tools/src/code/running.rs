@@ -1,23 +1,40 @@
 //! A run that blocks, awaited.
 
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
 use polylogue_sandbox::{Ended, Error, Halt, Program, Sandbox};
 use tokio::sync::oneshot;
 
+/// How long an end is waited for at most. The sandbox looks every 20 ms whether it is halted.
+const END: Duration = Duration::from_millis(500);
+
 /// Ends the program when nobody waits for it any more.
-struct Abandoned(Halt);
+struct Abandoned {
+    halt: Halt,
+    /// Closed when the run is over.
+    over: Receiver<()>,
+}
 
 impl Drop for Abandoned {
+    /// Waits until the program is dead: this process may be about to end, and outside of an enclosure it would live on.
     fn drop(&mut self) {
-        self.0.halt();
+        self.halt.halt();
+        let _ = self.over.recv_timeout(END);
     }
 }
 
 /// Runs `program` on a thread of its own, so that no runtime is held up, and none is needed.
 pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
     let halt = Halt::new();
-    let _abandoned = Abandoned(halt.clone());
+    let (running, over) = channel::<()>();
+    let _abandoned = Abandoned { halt: halt.clone(), over };
     let (done, result) = oneshot::channel();
-    let work = move || drop(done.send(sandbox.run(&program, &halt)));
+    let work = move || {
+        let ended = sandbox.run(&program, &halt);
+        drop(running);
+        drop(done.send(ended));
+    };
     let thread = std::thread::Builder::new().name("polylogue-code".into()).spawn(work);
     thread.map_err(|error| Error::System { what: "there is no thread for the program", source: error })?;
     result.await.unwrap_or_else(|_| Err(Error::Config("running the program broke down".into())))

@@ -420,3 +420,71 @@ fn who_asks_whom_is_bounded() {
     let errors = polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()).unwrap_err();
     assert!(errors.to_string().contains("can ask one another in more than 500 ways"), "{errors}");
 }
+
+#[test]
+fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
+    let with = |limits: &str| {
+        format!(
+            "name: t\nagents:\n  - {{name: A, tools: [chess], tool_limits: {limits}}}\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"
+        )
+    };
+    check(
+        &with("{time: 20, bytes: 99, size: 4}"),
+        &expect![[r#"
+        error: `time` has to be a text, not a number
+         --> t.yaml:3:51
+          |
+        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+          |                                                   ^^
+        hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+
+        error: `bytes` has to be at least 100
+         --> t.yaml:3:62
+          |
+        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+          |                                                              ^^
+
+        error: unknown key `size`
+         --> t.yaml:3:66
+          |
+        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+          |                                                                  ^^^^
+        hint: there is `bytes`, `time`
+    "#]],
+    );
+    check(
+        &with("{time: 2 d}"),
+        &expect![[r#"
+        error: `2 d` is no time
+         --> t.yaml:3:51
+          |
+        3 |   - {name: A, tools: [chess], tool_limits: {time: 2 d}}
+          |                                                   ^^^
+        hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+    "#]],
+    );
+    check(
+        &with("{}"),
+        &expect![[r#"
+        error: `tool_limits` is empty
+         --> t.yaml:3:44
+          |
+        3 |   - {name: A, tools: [chess], tool_limits: {}}
+          |                                            ^^
+        hint: there is `bytes`, `time`
+    "#]],
+    );
+    let none = with("{time: 20 s}").replace("tools: [chess], ", "");
+    check(
+        &none,
+        &expect![[r#"
+        warning: `A` has no tools to limit
+         --> t.yaml:3:15
+          |
+        3 |   - {name: A, tool_limits: {time: 20 s}}
+          |               ^^^^^^^^^^^
+        hint: give it `tools` or `runs`; code that it runs has a `time` in `runs_code`
+    "#]],
+    );
+    check(&none.replace("tool_limits", "memory: true, tool_limits"), &expect![[""]]);
+}
