@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use polylogue_core::{ModelError, ModelErrorKind, Part, Reply, Request, Skill};
 use serde_json::{Map, Value};
 
+use crate::wire::pictures;
+
 /// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
 /// `DeepSeek`, Groq, `OpenRouter` and OpenAI.
 const DENIALS: [&str; 21] = [
@@ -62,6 +64,19 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
 
 /// What to do when nobody can tell why a request with tools or a form was refused: servers say it in their own words.
 const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--skills text`, or `skills: text` of its endpoint";
+
+/// What to do when a model was said to see, and its server says that it does not.
+const BLIND: &str =
+    "pictures that tools returned went along: if the model does not see, leave `vision` out of its skills";
+
+/// `error`, with advice if it speaks of the pictures of tools that `request` showed.
+pub(crate) fn advised(error: ModelError, request: &Request<'_>) -> ModelError {
+    let refuses = matches!(error.status, Some(400 | 404 | 415 | 422 | 500 | 501)) && error.hint.is_none();
+    let message = error.message.to_ascii_lowercase();
+    let names = ["image", "vision", "multimodal", "mmproj"].iter().any(|word| message.contains(word));
+    let mut shown = request.entries.iter().flat_map(pictures::of);
+    if refuses && names && shown.next().is_some() { error.hint(BLIND) } else { error }
+}
 
 fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
     let may_mean = matches!(error.status, Some(400 | 404 | 422 | 500 | 501));

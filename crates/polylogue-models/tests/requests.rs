@@ -208,6 +208,23 @@ async fn pictures_of_tools_go_to_models_that_see() {
 }
 
 #[tokio::test]
+async fn a_model_that_turns_out_to_be_blind_is_told_what_to_set() {
+    let asked = looked();
+    let advice =
+        |hint: &Option<String>| hint.as_deref().is_some_and(|hint| hint.contains("leave `vision` out"));
+    for (vision, words, expected) in [
+        (true, "this model does not support image input", true),
+        (true, "the context is too long", false),
+        (false, "this model does not support image input", false),
+    ] {
+        let server = Server::start(Playbook::list([Answer::error(400, words)])).await;
+        let skills = Skills { vision: Some(vision), ..Skills::default() };
+        let error = ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap_err();
+        assert_eq!((error.status, advice(&error.hint)), (Some(400), expected), "{error:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_reply_of_a_model_that_saw_is_not_given_for_one_that_did_not() {
     let server = Server::start(Playbook::list([Answer::text("something"), Answer::text("a cat")])).await;
     let cache = Cache::memory();

@@ -17,7 +17,7 @@ use crate::known::AskedOf;
 use crate::ollama::{self, Ollama};
 use crate::openai::ChatCompletions;
 use crate::retry::Attempts;
-use crate::unsupported::{asked_for, judged, shown};
+use crate::unsupported::{advised, asked_for, judged, shown};
 use crate::wire::Protocol;
 use crate::wire::encode::{Style, encode};
 
@@ -132,7 +132,8 @@ impl EndpointModel {
             }
         };
         body.give_back(request);
-        let result = result.map_err(|error| judged(error, request));
+        let advised = |error| if style.vision { advised(error, request) } else { error };
+        let result = result.map_err(|error| judged(advised(error), request));
         self.learn(request, &result);
         result
     }
