@@ -77,8 +77,8 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
 }
 
 fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
-    for (one, other) in whole.iter().zip(again) {
-        if one != other {
+    for (one, other) in settled(whole).iter().zip(settled(again)) {
+        if (&one.at, &one.body) != (&other.at, &other.body) || one.time != other.time {
             return Err(format!("event {} was\n  {one:?}\nand is now\n  {other:?}", one.seq));
         }
     }
@@ -86,6 +86,23 @@ fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("there were {} events, and are now {}", whole.len(), again.len())),
     }
+}
+
+/// The events with what came of calls in the order of their ids: calls of one message are made at the same time, and what is
+/// done first stands first in the log.
+fn settled(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let returned = |event: &Arc<Event>| match &event.body {
+        Body::Returned { who, id, .. } => Some((event.at.clone(), who.clone(), id.clone())),
+        _ => None,
+    };
+    let mut events = events.to_vec();
+    for run in events.chunk_by_mut(|one, next| {
+        let of = |event| returned(event).map(|(at, who, _)| (at, who));
+        of(one).is_some() && of(one) == of(next)
+    }) {
+        run.sort_by_key(returned);
+    }
+    events
 }
 
 /// Counts model calls.
