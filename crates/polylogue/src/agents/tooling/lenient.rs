@@ -13,7 +13,7 @@ const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</
 
 /// `text` without reasoning: not what stands between the marks, before a closing mark that was never opened, or after an
 /// opening mark that was never closed.
-pub(super) fn without_thoughts(text: &str) -> String {
+pub(crate) fn without_thoughts(text: &str) -> String {
     let mut text = text.to_owned();
     for (open, close) in THOUGHTS {
         while let Some(end) = text.find(close) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::build::wrong;
 use crate::Assistant;
 use crate::tooling::Asks;
+use crate::tooling::lenient::without_thoughts;
 
 /// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
 /// anything, in one word.
@@ -198,25 +199,6 @@ fn schema() -> Value {
 fn object(reply: &str) -> Option<Value> {
     let (from, to) = (reply.find('{')?, reply.rfind('}')?);
     serde_json::from_str(reply.get(from..=to)?).ok()
-}
-
-/// What models write around their reasoning.
-const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
-
-/// `text` without reasoning: not what stands between the marks, nor what stands before a closing mark that was never opened
-/// or after an opening mark that was never closed.
-fn without_thoughts(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (open, close) in THOUGHTS {
-        while let Some(end) = text.find(close) {
-            let begin = text.get(..end).and_then(|before| before.find(open)).unwrap_or(0);
-            text.replace_range(begin..end + close.len(), "");
-        }
-        if let Some(begin) = text.find(open) {
-            text.truncate(begin);
-        }
-    }
-    text
 }
 
 #[cfg(test)]
