@@ -1,5 +1,6 @@
-//! What the system says, as errors of a store.
+//! What the system says of files, and its errors as errors of a store.
 
+use std::fs::{self, File, Metadata};
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
@@ -27,4 +28,33 @@ pub(crate) fn writing(place: &Path, error: &Error) -> StoreError {
 /// A path in an error.
 pub(crate) fn show(place: &Path) -> String {
     place.display().to_string()
+}
+
+/// Whether `path` is no longer the name of the open `file`: it was removed, or another file has taken its place.
+pub(crate) fn is_other_file(path: &Path, file: &File) -> bool {
+    match (fs::metadata(path), file.metadata()) {
+        (Ok(there), Ok(open)) => identity(&there) != identity(&open),
+        _ => true,
+    }
+}
+
+/// What tells a file from every other one of the machine, whatever its name.
+#[cfg(unix)]
+pub(crate) fn identity(about: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (about.dev(), about.ino())
+}
+
+/// What tells files apart as far as it can be known.
+#[cfg(not(unix))]
+pub(crate) fn identity(about: &Metadata) -> Option<std::time::SystemTime> {
+    about.created().ok()
+}
+
+/// Makes the names in the folder of `path` survive a loss of power.
+pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
+    match path.parent() {
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
 }

@@ -1,6 +1,7 @@
 //! Logs in an SQLite database.
 
 mod connect;
+mod create;
 mod desk;
 mod facts;
 mod fault;
@@ -9,7 +10,6 @@ mod schema;
 mod seat;
 mod writer;
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,18 +109,15 @@ impl Sqlite {
         let place = std::path::absolute(path.as_ref())
             .map_err(|error| io_error::reading(path.as_ref(), &error))?
             .into_boxed_path();
-        let found = schema::inspect(&place)?;
-        if found == Found::Nothing
-            && let Some(folder) = place.parent().filter(|folder| !folder.is_dir())
-        {
-            fs::create_dir_all(folder).map_err(|error| io_error::writing(folder, &error))?;
+        if schema::inspect(&place)? == Found::Nothing {
+            create::create(&place)?;
         }
         let place: Arc<Path> = place.into();
-        let writer = match connect::to_write(&place, found) {
+        let writer = match connect::to_write(&place) {
             Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place))?),
             Err(
                 error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }),
-            ) if found == Found::Database => Err(error),
+            ) => Err(error),
             Err(error) => return Err(error),
         };
         Ok(Self { place, readers: Workers::new(Self::READERS), writer })

@@ -7,25 +7,20 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::StoreError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{is_no_memory, store_error};
-use super::schema::{self, Found};
 use crate::io_error::show;
 
 /// How long to wait for another process's commit. Commits take milliseconds; this is for a slow disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The one connection that writes.
-pub(super) fn to_write(place: &Path, found: Found) -> Result<Connection, StoreError> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if found == Found::Nothing {
-        flags |= OpenFlags::SQLITE_OPEN_CREATE;
-    }
+/// The one connection that writes, to a database that is there.
+pub(super) fn to_write(place: &Path) -> Result<Connection, StoreError> {
     let begun = Instant::now();
     let connected = loop {
-        match open(place, flags).and_then(|connection| set_up(connection, found)) {
-            // SQLite waits by itself, except where a database gets its mode: when several processes make it at once.
+        match open(place, READ_WRITE).and_then(set_up) {
+            // SQLite waits by itself, except where it works through a journal that a killed process left behind.
             Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => {
                 thread::sleep(Duration::from_millis(1))
             }
@@ -36,11 +31,7 @@ pub(super) fn to_write(place: &Path, found: Found) -> Result<Connection, StoreEr
         Ok(connection) if connection.is_readonly("main").unwrap_or(false) => {
             Err(StoreError::ReadOnly { place: show(place), why: "the file is read-only".into() })
         }
-        Ok(connection) => {
-            // Another process may have made it, with a later version, since it was looked at.
-            schema::inspect(place)?;
-            Ok(connection)
-        }
+        Ok(connection) => Ok(connection),
         // SQLite says no more when it cannot make the files beside the database.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
             let why = "the system does not allow files to be made or changed beside it".into();
@@ -50,16 +41,15 @@ pub(super) fn to_write(place: &Path, found: Found) -> Result<Connection, StoreEr
     }
 }
 
+const READ_WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-fn set_up(mut connection: Connection, found: Found) -> rusqlite::Result<Connection> {
+fn set_up(connection: Connection) -> rusqlite::Result<Connection> {
     // Every commit reaches the disk before it is acknowledged.
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;")?;
-    if found == Found::Nothing {
-        create(&mut connection)?;
-    }
     connection.execute_batch("PRAGMA journal_mode = WAL; SELECT 1 FROM claims LIMIT 1;")?;
     Ok(connection)
 }
@@ -73,16 +63,6 @@ fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
     // What others put into the database's schema may not call functions that reach beyond it.
     connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
     Ok(connection)
-}
-
-/// Makes the tables, unless another process was faster.
-fn create(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables == 0 {
-        transaction.execute_batch(schema::CREATE)?;
-    }
-    transaction.commit()
 }
 
 /// A connection that reads.
@@ -118,8 +98,7 @@ fn lacks_files(error: &rusqlite::Error) -> bool {
 /// Reads the journal, too; to be closed soon, as it keeps everybody else out.
 fn alone(place: &Path) -> rusqlite::Result<Connection> {
     // Only who may write can keep others out; nothing is written.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = set_safe(Connection::open_with_flags_and_vfs(place, flags, c"unix-excl")?)?;
+    let connection = set_safe(Connection::open_with_flags_and_vfs(place, READ_WRITE, c"unix-excl")?)?;
     // An empty journal is taken away again; what one holds stays there for those who can write.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, journal_bytes(place) > 0)?;
     connection.execute_batch("PRAGMA query_only = ON;")?;

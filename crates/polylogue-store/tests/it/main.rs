@@ -6,6 +6,8 @@ mod broken;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod interrupted;
+#[cfg(test)]
 mod jsonl;
 #[cfg(test)]
 mod processes;

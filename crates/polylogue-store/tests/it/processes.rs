@@ -10,7 +10,7 @@ use polylogue_core::{AnyStore, Event, Meta, Store, StoreError};
 
 use crate::support::{Kind, assert_events, begin, event, events, id};
 
-const BOTH: [Kind; 2] = [Kind::Jsonl, Kind::Sqlite];
+pub(crate) const BOTH: [Kind; 2] = [Kind::Jsonl, Kind::Sqlite];
 
 /// What a child is told to do, and where.
 const TASK: &str = "POLYLOGUE_TEST_TASK";
@@ -18,7 +18,7 @@ const KIND: &str = "POLYLOGUE_TEST_KIND";
 const PLACE: &str = "POLYLOGUE_TEST_PLACE";
 
 /// This program as a child that does `task`, started by `wrapper`, a shell script that ends with `exec "$@"`.
-fn child(wrapper: &str, task: &str, kind: Kind, place: &Path) -> Command {
+pub(crate) fn child(wrapper: &str, task: &str, kind: Kind, place: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", wrapper, "sh"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "processes::child_process", "--ignored", "--nocapture", "--test-threads=1"]);
@@ -37,6 +37,7 @@ fn child_process() {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
         match task.as_str() {
             "append" => append_forever(kind, place).await,
+            "begin" => begin_and_close(kind, place).await,
             "fill" => fill_up(kind, place).await,
             "grow" => grow_to_the_limit(kind, place).await,
             "prepare" => drop(begin(&kind.open(place).unwrap(), "a", 3).await),
@@ -64,6 +65,21 @@ async fn append_forever(kind: Kind, place: &Path) {
         next = to;
         println!("{ACKNOWLEDGED}{next}");
     }
+}
+
+/// A first conversation of five events, closed.
+async fn begin_and_close(kind: Kind, place: &Path) {
+    let store = kind.open(place).unwrap();
+    let claim = begin(&store, "a", 3).await;
+    println!("\n{ACKNOWLEDGED}3");
+    store.append(&claim, &events(3, 5)).await.unwrap();
+    println!("{ACKNOWLEDGED}5");
+    store.release(claim).await.unwrap();
+}
+
+/// The last number that a child told in its output.
+pub(crate) fn acknowledged(output: &[u8]) -> u64 {
+    told(&mut output.lines(), usize::MAX).unwrap_or_default()
 }
 
 /// The last number a child told, reading to the end or to the `most`-th number.

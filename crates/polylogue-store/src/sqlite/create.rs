@@ -1,0 +1,128 @@
+//! Making a database: it appears under its name when it is whole, so that a process that dies meanwhile leaves none, or an
+//! empty file, which the next one finishes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use polylogue_core::StoreError;
+use rusqlite::Connection;
+
+use super::fault::store_error;
+use super::schema::{self, Found};
+use crate::{fence, io_error};
+
+/// How often it is tried again when another process is making the database as well.
+const TRIES: u32 = 10;
+
+/// Makes the database at `place`, and its folder, unless another process is faster.
+pub(super) fn create(place: &Path) -> Result<(), StoreError> {
+    let fail = |error: io::Error| io_error::writing(place, &error);
+    if let Some(folder) = place.parent().filter(|folder| !folder.is_dir()) {
+        fs::create_dir_all(folder).map_err(|error| io_error::writing(folder, &error))?;
+    }
+    let image = image().map_err(|error| store_error(place, &error))?;
+    // The draft stands beside the file that a link leads to.
+    let target = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
+    for _ in 0..TRIES {
+        let draft = Draft::write(&target, &image).map_err(fail)?;
+        draft.put(&target).map_err(fail)?;
+        // Another process may have made it, with a later version; or cleared the draft away before it was locked.
+        if schema::inspect(place)? == Found::Database {
+            return Ok(());
+        }
+    }
+    Err(fail(io::Error::other("other processes are making it at the same time")))
+}
+
+/// The bytes of a database without logs.
+fn image() -> rusqlite::Result<Vec<u8>> {
+    /// Where the header says how the file is written and read, and what stands for a write-ahead log. See
+    /// <https://www.sqlite.org/fileformat2.html#file_format_version_numbers>.
+    const VERSIONS: std::ops::Range<usize> = 18..20;
+    const WAL: u8 = 2;
+    let mut memory = Connection::open_in_memory()?;
+    memory.execute_batch(&format!("BEGIN; {} COMMIT;", schema::CREATE))?;
+    let mut image = memory.serialize("main")?.to_vec();
+    image.get_mut(VERSIONS).into_iter().flatten().for_each(|version| *version = WAL);
+    Ok(image)
+}
+
+/// A whole database under a name of its own. Removed when it is dropped.
+struct Draft {
+    path: PathBuf,
+    /// Locked, so that others know that its process is alive.
+    _file: File,
+}
+
+impl Draft {
+    fn write(target: &Path, image: &[u8]) -> io::Result<Self> {
+        let prefix = prefix(target);
+        clear(target, &prefix);
+        let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), fence::next()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let mut draft = Self { path, _file: file };
+        draft._file.lock()?;
+        draft._file.write_all(image)?;
+        draft._file.sync_all()?;
+        Ok(draft)
+    }
+
+    /// Gives it the name `target`, unless another database has it. Who makes one holds the empty file locked that it
+    /// replaces.
+    fn put(&self, target: &Path) -> io::Result<()> {
+        let empty = OpenOptions::new().write(true).create(true).truncate(false).open(target)?;
+        empty.lock()?;
+        if empty.metadata()?.len() > 0 || io_error::is_other_file(target, &empty) {
+            return Ok(());
+        }
+        for end in ["-journal", "-wal", "-shm"] {
+            set_aside(&beside(target, end))?;
+        }
+        match fs::rename(&self.path, target) {
+            // Cleared away by a process that came between making and locking it.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            renamed => renamed.and_then(|()| io_error::sync_folder(target)),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Fails when it has got its name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The name of a file beside the database.
+fn beside(place: &Path, end: &str) -> PathBuf {
+    let mut path = place.as_os_str().to_owned();
+    path.push(end);
+    path.into()
+}
+
+/// Journals of a database that was removed: SQLite would take them for those of the new one.
+fn set_aside(journal: &Path) -> io::Result<()> {
+    match fs::metadata(journal) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(about) if about.len() > 0 => {
+            fs::rename(journal, beside(journal, &format!(".left-{}", fence::next())))
+        }
+        _ => fs::remove_file(journal),
+    }
+}
+
+fn prefix(target: &Path) -> String {
+    format!(".{}.new-", target.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Removes the drafts of dead processes.
+fn clear(target: &Path, prefix: &str) {
+    for entry in target.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten()
+    {
+        let is_draft = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+        if is_draft && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
