@@ -43,7 +43,6 @@ mod calls;
 mod chat;
 mod check;
 mod condition;
-mod diagnostic;
 mod duration;
 mod endpoint;
 pub mod import;
@@ -58,10 +57,8 @@ mod rows;
 mod schema;
 mod script;
 mod secret;
-mod source;
 mod staff;
 mod stop;
-mod suggest;
 mod task;
 mod team;
 mod text;
@@ -71,7 +68,8 @@ mod web;
 mod words;
 mod working;
 mod workplace;
-mod yaml;
+
+use polylogue_config::{diagnostic, source, suggest, yaml};
 
 pub use approve::{Approve, ApproveCalls};
 pub use build::{Provide, built_in_tools};
@@ -80,7 +78,6 @@ pub use chat::{
     Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
     JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary, Texts,
 };
-pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
@@ -90,6 +87,7 @@ pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
     PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
 };
+pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use reasoning::{Best, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock};
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};

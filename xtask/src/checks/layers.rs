@@ -7,8 +7,9 @@ use crate::repo::Repo;
 const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
-const LAYERS: [&[&str]; 6] = [
-    &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http"],
+const LAYERS: [&[&str]; 7] = [
+    &["polylogue-config-derive"],
+    &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     &[
         "polylogue",
         "polylogue-models",

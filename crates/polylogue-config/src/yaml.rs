@@ -1,7 +1,6 @@
-//! YAML text to a tree of nodes that know where they stand.
+//! YAML text to a tree of nodes with their positions.
 //!
-//! Nothing here knows what a team is. Whatever a hostile file does (deep nesting, aliases of aliases of aliases) ends
-//! in an error: depth and size of the tree are bounded.
+//! Depth and size of the tree are bounded: a hostile file (deep nesting, aliases of aliases of aliases) is an error.
 
 mod build;
 mod scalar;
@@ -19,46 +18,61 @@ const MAX_WEIGHT: usize = 16 << 20;
 /// What a node weighs besides its text.
 const NODE_WEIGHT: usize = 32;
 
-/// A value, and where it stands. What came through an alias stands where its anchor is.
+/// A value and its position. A value that came through an alias has the position of its anchor.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) data: Data,
+pub struct Node {
+    /// Where it is in the file.
+    pub span: Span,
+    /// The value.
+    pub data: Data,
 }
 
-/// What a node holds.
+/// The value of a node.
 #[derive(Debug, Clone)]
-pub(crate) enum Data {
+pub enum Data {
+    /// Nothing, or `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A mapping, in the order of the file.
     Map(Vec<Entry>),
 }
 
 /// A key of a mapping and its value. Keys of one mapping differ.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_span: Span,
-    pub(crate) value: Node,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key is in the file.
+    pub key_span: Span,
+    /// The value.
+    pub value: Node,
 }
 
 impl Node {
     const NOTHING: Self = Self { span: 0..0, data: Data::Null };
 
-    /// The value of `key`, or nothing when this is no mapping that has it: so paths can be followed without asking.
-    pub(crate) fn get(&self, key: &str) -> &Self {
+    /// The value of `key`; a null node if this is not a mapping with that key, so that look-ups can be chained.
+    #[must_use]
+    pub fn get(&self, key: &str) -> &Self {
         self.entry(key).map_or(&Self::NOTHING, |entry| &entry.value)
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    /// The entry of `key`, if this is a mapping that has it.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// The entries of a mapping; none when it is no mapping.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
         match &self.data {
             Data::Map(entries) => entries,
             _ => &[],
@@ -66,7 +80,8 @@ impl Node {
     }
 
     /// The items of a list; none when it is no list.
-    pub(crate) fn items(&self) -> &[Self] {
+    #[must_use]
+    pub fn items(&self) -> &[Self] {
         match &self.data {
             Data::List(items) => items,
             _ => &[],
@@ -74,7 +89,8 @@ impl Node {
     }
 
     /// The items of a list, or the one value that stands for a list of one.
-    pub(crate) fn one_or_many(&self) -> &[Self] {
+    #[must_use]
+    pub fn one_or_many(&self) -> &[Self] {
         match &self.data {
             Data::List(items) => items,
             Data::Null => &[],
@@ -82,19 +98,30 @@ impl Node {
         }
     }
 
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// The text, if this is one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether nothing is there.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
     }
 
-    /// The same without places.
-    pub(crate) fn to_value(&self) -> Value {
+    /// An empty mapping at the same position.
+    #[must_use]
+    pub fn as_empty_map(&self) -> Self {
+        Self { span: self.span.clone(), data: Data::Map(Vec::new()) }
+    }
+
+    /// The value without positions.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
         match &self.data {
             Data::Null => Value::Null,
             Data::Bool(bool) => Value::Bool(*bool),
@@ -108,7 +135,8 @@ impl Node {
 
 /// The tree of the report's source, or nothing when it is no YAML at all. Mistakes that leave a tree, such as a key
 /// that is there twice, are reported and the tree is given.
-pub(crate) fn parse(report: &mut Report<'_>) -> Option<Node> {
+#[must_use]
+pub fn parse(report: &mut Report<'_>) -> Option<Node> {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
         emit_comments: false,

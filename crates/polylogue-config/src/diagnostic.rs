@@ -1,4 +1,4 @@
-//! What is wrong with a team file, and where.
+//! Mistakes in a configuration file, with their positions.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::source::{Position, Source, Span};
 
-/// One thing that is wrong with a team file, or that is probably not meant.
+/// One mistake in a file, or something that is probably not meant.
 ///
 /// It is displayed as plain text of several lines:
 ///
@@ -22,11 +22,11 @@ use crate::source::{Position, Source, Span};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Whether the file can be used in spite of it.
+    /// Whether the file can still be used.
     pub severity: Severity,
     /// What is wrong.
     pub message: String,
-    /// The file, as it was named by whoever asked for it.
+    /// The file, as the caller named it.
     pub file: String,
     /// Where in the file; `None` when it is about the file as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,9 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(
+    /// A diagnostic. Control characters in its texts are replaced.
+    #[must_use]
+    pub fn new(
         severity: Severity,
         file: &str,
         place: Option<Place>,
@@ -141,7 +143,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a team file and the files it names, in the order of the text.
+/// Every mistake in a file and in the files it names, in the order of the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Diagnostics(Vec<Diagnostic>);
@@ -158,11 +160,13 @@ impl Diagnostics {
         self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
-    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
 
-    pub(crate) fn append(&mut self, mut other: Self) {
+    /// Adds all of `other`.
+    pub fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }
 
@@ -200,13 +204,16 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Collects what is wrong with one source.
-pub(crate) struct Report<'s> {
-    pub(crate) source: &'s Source<'s>,
+/// Collects the mistakes of one file.
+pub struct Report<'s> {
+    /// The file.
+    pub source: &'s Source<'s>,
     /// Lines are taken out of the source at the end, when it is known what must not be shown of them.
     found: Vec<Found>,
     /// What was found where: what is reached twice through an alias is wrong once.
     said: HashSet<(usize, String)>,
+    /// How often something was reported, including what was known already.
+    attempts: usize,
 }
 
 struct Found {
@@ -220,52 +227,63 @@ impl<'s> Report<'s> {
     /// A file can be wrong in as many ways as it has lines; nobody reads more than this.
     const MOST: usize = 100;
 
-    pub(crate) fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Vec::new(), said: HashSet::new() }
+    /// An empty report on `source`.
+    #[must_use]
+    pub fn new(source: &'s Source<'s>) -> Self {
+        Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0 }
     }
 
-    /// Whether there is so much that no more is taken. Who looks for mistakes may stop then, and should where looking
-    /// takes long.
-    pub(crate) fn full(&self) -> bool {
+    /// Whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
+    /// long.
+    #[must_use]
+    pub fn full(&self) -> bool {
         self.said.len() >= Self::MOST
     }
 
-    pub(crate) fn error(&mut self, span: &Span, message: impl Into<String>) {
+    /// Adds an error.
+    pub fn error(&mut self, span: &Span, message: impl Into<String>) {
         self.add(Severity::Error, span, message.into(), None);
     }
 
-    pub(crate) fn error_with_hint(
-        &mut self,
-        span: &Span,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
+    /// Adds an error and what to do about it.
+    pub fn error_with_hint(&mut self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Error, span, message.into(), Some(hint.into()));
     }
 
-    pub(crate) fn warning(&mut self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+    /// Adds a warning and what to do about it.
+    pub fn warning(&mut self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Warning, span, message.into(), Some(hint.into()));
     }
 
+    /// How often an error or a warning was added, counting those that the report knew already or had no room for: a value
+    /// is sound if this did not change while it was read.
+    #[must_use]
+    pub const fn attempts(&self) -> usize {
+        self.attempts
+    }
+
     fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
+        self.attempts += 1;
         if self.full() || !self.said.insert((span.start, message.clone())) {
             return;
         }
         self.found.push(Found { severity, span: span.clone(), message, hint });
     }
 
-    /// Keeps what stands at `span` out of the lines that are shown.
-    pub(crate) fn hide(&mut self, span: &Span) {
+    /// Hides the text of `span` in the lines that are shown.
+    pub fn hide(&mut self, span: &Span) {
         self.source.hide(span.clone());
     }
 
     /// Whether there is an error so far.
-    pub(crate) fn failed(&self) -> bool {
+    #[must_use]
+    pub fn failed(&self) -> bool {
         self.found.iter().any(|found| found.severity == Severity::Error)
     }
 
-    /// What was found, in the order of the text.
-    pub(crate) fn finish(self) -> Diagnostics {
+    /// The mistakes, in the order of the text.
+    #[must_use]
+    pub fn finish(self) -> Diagnostics {
         let (source, is_full) = (self.source, self.full());
         let mut diagnostics = Diagnostics::default();
         for Found { severity, span, message, hint } in self.found {

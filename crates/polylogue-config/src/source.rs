@@ -1,12 +1,14 @@
-//! A text with a name, and places in it.
+//! The text of a file, its name, and positions in it.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// The text of a file, and what people call it.
-pub(crate) struct Source<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) text: &'a str,
+/// The text of a file and the name that its errors give it.
+pub struct Source<'a> {
+    /// The name, as the user wrote it.
+    pub name: &'a str,
+    /// The text, without a byte order mark.
+    pub text: &'a str,
     /// The offset at which each line begins.
     lines: Vec<usize>,
     /// The place that was asked for last, and its column: the line of a file without breaks is long.
@@ -16,17 +18,21 @@ pub(crate) struct Source<'a> {
 }
 
 /// A range of bytes of a source.
-pub(crate) type Span = Range<usize>;
+pub type Span = Range<usize>;
 
 /// A position as people count it: from 1, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+pub struct Position {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(name: &'a str, text: &'a str) -> Self {
+    /// `text` as the file `name`.
+    #[must_use]
+    pub fn new(name: &'a str, text: &'a str) -> Self {
         // Editors do not count the mark that some of them put before the text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
@@ -34,12 +40,15 @@ impl<'a> Source<'a> {
         Self { name, text, lines, last: Cell::new((0, 1)), hidden: RefCell::default() }
     }
 
-    /// The text of `span`, or nothing when it is none of this source.
-    pub(crate) fn slice(&self, span: &Span) -> &'a str {
+    /// The text of `span`, or nothing if the span is not in this source.
+    #[must_use]
+    pub fn slice(&self, span: &Span) -> &'a str {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn position(&self, offset: usize) -> Position {
+    /// The position of the byte at `offset`.
+    #[must_use]
+    pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);
         // From the place that was asked for last, if it is before this one in the same line.
         let (known, column) = Some(self.last.get())
@@ -50,17 +59,17 @@ impl<'a> Source<'a> {
         Position { line, column }
     }
 
-    /// Keeps what stands at `span` from being shown.
-    pub(crate) fn hide(&self, span: Span) {
+    /// Hides the text of `span` in every line that an error shows.
+    pub fn hide(&self, span: Span) {
         self.hidden.borrow_mut().push(span);
     }
 
-    /// Whether what stands at `offset` is not to be shown.
+    /// Whether the byte at `offset` is hidden.
     pub(crate) fn is_hidden(&self, offset: usize) -> bool {
         self.hidden.borrow().iter().any(|span| span.contains(&offset))
     }
 
-    /// The line that holds `offset`, without its break: what stands before `offset`, and what is there and behind it.
+    /// The line that holds `offset`, without its break, split at `offset`.
     pub(crate) fn line_around(&self, offset: usize) -> (&'a str, &'a str) {
         let line = self.lines.partition_point(|start| *start <= offset);
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());

@@ -1,7 +1,8 @@
-//! What somebody may have meant.
+//! Suggestions for misspelled names.
 
 /// The candidate closest to `given`, if it is close enough to be a slip of the pen.
-pub(crate) fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no names, and comparing them takes quadratic time.
     const LONGEST: usize = 128;
     /// No file that people write has more names.
@@ -31,7 +32,8 @@ fn normal(text: &str) -> String {
 }
 
 /// `did you mean ...?` when something is close, else the list of what there is.
-pub(crate) fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+#[must_use]
+pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(given, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => format!("there is {}", listed(candidates)),
@@ -39,7 +41,8 @@ pub(crate) fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str
 }
 
 /// The candidates between back quotes, the first twenty of them.
-pub(crate) fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let mut candidates = candidates.into_iter();
     let shown: Vec<String> =

@@ -1,0 +1,241 @@
+//! An enum as alternatives: words and one-key mappings, kinds of a mapping, or shapes.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DataEnum, DeriveInput, Fields, Ident, Lit, LitStr, Result, Type};
+
+use crate::attributes::{TypeOptions, documentation, snake_case};
+
+/// A variant and its options.
+struct Variant<'a> {
+    ident: &'a Ident,
+    name: String,
+    doc: String,
+    content: Option<&'a Type>,
+    when: Option<When>,
+}
+
+/// What chooses a kind: `#[when(...)]`.
+struct When {
+    noun: String,
+    keys: Vec<(String, Lit)>,
+}
+
+pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        let message = "a configuration type cannot have type parameters";
+        return Err(syn::Error::new_spanned(&input.generics, message));
+    }
+    let options = TypeOptions::of(&input.attrs)?;
+    let variants = data.variants.iter().map(variant).collect::<Result<Vec<_>>>()?;
+    let Some(first) = variants.first() else {
+        return Err(syn::Error::new_spanned(input, "an enum needs a variant"));
+    };
+    let mut names: Vec<&str> = variants.iter().map(|one| one.name.as_str()).collect();
+    names.sort_unstable();
+    if names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+        return Err(syn::Error::new_spanned(input, "two variants have the same name"));
+    }
+    let hole = hole_of(first);
+    let (kind, read, write) = if options.by_shape {
+        shapes(input, &variants)?
+    } else if variants.iter().any(|one| one.when.is_some()) {
+        kinds(input, &variants)?
+    } else {
+        choice(&variants)
+    };
+    Ok(implementation(input, &options, &hole, &kind, &read, &write))
+}
+
+fn variant(variant: &syn::Variant) -> Result<Variant<'_>> {
+    let content = match &variant.fields {
+        Fields::Unit => None,
+        Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first().map(|field| &field.ty),
+        other => return Err(syn::Error::new_spanned(other, "a variant holds nothing or one value")),
+    };
+    let options = TypeOptions::of(&variant.attrs)?;
+    let ident = &variant.ident;
+    let name = options.name.unwrap_or_else(|| snake_case(&ident.to_string()));
+    Ok(Variant { ident, name, doc: documentation(&variant.attrs), content, when: when(variant)? })
+}
+
+fn when(variant: &syn::Variant) -> Result<Option<When>> {
+    let Some(attribute) = variant.attrs.iter().find(|one| one.path().is_ident("when")) else {
+        return Ok(None);
+    };
+    let mut when = When { noun: String::new(), keys: Vec::new() };
+    attribute.parse_nested_meta(|meta| {
+        if meta.path.is_ident("noun") {
+            when.noun = meta.value()?.parse::<LitStr>()?.value();
+            return Ok(());
+        }
+        let key = meta.path.require_ident()?.to_string();
+        match meta.value()?.parse::<Lit>()? {
+            literal @ (Lit::Bool(_) | Lit::Str(_)) => when.keys.push((key, literal)),
+            other => return Err(syn::Error::new_spanned(other, "expected `true`, `false` or a text")),
+        }
+        Ok(())
+    })?;
+    if when.noun.is_empty() {
+        return Err(syn::Error::new_spanned(attribute, "say what it is called: `noun = \"a person\"`"));
+    }
+    Ok(Some(when))
+}
+
+fn hole_of(variant: &Variant<'_>) -> TokenStream {
+    let ident = variant.ident;
+    match variant.content {
+        Some(ty) => quote!(Self::#ident(<#ty as __config::Config>::hole())),
+        None => quote!(Self::#ident),
+    }
+}
+
+/// Words and one-key mappings: the kind, the body of `read` and the body of `write`.
+fn choice(variants: &[Variant<'_>]) -> (TokenStream, TokenStream, TokenStream) {
+    let described = variants.iter().map(|one| {
+        let Variant { name, doc, content, .. } = one;
+        let ty = match content {
+            Some(ty) => quote!(::std::option::Option::Some(<#ty as __config::Config>::ty)),
+            None => quote!(::std::option::Option::None),
+        };
+        quote!(__config::Variant { name: #name, doc: #doc, ty: #ty })
+    });
+    let arms = variants.iter().enumerate().map(|(index, one)| {
+        let ident = one.ident;
+        match one.content {
+            Some(_) => quote!(::std::option::Option::Some(chosen) if chosen.index == #index => Self::#ident(chosen.read(cx)),),
+            None => quote!(::std::option::Option::Some(chosen) if chosen.index == #index => Self::#ident,),
+        }
+    });
+    let written = variants.iter().map(|one| {
+        let Variant { ident, name, content, .. } = one;
+        match content {
+            Some(_) => quote! {
+                Self::#ident(content) => match __config::Config::write(content) {
+                    __config::Value::Object(map) if map.is_empty() => __config::Value::from(#name),
+                    written => {
+                        let mut map = __config::Map::new();
+                        map.insert(#name.to_owned(), written);
+                        __config::Value::Object(map)
+                    }
+                },
+            },
+            None => quote!(Self::#ident => __config::Value::from(#name),),
+        }
+    });
+    (
+        quote!(__config::Kind::Choice(&[#(#described),*])),
+        quote! {
+            let ty = <Self as __config::Config>::ty();
+            let __config::Kind::Choice(variants) = &ty.kind else { return Self::hole() };
+            match __config::choose(node, ty, variants, cx) {
+                #(#arms)*
+                _ => Self::hole(),
+            }
+        },
+        quote!(match self { #(#written)* }),
+    )
+}
+
+/// The type of a variant that must hold one.
+fn content<'a>(input: &DeriveInput, variant: &Variant<'a>) -> Result<&'a Type> {
+    let message = "every variant of this enum must hold a value";
+    variant.content.ok_or_else(|| syn::Error::new_spanned(input, message))
+}
+
+/// Kinds of a mapping.
+fn kinds(input: &DeriveInput, variants: &[Variant<'_>]) -> Result<(TokenStream, TokenStream, TokenStream)> {
+    let mut described = Vec::new();
+    for one in variants {
+        let ty = content(input, one)?;
+        let Some(When { noun, keys }) = &one.when else {
+            return Err(syn::Error::new_spanned(one.ident, "say when it is this: `#[when(...)]`"));
+        };
+        let keys = keys.iter().map(|(key, literal)| match literal {
+            Lit::Bool(value) => quote!((#key, __config::Literal::Bool(#value))),
+            other => quote!((#key, __config::Literal::Text(#other))),
+        });
+        described.push(quote! {
+            __config::KindOf { noun: #noun, when: &[#(#keys),*], ty: <#ty as __config::Config>::ty }
+        });
+    }
+    let arms = read_arms(variants);
+    Ok((
+        quote!(__config::Kind::Kinds(&[#(#described),*])),
+        quote! {
+            let ty = <Self as __config::Config>::ty();
+            let __config::Kind::Kinds(kinds) = &ty.kind else { return Self::hole() };
+            match __config::kind_of(node, kinds, cx) {
+                #(#arms)*
+                _ => Self::hole(),
+            }
+        },
+        write_content(variants),
+    ))
+}
+
+/// Types that differ in shape.
+fn shapes(input: &DeriveInput, variants: &[Variant<'_>]) -> Result<(TokenStream, TokenStream, TokenStream)> {
+    let types = variants.iter().map(|one| content(input, one)).collect::<Result<Vec<_>>>()?;
+    let arms = read_arms(variants);
+    Ok((
+        quote!(__config::Kind::Shapes(&[#(<#types as __config::Config>::ty),*])),
+        quote! {
+            let ty = <Self as __config::Config>::ty();
+            let __config::Kind::Shapes(shapes) = &ty.kind else { return Self::hole() };
+            match __config::by_shape(node, ty, shapes, cx) {
+                #(#arms)*
+                _ => Self::hole(),
+            }
+        },
+        write_content(variants),
+    ))
+}
+
+fn read_arms(variants: &[Variant<'_>]) -> Vec<TokenStream> {
+    let arm = |(index, one): (usize, &Variant<'_>)| {
+        let ident = one.ident;
+        quote! {
+            ::std::option::Option::Some(#index) => Self::#ident(__config::Config::read(node, cx)),
+        }
+    };
+    variants.iter().enumerate().map(arm).collect()
+}
+
+fn write_content(variants: &[Variant<'_>]) -> TokenStream {
+    let idents = variants.iter().map(|one| one.ident);
+    quote!(match self { #(Self::#idents(content) => __config::Config::write(content),)* })
+}
+
+fn implementation(
+    input: &DeriveInput,
+    options: &TypeOptions,
+    hole: &TokenStream,
+    kind: &TokenStream,
+    read: &TokenStream,
+    write: &TokenStream,
+) -> TokenStream {
+    let ident = &input.ident;
+    let name = options.name.clone().unwrap_or_else(|| ident.to_string());
+    let doc = documentation(&input.attrs);
+    quote! {
+        #[automatically_derived]
+        const _: () = {
+            use ::polylogue_config::derived as __config;
+            impl __config::Config for #ident {
+                fn ty() -> &'static __config::Type {
+                    const { &__config::Type { name: #name, doc: #doc, kind: #kind } }
+                }
+                fn read(node: &__config::Node, cx: &mut __config::Cx<'_, '_>) -> Self {
+                    #read
+                }
+                fn hole() -> Self {
+                    #hole
+                }
+                fn write(&self) -> __config::Value {
+                    #write
+                }
+            }
+        };
+    }
+}

@@ -1,0 +1,125 @@
+//! Attributes and documentation comments.
+
+use syn::{Attribute, Expr, Ident, LitStr, Result};
+
+/// The options of a type: `#[config(...)]`.
+#[derive(Default)]
+pub(crate) struct TypeOptions {
+    pub(crate) name: Option<String>,
+    pub(crate) shorthand: Option<String>,
+    pub(crate) by_shape: bool,
+}
+
+impl TypeOptions {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut options = Self::default();
+        for attribute in attributes.iter().filter(|one| one.path().is_ident("config")) {
+            attribute.parse_nested_meta(|meta| {
+                match meta.path.get_ident().map(Ident::to_string).as_deref() {
+                    Some("name") => options.name = Some(meta.value()?.parse::<LitStr>()?.value()),
+                    Some("shorthand") => options.shorthand = Some(meta.value()?.parse::<LitStr>()?.value()),
+                    Some("by_shape") => options.by_shape = true,
+                    _ => return Err(meta.error("expected `name`, `shorthand` or `by_shape`")),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(options)
+    }
+}
+
+/// The options of a key: `#[key(...)]`.
+#[derive(Default)]
+pub(crate) struct KeyOptions {
+    pub(crate) name: Option<String>,
+    pub(crate) default: Option<Expr>,
+    pub(crate) none: Option<String>,
+    pub(crate) range: Option<(Expr, Expr)>,
+    pub(crate) nonempty: bool,
+    pub(crate) unique: bool,
+    pub(crate) requires: Vec<String>,
+    pub(crate) excludes: Vec<String>,
+    pub(crate) secret: bool,
+    pub(crate) flatten: bool,
+}
+
+impl KeyOptions {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut options = Self::default();
+        for attribute in attributes.iter().filter(|one| one.path().is_ident("key")) {
+            attribute.parse_nested_meta(|meta| options.take(&meta))?;
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &syn::meta::ParseNestedMeta<'_>) -> Result<()> {
+        let text = || -> Result<String> { Ok(meta.value()?.parse::<LitStr>()?.value()) };
+        match meta.path.get_ident().map(Ident::to_string).as_deref() {
+            Some("name") => self.name = Some(text()?),
+            Some("default") => self.default = Some(meta.value()?.parse()?),
+            Some("none") => self.none = Some(text()?),
+            Some("range") => self.range = Some(range(meta.value()?.parse()?)?),
+            Some("nonempty") => self.nonempty = true,
+            Some("unique") => self.unique = true,
+            Some("requires") => self.requires.push(text()?),
+            Some("excludes") => self.excludes.push(text()?),
+            Some("secret") => self.secret = true,
+            Some("flatten") => self.flatten = true,
+            _ => {
+                let known = "expected `name`, `default`, `none`, `range`, `nonempty`, `unique`, `requires`, `excludes`, `secret` or `flatten`";
+                return Err(meta.error(known));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn range(expression: Expr) -> Result<(Expr, Expr)> {
+    match expression {
+        Expr::Range(syn::ExprRange {
+            start: Some(start),
+            end: Some(end),
+            limits: syn::RangeLimits::Closed(_),
+            ..
+        }) => Ok((*start, *end)),
+        other => Err(syn::Error::new_spanned(other, "write a range with both ends, such as `0..=100`")),
+    }
+}
+
+/// The documentation of an item: the lines of a paragraph joined, paragraphs separated by blank lines.
+pub(crate) fn documentation(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter(|one| one.path().is_ident("doc")).filter_map(|one| {
+        match &one.meta.require_name_value().ok()?.value {
+            Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        }
+    });
+    let mut paragraphs = vec![String::new()];
+    for line in lines {
+        let line = line.trim();
+        match paragraphs.last_mut() {
+            Some(last) if line.is_empty() && !last.is_empty() => paragraphs.push(String::new()),
+            Some(last) if !line.is_empty() => {
+                if !last.is_empty() {
+                    last.push(' ');
+                }
+                last.push_str(line);
+            }
+            _ => {}
+        }
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.join("\n\n")
+}
+
+/// `PlanAndSolve` as `plan_and_solve`.
+pub(crate) fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for (at, c) in name.char_indices() {
+        if c.is_uppercase() && at > 0 {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+    }
+    snake
+}

@@ -1,0 +1,58 @@
+//! The trait of configuration types.
+
+use serde_json::{Map, Value};
+
+use crate::cx::Cx;
+use crate::fields::Fields;
+use crate::types::{Struct, Type};
+use crate::yaml::Node;
+
+/// A type whose values can be read from a configuration file. Derive it.
+///
+/// Reading is total: a wrong value is reported and replaced by a [`hole`](Config::hole), so that every mistake of a file is
+/// found in one run and checks across keys run on typed values. A value is meaningful only if the report has no error.
+pub trait Config: Sized + 'static {
+    /// Whether a key of this type can be absent; its value is then that of [`absent`](Config::absent).
+    const OPTIONAL: bool = false;
+
+    /// The description of the type.
+    fn ty() -> &'static Type;
+
+    /// Reads a value, and reports what is wrong with it.
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self;
+
+    /// Stands for a value that could not be read.
+    fn hole() -> Self;
+
+    /// The value of an absent key.
+    #[must_use]
+    fn absent() -> Self {
+        Self::hole()
+    }
+
+    /// Stands for the value of a required key that is missing, which is reported already.
+    #[must_use]
+    fn missing(_: &mut Cx<'_, '_>) -> Self {
+        Self::hole()
+    }
+
+    /// The value as a file would have it.
+    fn write(&self) -> Value;
+
+    /// Whether the value can be left out of a file.
+    fn is_absent(&self) -> bool {
+        Self::OPTIONAL && self.write() == Self::absent().write()
+    }
+}
+
+/// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct.
+pub trait Keys: Config {
+    /// The keys.
+    const KEYS: Struct;
+
+    /// Reads the values of the keys.
+    fn from_fields(fields: &Fields<'_>, cx: &mut Cx<'_, '_>) -> Self;
+
+    /// Adds the keys with their values to a mapping. Defaults are left out.
+    fn write_keys(&self, map: &mut Map<String, Value>);
+}

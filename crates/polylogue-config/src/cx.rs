@@ -1,0 +1,253 @@
+//! The context in which a file is read: its report, variables and names.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::diagnostic::Report;
+use crate::fields::Siblings;
+use crate::foreign::Foreign;
+use crate::names::Names;
+use crate::source::Span;
+use crate::suggest;
+use crate::types::{Key, Limits, Variables};
+use crate::vars::{self, Piece, Vars};
+
+/// The context in which a file is read.
+pub struct Cx<'a, 's> {
+    /// The mistakes so far.
+    pub report: &'a mut Report<'s>,
+    /// The names that the file defines and uses.
+    pub names: Names,
+    pub(crate) foreign: &'a [Foreign],
+    pub(crate) label: Label,
+    pub(crate) limits: Limits,
+    /// The other alternatives of the mapping that is read next.
+    pub(crate) siblings: Option<Siblings>,
+    vars: &'a mut Vars,
+    /// Variables that are filled in later, where a text allows it.
+    deferred: &'a [&'a str],
+    /// How many bytes of variables were filled in.
+    filled: usize,
+}
+
+/// What messages call the value that is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// The file as a whole, by its noun.
+    Root(&'static str),
+    /// The value of a key.
+    Key(&'static str),
+    /// An item of the list at a key.
+    Item(&'static str),
+    /// An entry of a table at a key.
+    Entry(&'static str),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(noun) => f.write_str(noun),
+            Self::Key(key) => write!(f, "`{key}`"),
+            Self::Item(key) => write!(f, "an item of `{key}`"),
+            Self::Entry(key) => write!(f, "an entry of `{key}`"),
+        }
+    }
+}
+
+impl Label {
+    /// The key, for messages about its items.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::Root(key) | Self::Key(key) | Self::Item(key) | Self::Entry(key) => key,
+        }
+    }
+}
+
+impl<'a, 's> Cx<'a, 's> {
+    /// A context for a file that messages call `noun`, such as `a team`.
+    pub fn new(noun: &'static str, report: &'a mut Report<'s>, vars: &'a mut Vars) -> Self {
+        Self {
+            report,
+            names: Names::default(),
+            foreign: &[],
+            label: Label::Root(noun),
+            limits: Limits::NONE,
+            siblings: None,
+            vars,
+            deferred: &[],
+            filled: 0,
+        }
+    }
+
+    /// The same context, which answers the names of other systems in `foreign` with their equivalents.
+    #[must_use]
+    pub fn with_foreign(self, foreign: &'a [Foreign]) -> Self {
+        Self { foreign, ..self }
+    }
+
+    /// The same context, in which the variables `deferred` are known only later.
+    #[must_use]
+    pub fn with_deferred(self, deferred: &'a [&'a str]) -> Self {
+        Self { deferred, ..self }
+    }
+
+    /// What messages call the value that is being read.
+    #[must_use]
+    pub const fn label(&self) -> Label {
+        self.label
+    }
+
+    /// Runs `read` for a value called `label`, within `limits`.
+    pub(crate) fn within<T>(&mut self, label: Label, limits: Limits, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = (self.label, self.limits);
+        (self.label, self.limits) = (label, limits);
+        let value = read(self);
+        (self.label, self.limits) = before;
+        value
+    }
+
+    /// Hides the value of a key that can hold a secret, before anything is reported of it.
+    pub(crate) fn hide_secret(&mut self, key: &Key, span: &Span) {
+        if key.secret {
+            self.report.hide(span);
+        }
+    }
+
+    /// `text` with its variables filled in by the rule `variables`, or nothing if one of them is not known, which is
+    /// reported.
+    pub fn fill(&mut self, text: &str, at: &Span, variables: Variables) -> Option<String> {
+        match variables {
+            Variables::None => Some(text.to_owned()),
+            Variables::Known => Some(self.fill_known(text, at)),
+            Variables::All => {
+                let pieces = self.pieces(text, at)?;
+                let late = pieces.iter().any(|piece| matches!(piece, Filled::Deferred(_)));
+                if late {
+                    self.too_early(text, at);
+                    return None;
+                }
+                Some(pieces.into_iter().map(Filled::into_text).collect())
+            }
+        }
+    }
+
+    /// The pieces of `text`: filled variables and plain text, and the variables that are known only later. Nothing if a
+    /// variable is not known, which is reported.
+    pub fn pieces(&mut self, text: &str, at: &Span) -> Option<Vec<Filled>> {
+        let mut missing = BTreeSet::new();
+        let mut filled = Vec::new();
+        for piece in vars::pieces(text) {
+            match piece {
+                Piece::Plain(plain) => filled.push(Filled::Text(plain.to_owned())),
+                Piece::Var(name, _) if self.deferred.contains(&name) => {
+                    filled.push(Filled::Deferred(name.to_owned()));
+                }
+                Piece::Var(name, _) => match self.variable(name, at) {
+                    Some(value) => filled.push(Filled::Text(value.to_owned())),
+                    None if missing.insert(name) => self.unknown_variable(text, name, at),
+                    None => {}
+                },
+            }
+        }
+        missing.is_empty().then_some(filled)
+    }
+
+    fn fill_known(&mut self, text: &str, at: &Span) -> String {
+        let mut filled = String::with_capacity(text.len());
+        for piece in vars::pieces(text) {
+            filled.push_str(match piece {
+                Piece::Plain(plain) => plain,
+                Piece::Var(name, written) => self.variable(name, at).unwrap_or(written),
+            });
+        }
+        filled
+    }
+
+    /// The value of a variable, as long as all values together stay bounded.
+    fn variable(&mut self, name: &str, at: &Span) -> Option<&str> {
+        const MOST_FILLED: usize = 16 << 20;
+        let value = self.vars.get(name)?;
+        self.filled += value.len();
+        if self.filled <= MOST_FILLED {
+            return Some(value);
+        }
+        let hint = "the values of all variables in a file can have 16 MiB in total";
+        self.report.error_with_hint(at, "the file becomes too large here with its variables filled in", hint);
+        Some("")
+    }
+
+    fn unknown_variable(&mut self, text: &str, name: &str, at: &Span) {
+        if self.report.full() {
+            return;
+        }
+        let at = self.span_of(text, at, name);
+        let hint = self.vars.hint(name);
+        self.report.error_with_hint(&at, format!("unknown variable `{name}`"), hint);
+    }
+
+    fn too_early(&mut self, text: &str, at: &Span) {
+        for name in self.deferred {
+            if vars::pieces(text).iter().any(|piece| matches!(piece, Piece::Var(var, _) if var == name)) {
+                let at = self.span_of(text, at, name);
+                let message = format!("`{{{{{name}}}}}` is not known here");
+                self.report.error_with_hint(&at, message, "its value is known only when a chat begins");
+            }
+        }
+    }
+
+    /// Where the variable `name` is written, if the text is written as it is read, else the whole of it.
+    fn span_of(&self, text: &str, at: &Span, name: &str) -> Span {
+        let written = self.report.source.slice(at);
+        let Some(start) = written.find(text) else { return at.clone() };
+        let mut offset = at.start + start;
+        for piece in vars::pieces(text) {
+            let (is, length) = match piece {
+                Piece::Plain(plain) => (false, plain.len()),
+                Piece::Var(var, written) => (var == name, written.len()),
+            };
+            if is {
+                return offset..offset + length;
+            }
+            offset += length;
+        }
+        at.clone()
+    }
+
+    /// The equivalent of another system's name, if `name` is one that stands in the type `within`.
+    pub(crate) fn foreign_hint(&self, within: &[&str], name: &str) -> Option<String> {
+        self.foreign.iter().find(|row| row.fits(within, name)).map(Foreign::hint)
+    }
+
+    /// Reports every name that is used and not defined, or defined twice.
+    pub fn resolve(&mut self) {
+        let names = std::mem::take(&mut self.names);
+        for wrong in names.wrong() {
+            self.report.error_with_hint(&wrong.span, wrong.message, wrong.hint);
+        }
+    }
+
+    /// Reports a text that is none of `words`.
+    pub(crate) fn unknown_word(&mut self, text: &str, at: &Span, words: &[&str]) {
+        let label = self.label;
+        let hint = suggest::hint(text, words.iter().copied());
+        self.report.error_with_hint(at, format!("{label} cannot be `{text}`"), hint);
+    }
+}
+
+/// A piece of a text whose variables were filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filled {
+    /// Text.
+    Text(String),
+    /// A variable that is known only later.
+    Deferred(String),
+}
+
+impl Filled {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Deferred(name) => format!("{{{{{name}}}}}"),
+        }
+    }
+}

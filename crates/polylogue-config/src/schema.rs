@@ -1,0 +1,240 @@
+//! The JSON Schema of a configuration type.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Text, Type, TypeFn, Variant};
+
+/// The JSON Schema (draft 2020-12) of files of type `ty`, for editors and for programs that write such files.
+#[must_use]
+pub fn schema(ty: &'static Type) -> Value {
+    let mut definitions = Definitions::default();
+    let root = definitions.of(ty, Limits::NONE);
+    let mut schema = Map::new();
+    schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
+    if let Value::Object(root) = root {
+        schema.extend(root);
+    }
+    let done = definitions.done.into_iter().map(|(name, schema)| (name.to_owned(), schema));
+    schema.insert("$defs".into(), Value::Object(done.collect()));
+    Value::Object(schema)
+}
+
+/// Schemas of named types; a type that is being written is there as null.
+#[derive(Default)]
+struct Definitions {
+    done: BTreeMap<&'static str, Value>,
+}
+
+impl Definitions {
+    /// The schema of `ty`: a reference if it has a name.
+    fn of(&mut self, ty: &'static Type, limits: Limits) -> Value {
+        if ty.name.is_empty() {
+            return self.inline(ty, limits);
+        }
+        if !self.done.contains_key(ty.name) {
+            self.done.insert(ty.name, Value::Null);
+            let mut schema = self.inline(ty, limits);
+            describe(&mut schema, ty.doc);
+            self.done.insert(ty.name, schema);
+        }
+        json!({ "$ref": format!("#/$defs/{}", ty.name) })
+    }
+
+    fn inline(&mut self, ty: &'static Type, limits: Limits) -> Value {
+        match &ty.kind {
+            Kind::Bool => json!({ "type": "boolean" }),
+            Kind::Whole { least, most } => whole(*least, *most, limits.range),
+            Kind::Number => match limits.range {
+                Some((least, most)) => json!({ "type": "number", "minimum": least, "maximum": most }),
+                None => json!({ "type": "number" }),
+            },
+            Kind::Text(of) => text(of, limits),
+            Kind::Any => Value::Object(Map::new()),
+            Kind::Object if limits.nonempty => json!({ "type": "object", "minProperties": 1 }),
+            Kind::Object => json!({ "type": "object" }),
+            Kind::List(item) => self.list(*item, limits),
+            Kind::Table(value) => {
+                let value = self.of(value(), within(limits));
+                let least = usize::from(limits.nonempty);
+                json!({ "type": "object", "additionalProperties": value, "minProperties": least })
+            }
+            Kind::Optional(ty) => self.of(ty(), limits),
+            Kind::OneOrMany(ty) => any_of(vec![self.of(ty(), within(limits)), self.list(*ty, limits)]),
+            Kind::Switch(ty) => any_of(vec![json!({ "type": "boolean" }), self.of(ty(), limits)]),
+            Kind::Struct(of) => self.mapping(of, &[]),
+            Kind::Choice(variants) => self.choice(variants),
+            Kind::Kinds(kinds) => self.kinds(kinds),
+            Kind::Shapes(shapes) => any_of(shapes.iter().map(|ty| self.of(ty(), limits)).collect()),
+        }
+    }
+
+    fn list(&mut self, item: TypeFn, limits: Limits) -> Value {
+        let mut schema = json!({ "type": "array", "items": self.of(item(), within(limits)) });
+        if limits.nonempty {
+            put(&mut schema, "minItems", 1.into());
+        }
+        if limits.unique {
+            put(&mut schema, "uniqueItems", true.into());
+        }
+        schema
+    }
+
+    /// A mapping with fixed keys, some of which have only these values.
+    fn mapping(&mut self, of: &Struct, fixed: &[(&str, Literal)]) -> Value {
+        let all = of.all();
+        let mut properties = Map::new();
+        for key in &all {
+            let literal = fixed.iter().find(|(name, _)| *name == key.name);
+            let schema = match literal {
+                Some((_, literal)) => json!({ "const": constant(*literal), "description": key.doc }),
+                None => self.property(key),
+            };
+            properties.insert(key.name.to_owned(), schema);
+        }
+        let is_fixed = |key: &&&Key| fixed.iter().any(|(name, _)| *name == key.name);
+        let required: Vec<&str> =
+            all.iter().filter(|key| key.required || is_fixed(key)).map(|key| key.name).collect();
+        let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if !required.is_empty() {
+            put(&mut schema, "required", json!(required));
+        }
+        together(&mut schema, &all);
+        let short = of.shorthand.and_then(|name| all.iter().find(|key| key.name == name));
+        match short {
+            Some(key) => any_of(vec![self.of((key.ty)(), key.limits), schema]),
+            None => schema,
+        }
+    }
+
+    fn property(&mut self, key: &Key) -> Value {
+        let mut schema = self.of((key.ty)(), key.limits);
+        describe(&mut schema, key.doc);
+        if let Some(default) = key.default {
+            put(&mut schema, "default", default());
+        }
+        schema
+    }
+
+    fn choice(&mut self, variants: &'static [Variant]) -> Value {
+        let mut alternatives = Vec::new();
+        for one in variants.iter().filter(|one| one.is_word()) {
+            alternatives.push(json!({ "const": one.name, "description": one.doc }));
+        }
+        for one in variants {
+            let Some(ty) = one.ty else { continue };
+            let mut inner = self.of(ty(), Limits::NONE);
+            describe(&mut inner, one.doc);
+            alternatives.push(json!({
+                "type": "object",
+                "properties": { one.name: inner },
+                "required": [one.name],
+                "additionalProperties": false,
+            }));
+        }
+        any_of(alternatives)
+    }
+
+    fn kinds(&mut self, kinds: &'static [KindOf]) -> Value {
+        let mut alternatives = Vec::new();
+        for kind in kinds {
+            let Kind::Struct(of) = &kind.ty().kind else { continue };
+            let mut schema = self.mapping(of, kind.when);
+            describe(&mut schema, kind.ty().doc);
+            if kind.when.is_empty() {
+                let others: Vec<Value> =
+                    kinds.iter().filter(|kind| !kind.when.is_empty()).map(|kind| chosen(kind.when)).collect();
+                put(&mut schema, "not", any_of(others));
+            }
+            alternatives.push(schema);
+        }
+        any_of(alternatives)
+    }
+}
+
+impl KindOf {
+    fn ty(&self) -> &'static Type {
+        (self.ty)()
+    }
+}
+
+/// That the keys have the values that choose a kind.
+fn chosen(when: &[(&str, Literal)]) -> Value {
+    let constants: Map<String, Value> =
+        when.iter().map(|(key, is)| ((*key).to_owned(), json!({ "const": constant(*is) }))).collect();
+    let keys: Vec<&str> = when.iter().map(|(key, _)| *key).collect();
+    json!({ "properties": constants, "required": keys })
+}
+
+fn constant(literal: Literal) -> Value {
+    match literal {
+        Literal::Bool(value) => value.into(),
+        Literal::Text(value) => value.into(),
+    }
+}
+
+/// What the items of a list inherit.
+const fn within(limits: Limits) -> Limits {
+    Limits { range: limits.range, ..Limits::NONE }
+}
+
+fn whole(least: i64, most: i64, range: Option<(f64, f64)>) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "ranges of whole numbers are whole")]
+    let (from, to) = range.map_or((least, most), |(from, to)| (least.max(from as i64), most.min(to as i64)));
+    json!({ "type": "integer", "minimum": from, "maximum": to })
+}
+
+fn text(of: &Text, limits: Limits) -> Value {
+    let mut schema = json!({ "type": "string" });
+    for (key, value) in [("format", of.format), ("pattern", of.pattern)] {
+        if !value.is_empty() {
+            put(&mut schema, key, value.into());
+        }
+    }
+    if !of.examples.is_empty() {
+        put(&mut schema, "examples", json!(of.examples));
+    }
+    if limits.nonempty {
+        put(&mut schema, "minLength", 1.into());
+    }
+    schema
+}
+
+/// Which keys need one another, and which exclude one another.
+fn together(schema: &mut Value, all: &[&Key]) {
+    let needs: Map<String, Value> = all
+        .iter()
+        .filter(|key| !key.requires.is_empty())
+        .map(|key| (key.name.to_owned(), json!(key.requires)))
+        .collect();
+    if !needs.is_empty() {
+        put(schema, "dependentRequired", Value::Object(needs));
+    }
+    let pairs: Vec<Value> = all
+        .iter()
+        .flat_map(|key| key.excludes.iter().map(|other| json!({ "required": [key.name, other] })))
+        .collect();
+    if !pairs.is_empty() {
+        put(schema, "not", any_of(pairs));
+    }
+}
+
+fn any_of(mut alternatives: Vec<Value>) -> Value {
+    match alternatives.len() {
+        1 => alternatives.remove(0),
+        _ => json!({ "anyOf": alternatives }),
+    }
+}
+
+fn describe(schema: &mut Value, doc: &str) {
+    if !doc.is_empty() {
+        put(schema, "description", doc.into());
+    }
+}
+
+fn put(schema: &mut Value, key: &str, value: Value) {
+    if let Value::Object(schema) = schema {
+        schema.insert(key.to_owned(), value);
+    }
+}

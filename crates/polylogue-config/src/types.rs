@@ -1,0 +1,217 @@
+//! The description of a configuration type, as plain data.
+//!
+//! The derive macro makes it. Schema, reference, suggestions and messages are functions of it, so a key is described
+//! once.
+
+use serde_json::Value;
+
+/// Returns the description of a type. Types are named by function, because they can contain themselves.
+pub type TypeFn = fn() -> &'static Type;
+
+/// The description of a type.
+#[derive(Debug)]
+pub struct Type {
+    /// Its name in the schema and the reference; empty for types without a section of their own.
+    pub name: &'static str,
+    /// Its documentation, paragraphs separated by blank lines.
+    pub doc: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+}
+
+/// The values that a type takes.
+#[derive(Debug)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number within these bounds.
+    Whole {
+        /// The least value.
+        least: i64,
+        /// The greatest value.
+        most: i64,
+    },
+    /// A finite number.
+    Number,
+    /// A text.
+    Text(Text),
+    /// Any value, passed on unchanged.
+    Any,
+    /// Any mapping, passed on unchanged.
+    Object,
+    /// A list.
+    List(TypeFn),
+    /// A mapping from names of the user's choice.
+    Table(TypeFn),
+    /// A value that can be absent.
+    Optional(TypeFn),
+    /// One value, or a list of them.
+    OneOrMany(TypeFn),
+    /// `true`, `false`, or the settings of what is switched on.
+    Switch(TypeFn),
+    /// A mapping with these keys.
+    Struct(&'static Struct),
+    /// A word, or a mapping with one key.
+    Choice(&'static [Variant]),
+    /// A mapping whose keys depend on the value of some of them.
+    Kinds(&'static [KindOf]),
+    /// One of several types, which differ in the shape of their values.
+    Shapes(&'static [TypeFn]),
+}
+
+/// A kind of text.
+#[derive(Debug)]
+pub struct Text {
+    /// What it is called in the reference, such as `duration`; empty for plain text.
+    pub format: &'static str,
+    /// A regular expression that legal texts match, for editors; empty for none.
+    pub pattern: &'static str,
+    /// Examples for editors and the reference.
+    pub examples: &'static [&'static str],
+    /// How `{{variables}}` in it are treated.
+    pub variables: Variables,
+}
+
+impl Text {
+    /// Plain text in which every variable must be known.
+    pub const PLAIN: Self = Self { format: "", pattern: "", examples: &[], variables: Variables::All };
+}
+
+/// How `{{variables}}` in a text are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variables {
+    /// They are replaced; an unknown one is an error.
+    All,
+    /// Known ones are replaced; everything else between braces is part of the text.
+    Known,
+    /// The text has none: braces are plain text.
+    None,
+}
+
+/// A mapping with fixed keys.
+#[derive(Debug)]
+pub struct Struct {
+    /// Its keys, in the order of the reference.
+    pub keys: &'static [Key],
+    /// The key whose value can stand for the whole mapping.
+    pub shorthand: Option<&'static str>,
+}
+
+/// A key of a mapping.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name; empty for keys that are flattened into the mapping.
+    pub name: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
+    /// The type of its value.
+    pub ty: TypeFn,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The value used when it is absent.
+    pub default: Option<fn() -> Value>,
+    /// The effect of its absence, where that is not a value.
+    pub none: &'static str,
+    /// Further limits on its value.
+    pub limits: Limits,
+    /// Keys that must be given with it.
+    pub requires: &'static [&'static str],
+    /// Keys that cannot be given with it.
+    pub excludes: &'static [&'static str],
+    /// Whether its value can hold a secret, and is never shown.
+    pub secret: bool,
+}
+
+/// Limits on a value beyond its type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The least and the greatest number.
+    pub range: Option<(f64, f64)>,
+    /// Whether a text, list or mapping must hold something.
+    pub nonempty: bool,
+    /// Whether the items of a list must differ.
+    pub unique: bool,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self { range: None, nonempty: false, unique: false };
+}
+
+/// An alternative of a choice.
+#[derive(Debug)]
+pub struct Variant {
+    /// The word, or the one key.
+    pub name: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
+    /// The type of the key's value; without one it is only a word.
+    pub ty: Option<TypeFn>,
+}
+
+/// An alternative that is chosen by the values of some keys.
+#[derive(Debug)]
+pub struct KindOf {
+    /// What it is called in messages, such as `a person`.
+    pub noun: &'static str,
+    /// The keys and values that choose it; the alternative without any is the default.
+    pub when: &'static [(&'static str, Literal)],
+    /// Its type, a mapping.
+    pub ty: TypeFn,
+}
+
+/// A value that chooses an alternative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Literal {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A word.
+    Text(&'static str),
+}
+
+impl Type {
+    /// The keys of its mapping, flattened ones included; none if it has no fixed keys. Of a type with several kinds, the
+    /// keys of all.
+    #[must_use]
+    pub fn keys(&self) -> Vec<&'static Key> {
+        match &self.kind {
+            Kind::Struct(of) => of.all(),
+            Kind::Kinds(kinds) => kinds.iter().flat_map(|kind| (kind.ty)().keys()).collect(),
+            Kind::Optional(ty) | Kind::Switch(ty) | Kind::OneOrMany(ty) | Kind::List(ty) => ty().keys(),
+            Kind::Shapes(shapes) => shapes.iter().flat_map(|ty| ty().keys()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether an empty mapping is a legal value.
+    #[must_use]
+    pub fn takes_nothing(&self) -> bool {
+        matches!(&self.kind, Kind::Struct(of) if of.all().iter().all(|key| !key.required))
+    }
+
+    /// The type behind `Optional`.
+    #[must_use]
+    pub fn inner(&'static self) -> &'static Self {
+        match &self.kind {
+            Kind::Optional(ty) => ty().inner(),
+            _ => self,
+        }
+    }
+}
+
+impl Struct {
+    /// All keys, flattened ones included.
+    #[must_use]
+    pub fn all(&self) -> Vec<&'static Key> {
+        let of = |key: &'static Key| if key.name.is_empty() { (key.ty)().keys() } else { vec![key] };
+        self.keys.iter().flat_map(of).collect()
+    }
+}
+
+impl Variant {
+    /// Whether the word alone is legal.
+    #[must_use]
+    pub fn is_word(&self) -> bool {
+        self.ty.is_none_or(|ty| ty().takes_nothing())
+    }
+}

@@ -1,0 +1,144 @@
+//! Types around other types: a marked value, one or many, a switch.
+
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::cx::Cx;
+use crate::source::Span;
+use crate::types::{Kind, Type};
+use crate::values;
+use crate::wrong::mismatch;
+use crate::yaml::{Data, Node};
+
+/// A value with its position, for checks across keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value; a hole if it was wrong.
+    pub value: T,
+    /// Where it is in the file; empty for a value that is not there.
+    pub span: Span,
+    /// Whether nothing was wrong with it. A check skips values that are not `ok`, so that a mistake is reported once.
+    pub ok: bool,
+}
+
+impl<T: Config> Config for At<T> {
+    const OPTIONAL: bool = T::OPTIONAL;
+    fn ty() -> &'static Type {
+        T::ty()
+    }
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        let before = cx.report.attempts();
+        let value = T::read(node, cx);
+        Self { value, span: node.span.clone(), ok: cx.report.attempts() == before }
+    }
+    fn hole() -> Self {
+        Self { value: T::hole(), span: 0..0, ok: false }
+    }
+    fn absent() -> Self {
+        Self { value: T::absent(), span: 0..0, ok: true }
+    }
+    fn missing(cx: &mut Cx<'_, '_>) -> Self {
+        Self { value: T::missing(cx), span: 0..0, ok: false }
+    }
+    fn write(&self) -> Value {
+        self.value.write()
+    }
+}
+
+/// One value, or a list of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<T: Config> Config for OneOrMany<T> {
+    const OPTIONAL: bool = true;
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::OneOrMany(T::ty) } }
+    }
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        match &node.data {
+            Data::List(items) => Self(values::list(node, items, cx)),
+            Data::Null => {
+                mismatch(node, Self::ty(), cx);
+                Self::hole()
+            }
+            _ => Self(vec![T::read(node, cx)]),
+        }
+    }
+    fn hole() -> Self {
+        Self(Vec::new())
+    }
+    fn write(&self) -> Value {
+        match self.0.as_slice() {
+            [one] => one.write(),
+            many => many.iter().map(T::write).collect(),
+        }
+    }
+}
+
+/// `true`, `false`, or the settings of what is switched on. `true` stands for settings without any key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Switch<T> {
+    /// Off.
+    #[default]
+    Off,
+    /// On, with these settings.
+    On(T),
+}
+
+impl<T> Switch<T> {
+    /// The settings, if it is on.
+    pub const fn on(&self) -> Option<&T> {
+        match self {
+            Self::Off => None,
+            Self::On(settings) => Some(settings),
+        }
+    }
+}
+
+impl<T: Config> Config for Switch<T> {
+    const OPTIONAL: bool = true;
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Switch(T::ty) } }
+    }
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        match &node.data {
+            Data::Bool(false) => Self::Off,
+            Data::Bool(true) => Self::On(T::read(&node.as_empty_map(), cx)),
+            Data::Null => {
+                mismatch(node, Self::ty(), cx);
+                Self::Off
+            }
+            _ if fits(node, T::ty()) => Self::On(T::read(node, cx)),
+            _ => {
+                mismatch(node, Self::ty(), cx);
+                Self::Off
+            }
+        }
+    }
+    fn hole() -> Self {
+        Self::Off
+    }
+    fn write(&self) -> Value {
+        match self {
+            Self::Off => Value::Bool(false),
+            Self::On(settings) => match settings.write() {
+                Value::Object(map) if map.is_empty() => Value::Bool(true),
+                written => written,
+            },
+        }
+    }
+}
+
+/// Whether the shape of `node` is one that `ty` takes.
+#[must_use]
+pub(crate) fn fits(node: &Node, ty: &Type) -> bool {
+    let expected = crate::wrong::Expected::of(ty);
+    match &node.data {
+        Data::Null => false,
+        Data::Bool(_) => expected.boolean,
+        Data::Number(_) => expected.number || expected.whole,
+        Data::Text(_) => expected.text || !expected.words.is_empty(),
+        Data::List(_) => expected.list,
+        Data::Map(_) => expected.map,
+    }
+}

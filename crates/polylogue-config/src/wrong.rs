@@ -1,0 +1,127 @@
+//! Messages about values that do not fit their type.
+
+use crate::cx::Cx;
+use crate::types::{Kind, Type};
+use crate::yaml::{Data, Node};
+
+/// The shapes of values that a type takes.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    pub(crate) words: Vec<&'static str>,
+    pub(crate) text: bool,
+    pub(crate) number: bool,
+    pub(crate) whole: bool,
+    pub(crate) boolean: bool,
+    pub(crate) map: bool,
+    pub(crate) list: bool,
+    /// An example of the text.
+    pub(crate) example: Option<&'static str>,
+}
+
+impl Expected {
+    pub(crate) fn of(ty: &Type) -> Self {
+        let mut expected = Self::default();
+        expected.add(ty);
+        expected
+    }
+
+    fn add(&mut self, ty: &Type) {
+        match &ty.kind {
+            Kind::Bool => self.boolean = true,
+            Kind::Whole { .. } => self.whole = true,
+            Kind::Number => self.number = true,
+            Kind::Text(text) => {
+                self.text = true;
+                self.example = self.example.or_else(|| text.examples.first().copied());
+            }
+            Kind::Any => {}
+            Kind::Object | Kind::Table(_) | Kind::Kinds(_) => self.map = true,
+            Kind::List(_) => self.list = true,
+            Kind::Optional(ty) => self.add(ty()),
+            Kind::OneOrMany(ty) => {
+                self.add(ty());
+                self.list = true;
+            }
+            Kind::Switch(ty) => {
+                self.boolean = true;
+                self.add(ty());
+            }
+            Kind::Struct(of) => {
+                self.map = true;
+                let short = of.shorthand.and_then(|name| of.all().into_iter().find(|key| key.name == name));
+                short.iter().for_each(|key| self.add((key.ty)()));
+            }
+            Kind::Choice(variants) => {
+                self.words.extend(variants.iter().filter(|one| one.is_word()).map(|one| one.name));
+                self.map |= variants.iter().any(|one| one.ty.is_some());
+            }
+            Kind::Shapes(shapes) => shapes.iter().for_each(|ty| self.add(ty())),
+        }
+    }
+
+    /// In words: `true` or `false`, a text or a list.
+    pub(crate) fn in_words(&self) -> String {
+        let mut kinds: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
+        for (is, kind) in [
+            (self.text, "a text"),
+            (self.number, "a number"),
+            (self.whole, "a whole number"),
+            (self.boolean, "`true` or `false`"),
+            (self.map, "a mapping"),
+            (self.list, "a list"),
+        ] {
+            if is {
+                kinds.push(kind.to_owned());
+            }
+        }
+        match kinds.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => "a value".to_owned(),
+        }
+    }
+
+    /// How to write the value that was probably meant.
+    fn hint(&self, node: &Node, written: &str) -> Option<String> {
+        match &node.data {
+            Data::Number(_) | Data::Bool(_) if self.text => Some(match self.example {
+                Some(example) => format!("write a text such as `{example}`"),
+                None => format!("put it in quotes: \"{written}\""),
+            }),
+            Data::Text(text) => {
+                let number = (self.number || self.whole) && text.parse::<f64>().is_ok_and(f64::is_finite);
+                let boolean = self.boolean && matches!(text.as_str(), "true" | "false");
+                (number || boolean).then(|| "remove the quotation marks".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reports a value whose shape does not fit `ty`.
+pub fn mismatch(node: &Node, ty: &Type, cx: &mut Cx<'_, '_>) {
+    let written = cx.report.source.slice(&node.span);
+    if written.starts_with("{{") && matches!(node.data, Data::Map(_)) {
+        // A variable without quotes: reported when the tree was built.
+        return;
+    }
+    let (label, expected) = (cx.label(), Expected::of(ty));
+    let wanted = expected.in_words();
+    let given = match &node.data {
+        Data::Null => {
+            let hint = format!("give it {wanted}, or remove it");
+            cx.report.error_with_hint(&node.span, format!("{label} is empty"), hint);
+            return;
+        }
+        Data::Bool(_) => format!("`{written}`"),
+        Data::Number(_) => "a number".to_owned(),
+        Data::Text(_) => "a text".to_owned(),
+        Data::List(_) => "a list".to_owned(),
+        Data::Map(_) => "a mapping".to_owned(),
+    };
+    let message = format!("{label} must be {wanted}, not {given}");
+    match expected.hint(node, written) {
+        Some(hint) => cx.report.error_with_hint(&node.span, message, hint),
+        None => cx.report.error(&node.span, message),
+    }
+}

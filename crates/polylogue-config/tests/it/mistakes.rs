@@ -1,0 +1,171 @@
+//! Every mistake of a file is found in one run, at its place, with advice.
+
+use expect_test::expect;
+
+use super::team::{WHOLE, read};
+
+#[test]
+fn a_file_without_mistakes_is_read() {
+    let (team, found) = read(WHOLE);
+    assert_eq!(found, "");
+    let team = team.unwrap();
+    assert_eq!(team.agents.len(), 3);
+    assert_eq!(team.chat.max_turns, 7);
+}
+
+/// The messages and hints, without the lines of the file.
+fn told(text: &str) -> String {
+    let found = read(text).1;
+    let is_told =
+        |line: &&str| ["error", "hint", " -->", "  -->"].iter().any(|start| line.starts_with(start));
+    found.lines().filter(is_told).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn every_mistake_is_found_in_one_run() {
+    let text = r#"name: 7
+agents:
+  - name: Ann
+    sytem: Be kind
+    system_message: Be kind
+    tools: [5, {tool: search, mandtory: true}, {mcp: files, without: x}, search, search]
+    reasoning: {refine: {critic: Bobb, rounds: "2", max_rounds: 1}}
+    memory: {auto_recall: 51}
+    parameters: {temperature: hot, stop: 1, unknown: 1}
+    include: [a]
+    exclude: [b]
+    output_retries: 1000
+  - {name: Bob, reasoning: best, memory: 3, system: ""}
+  - {name: B b, human: yes, reasoning: cot, timeout: soon}
+  - {name: Cy, human: true, system: "You are {{style}}", timeout: 1 h}
+  - {name: Bob, reasoning: {best: , react: {}}}
+  - Dan
+chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
+"#;
+    expect![[r#"
+        error: `name` must be a text, not a number
+         --> team.yaml:1:7
+        hint: write a text such as `Critic`
+        error: unknown key `sytem`
+         --> team.yaml:4:5
+        hint: did you mean `system`?
+        error: unknown key `system_message`
+         --> team.yaml:5:5
+        hint: `system_message` of AutoGen is `system` here
+        error: an item of `tools` must be a text or a mapping, not a number
+         --> team.yaml:6:13
+        hint: put it in quotes: "5"
+        error: unknown key `mandtory`
+         --> team.yaml:6:31
+        hint: did you mean `mandatory`?
+        error: `without` must be a list, not a text
+         --> team.yaml:6:70
+        error: `search` is in `tools` already
+         --> team.yaml:6:82
+        error: unknown agent `Bobb`
+         --> team.yaml:7:34
+        hint: did you mean `Bob`?
+        error: `rounds` must be a whole number, not a text
+         --> team.yaml:7:48
+        hint: remove the quotation marks
+        error: unknown key `max_rounds`
+         --> team.yaml:7:53
+        hint: did you mean `rounds`?
+        error: `auto_recall` must be at most 50
+         --> team.yaml:8:27
+        error: `temperature` must be a number, not a text
+         --> team.yaml:9:31
+        error: `stop` must be a text, not a number
+         --> team.yaml:9:42
+        hint: put it in quotes: "1"
+        error: unknown key `unknown`
+         --> team.yaml:9:45
+        hint: there is `temperature`, `stop`
+        error: `include` and `exclude` cannot both be given
+          --> team.yaml:10:5
+        hint: remove one of them
+        error: `output_retries` needs `output_schema` beside it
+          --> team.yaml:12:5
+        hint: add `output_schema`
+        error: `output_retries` must be at most 100
+          --> team.yaml:12:21
+        error: `reasoning` cannot be only `best`
+          --> team.yaml:13:28
+        hint: it takes more than a word: `reasoning: {best: ...}`
+        error: `memory` must be `true` or `false` or a mapping, not a number
+          --> team.yaml:13:42
+        error: `system` is empty
+          --> team.yaml:13:53
+        error: `B b` is not a legal name
+          --> team.yaml:14:12
+        hint: use letters, digits and `_`
+        error: `human` must be `true` or `false`, not a text
+          --> team.yaml:14:24
+        error: `reasoning` cannot be `cot`
+          --> team.yaml:14:40
+        hint: `cot` of CrewAI is `react` here
+        error: a person has no `system`
+          --> team.yaml:15:29
+        error: `1 h` is not a duration
+          --> team.yaml:15:67
+        hint: write a number and its unit, such as `10 s`
+        error: duplicate agent `Bob`
+          --> team.yaml:16:12
+        hint: give it another name
+        error: `best` is empty
+          --> team.yaml:16:33
+        hint: give it a mapping, or remove it
+        error: `reasoning` takes one key only, and `react` is another
+          --> team.yaml:16:37
+        error: an item of `agents` must be a mapping, not a text
+          --> team.yaml:17:5
+        error: `Ann` is in `participants` already
+          --> team.yaml:18:28
+        error: unknown agent `Boob`
+          --> team.yaml:18:33
+        hint: did you mean `Bob`?
+        error: unknown key `max_round`
+          --> team.yaml:18:45
+        hint: `max_round` of AutoGen is `max_turns` here
+        error: `max_turns` must be a whole number
+          --> team.yaml:18:70
+    "#]]
+    .assert_eq(&told(text));
+}
+
+#[test]
+fn a_secret_is_not_shown() {
+    let found =
+        read("name: x\nheader: [sk-secret-value]\nagents: [{name: A}]\nchat: {participants: [A]}\n").1;
+    assert!(found.contains("`header` must be a text, not a list"), "{found}");
+    assert!(!found.contains("secret-value"), "{found}");
+}
+
+#[test]
+fn what_is_known_only_later_is_refused_where_it_is_needed_now() {
+    let found = told("name: x\nagents: [{name: A, description: 'on {{task}}'}]\nchat: {participants: [A]}\n");
+    expect![[r#"
+        error: `{{task}}` is not known here
+         --> team.yaml:2:37
+        hint: its value is known only when a chat begins
+    "#]]
+    .assert_eq(&found);
+}
+
+#[test]
+fn a_name_that_could_not_be_read_is_not_called_unknown_as_well() {
+    let found = told("name: x\nagents: [{name: 'A A'}]\nchat: {participants: [Somebody_Else]}\n");
+    assert!(found.contains("`A A` is not a legal name"), "{found}");
+    assert!(!found.contains("unknown agent"), "{found}");
+}
+
+#[test]
+fn a_value_without_its_required_keys_is_not_a_word() {
+    let found = told("name: x\nagents: [{name: A, reasoning: best}]\nchat: {participants: [A]}\n");
+    expect![[r#"
+        error: `reasoning` cannot be only `best`
+         --> team.yaml:2:31
+        hint: it takes more than a word: `reasoning: {best: ...}`
+    "#]]
+    .assert_eq(&found);
+}
