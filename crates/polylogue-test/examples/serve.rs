@@ -9,13 +9,14 @@
 //!   --port N          listen on 127.0.0.1:N; a free port when left out
 //!   --latency-ms N    wait so long before each answer
 //!   --misbehave KIND  deviate in every answer, for instance `no-usage` or `stall=5000`; may be repeated
-//!   --history RULES   `strict` (when left out), `loose` or `any`: how requests are judged
+//!   --history RULES   `strict` (default), `loose` or `any`: how requests are judged
+//!   --record FILE     write all requests to FILE, a JSON object per line, when standard input ends
 //!   --list            print the kinds of misbehaviour and end
 //!   --help            print this and end
 //! ```
 //!
 //! The first line on standard output is the base URL. Requests that break a rule are reported on standard error as
-//! they come. It runs until it is killed.
+//! they come. It runs until it is killed, or with `--record` until standard input ends.
 //!
 //! ```sh
 //! cargo run -p polylogue-test --example serve -- --echo --port 8080 --misbehave crlf --misbehave pace=50
@@ -25,24 +26,33 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Received, Server};
+use serde_json::json;
 
 /// How often it looks for new violations.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What the command line asks for.
 enum Wish {
-    Serve(u16, Box<Behaviour>),
+    Serve(Listen, Box<Behaviour>),
     List,
     Help,
 }
 
+/// Where it listens, and where it writes the requests it got.
+struct Listen {
+    port: u16,
+    record: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     match wish(std::env::args().skip(1)) {
-        Ok(Wish::Serve(port, behaviour)) => serve(port, *behaviour),
+        Ok(Wish::Serve(listen, behaviour)) => serve(&listen, *behaviour),
         Ok(Wish::List) => {
             Quirk::CATALOGUE.iter().for_each(|entry| println!("{:24}{:?}", entry.name, entry.quirk));
             ExitCode::SUCCESS
@@ -66,9 +76,11 @@ fn help() -> String {
     usage.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-fn serve(port: u16, behaviour: Behaviour) -> ExitCode {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let server = match Server::bind(address, behaviour.forgetful()) {
+fn serve(listen: &Listen, behaviour: Behaviour) -> ExitCode {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port));
+    // A record is of every request, which a forgetful server drops.
+    let behaviour = if listen.record.is_some() { behaviour } else { behaviour.forgetful() };
+    let server = match Server::bind(address, behaviour) {
         Ok(server) => server,
         Err(error) => {
             eprintln!("error: cannot listen on `{address}`: {error}\nhint: choose another `--port`, or none");
@@ -76,6 +88,14 @@ fn serve(port: u16, behaviour: Behaviour) -> ExitCode {
         }
     };
     println!("{}", server.base_url());
+    match &listen.record {
+        None => report(&server),
+        Some(file) => record(&server, file),
+    }
+}
+
+/// Reports violations as they come, until the process is killed.
+fn report(server: &Server) -> ! {
     let mut told = 0;
     loop {
         std::thread::sleep(LOOK_EVERY);
@@ -85,9 +105,25 @@ fn serve(port: u16, behaviour: Behaviour) -> ExitCode {
     }
 }
 
+/// Waits for the end of standard input, then writes every request as a line of JSON.
+fn record(server: &Server, file: &Path) -> ExitCode {
+    let waited = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    let requests = server.requests();
+    let line = |received: &Arc<Received>| json!({"path": received.path, "body": received.body}).to_string();
+    let lines: String = requests.iter().map(|received| line(received) + "\n").collect();
+    server.violations().iter().for_each(|violation| eprintln!("{violation}"));
+    match waited.and_then(|_| std::fs::write(file, lines)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: cannot write `{}`: {error}", file.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn wish(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
     let mut playbook = None;
-    let mut port = 0;
+    let mut listen = Listen { port: 0, record: None };
     let mut latency = Duration::ZERO;
     let mut history = History::Strict;
     let mut quirks: Vec<Quirk> = Vec::new();
@@ -99,7 +135,8 @@ fn wish(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--echo" => choose(&mut playbook, Playbook::echo())?,
             "--text" => choose(&mut playbook, Playbook::always(Answer::text(value()?)))?,
             "--script" => choose(&mut playbook, script(&value()?)?)?,
-            "--port" => port = number(&option, &value()?)?,
+            "--port" => listen.port = number(&option, &value()?)?,
+            "--record" => listen.record = Some(value()?.into()),
             "--latency-ms" => latency = Duration::from_millis(number(&option, &value()?)?),
             "--history" => history = rules(&value()?)?,
             "--misbehave" => quirks.push(value()?.parse()?),
@@ -108,7 +145,7 @@ fn wish(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
     }
     let behaviour =
         Behaviour::from(playbook.unwrap_or_else(Playbook::echo)).latency(latency).history(history);
-    Ok(Wish::Serve(port, Box::new(quirks.into_iter().fold(behaviour, Behaviour::with))))
+    Ok(Wish::Serve(listen, Box::new(quirks.into_iter().fold(behaviour, Behaviour::with))))
 }
 
 fn choose(chosen: &mut Option<Playbook>, playbook: Playbook) -> Result<(), String> {
@@ -147,9 +184,9 @@ mod tests {
     #[test]
     fn options_become_a_behaviour() {
         let line = "--echo --port 8080 --latency-ms 50 --history loose --misbehave crlf --misbehave stall=5";
-        let Ok(Wish::Serve(port, behaviour)) = wish_of(line) else { panic!("it serves") };
+        let Ok(Wish::Serve(listen, behaviour)) = wish_of(line) else { panic!("it serves") };
         let shown = format!("{behaviour:?}");
-        assert_eq!(port, 8080);
+        assert_eq!((listen.port, listen.record), (8080, None));
         for part in ["latency: 50ms", "history: Loose", "quirks: [Crlf, Stall(5ms)]"] {
             assert!(shown.contains(part), "{shown}");
         }
@@ -164,6 +201,7 @@ mod tests {
             ("--echo --text x", "exclude each other"),
             ("--misbehave oddly", "no misbehaviour `oddly`"),
             ("--history lax", "does not take `lax`"),
+            ("--record", "`--record` needs a value"),
             ("--script /nowhere/script.json", "cannot read `/nowhere/script.json`"),
         ] {
             let error = wish_of(line).err().unwrap();
@@ -174,9 +212,17 @@ mod tests {
     #[test]
     fn the_help_is_the_documentation() {
         let help = help();
-        for option in
-            ["--script", "--echo", "--text", "--port", "--latency-ms", "--misbehave", "--history", "--list"]
-        {
+        for option in [
+            "--script",
+            "--echo",
+            "--text",
+            "--port",
+            "--latency-ms",
+            "--misbehave",
+            "--history",
+            "--record",
+            "--list",
+        ] {
             assert!(help.contains(option), "{help}");
         }
         assert!(help.starts_with("serve [") && !help.contains("```"));

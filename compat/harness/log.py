@@ -1,0 +1,73 @@
+"""What happened in a conversation of Polylogue, by its log, in the words that originals are reported with."""
+
+from .requests import shown_call
+
+# Why a chat ended. Where the originals tell no two kinds apart, neither does this.
+ENDS = {
+    "finished": "finished",
+    "mentioned": "termination message",
+    "matched": "termination message",
+    "condition": "termination message",
+    "turns": "limit",
+    "messages": "limit",
+    "rounds": "limit",
+    "calls": "limit",
+    "auto_replies": "limit on automatic replies",
+    "left": "exit",
+    "stopped": "exit",
+    "no_reply": "no reply",
+    "no_speaker": "no speaker",
+    "deserted": "no speaker",
+    "circling": "circling",
+    "completed": "completed",
+    "errors": "errors",
+}
+
+
+def report(events: list[dict], outer: bool) -> dict:
+    """Chats in the order in which they opened, answers of people, and tokens; the outermost chat if `outer`."""
+    chats: dict[str, dict] = {}
+    asked, usage = [], {"input": 0, "output": 0}
+    for event in events:
+        chat = chats.setdefault(event.get("at", ""), {"said": [], "ends": None, "summary": None})
+        _tell(event, chat)
+        if event["type"] == "answered":
+            asked.append([event["to"], event["text"]])
+        for key in usage:
+            usage[key] += event.get("usage", {}).get(key, 0) if event["type"] == "sampled" else 0
+    if not outer:
+        chats.pop("", None)
+    return {"chats": list(chats.values()), "asked": asked, "usage": usage}
+
+
+def _tell(event: dict, chat: dict) -> None:
+    kind = event["type"]
+    if kind in ("opened", "reopened"):
+        messages = event.get("messages") or [event.get("message")]
+        for message in filter(None, messages):
+            chat["said"] += _said(message)
+    elif kind in ("said", "posted") and event.get("to") != {"only": []}:
+        chat["said"] += _said(event)
+    elif kind == "failed":
+        chat["ends"] = "error"
+    elif kind == "closed":
+        reason = event["reason"]
+        reason = reason if isinstance(reason, str) else next(iter(reason))
+        chat["ends"], chat["summary"] = ENDS.get(reason, reason), event["summary"]
+
+
+def _said(message: dict) -> list[list[str]]:
+    told, text = [], []
+    for part in message["parts"]:
+        if "text" in part:
+            text.append(part["text"])
+        elif "call" in part:
+            told.append([message["from"], f"calls {shown_call(part['call']['name'], part['call'].get('args'))}"])
+        elif "outcome" in part:
+            told.append([message["from"], f"result: {_outcome(part['outcome'])}"])
+    return ([[message["from"], "".join(text)]] if text or not told else []) + told
+
+
+def _outcome(outcome: dict) -> str:
+    texts = [part["text"] for part in outcome.get("parts", []) if "text" in part]
+    return "".join(texts) or str(outcome)

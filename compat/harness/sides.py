@@ -1,0 +1,131 @@
+"""Runs the two sides of a scenario, each against a scripted server of its own."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterator
+
+from . import log, terminal
+from .scenario import Scenario
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """The programs that a comparison needs."""
+
+    polylogue: pathlib.Path
+    server: pathlib.Path
+    # A folder with a virtual environment for each original, by its name and version.
+    environments: pathlib.Path
+
+    def python(self, original: str) -> pathlib.Path:
+        return self.environments / original / "bin" / "python"
+
+
+@dataclasses.dataclass
+class Run:
+    """What one side did."""
+
+    report: dict
+    requests: list[dict]
+    refused: str
+    code: int
+    screen: str
+
+
+class Broke(Exception):
+    """A side could not be run to an end that can be compared."""
+
+
+@contextlib.contextmanager
+def _server(machine: Machine, scenario: Scenario, folder: pathlib.Path) -> Iterator[tuple[str, dict]]:
+    """The server's address without the path, and what it recorded once it has ended."""
+    script, record = folder / "script.json", folder / "requests.jsonl"
+    script.write_text(scenario.playbook())
+    process = subprocess.Popen(
+        [machine.server, "--script", script, "--history", "any", "--record", record],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    seen = {"requests": [], "refused": ""}
+    try:
+        yield process.stdout.readline().strip().removesuffix("/v1"), seen
+        _, seen["refused"] = process.communicate("", timeout=terminal.PATIENCE_S)
+        seen["requests"] = [json.loads(line) for line in record.read_text().splitlines()]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _environment(folder: pathlib.Path, address: str) -> dict[str, str]:
+    """Nothing of the user's own settings, and no way out of the machine."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "OPENAI_BASE_URL": f"{address}/v1",
+        "OPENAI_API_KEY": "no-key",
+        "OLLAMA_HOST": address,
+        "NO_PROXY": "*",
+    }
+
+
+def _folder(scenario: Scenario, kept: pathlib.Path, side: str) -> pathlib.Path:
+    folder = kept / scenario.id / side
+    folder.mkdir(parents=True)
+    for name, text in scenario.files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def original(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
+    """Runs the program of the scenario against the original."""
+    folder = _folder(scenario, kept, "original")
+    program, report = folder / "program.py", folder / "report.json"
+    program.write_text(scenario.program)
+    helpers = pathlib.Path(__file__).parent.parent / "original"
+    with _server(machine, scenario, folder) as (address, seen):
+        env = _environment(folder, address) | {
+            "PYTHONPATH": str(helpers),
+            "PYTHONWARNINGS": "ignore",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COMPAT_REPORT": str(report),
+        }
+        # `-u`: what a person reads at the prompt is there when it is asked.
+        command = [str(machine.python(scenario.original)), "-u", str(program)]
+        code, screen = terminal.run(command, str(folder), env, scenario.human)
+    (folder / "screen.txt").write_text(screen)
+    if not report.exists():
+        raise Broke(f"the original reported nothing (exit code {code}):\n{screen}")
+    return Run(json.loads(report.read_text()), seen["requests"], seen["refused"], code, screen)
+
+
+def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
+    """Runs the commands of the scenario with Polylogue; they share a store."""
+    folder = _folder(scenario, kept, "polylogue")
+    (folder / "team.yaml").write_text(scenario.team)
+    screens = []
+    with _server(machine, scenario, folder) as (address, seen):
+        env = _environment(folder, address) | {"POLYLOGUE_STORE": str(folder / "store.db")}
+        human = scenario.human
+        for command in scenario.commands:
+            names_model = re.search(r"^model:", scenario.team, re.MULTILINE)
+            model = ["--model", scenario.model] if command[0] == "run" and not names_model else []
+            words = [str(machine.polylogue), *command, *model]
+            code, screen = terminal.run(words, str(folder), env, human)
+            screens.append(screen)
+        show = [str(machine.polylogue), "show", "last", "--json"]
+        failed, events = terminal.run(show, str(folder), env, None)
+    screen = "\n".join(screens)
+    (folder / "screen.txt").write_text(screen)
+    if failed:
+        raise Broke(f"there is no conversation (exit code {code}):\n{screen}")
+    report = log.report([json.loads(line) for line in events.splitlines()], scenario.outer)
+    return Run(report, seen["requests"], seen["refused"], code, screen)
