@@ -69,7 +69,7 @@ async fn tools_schemas_and_parameters_reach_the_server_as_they_are() {
     assert_eq!(body["tools"][0]["function"]["name"], "weather");
     assert_eq!(body["response_format"]["json_schema"]["strict"], true);
     for field in ["messages", "tools", "response_format"] {
-        body.as_object_mut().unwrap().remove(field);
+        body.as_object_mut().unwrap().shift_remove(field);
     }
     let expected = json!({"model": "m", "temperature": 0.5, "seed": 7, "max_tokens": 50, "stop": ["END"],
         "guided_grammar": "x", "stream": true, "stream_options": {"include_usage": true}});

@@ -351,7 +351,7 @@ pub enum Summary {
     /// Its last message, with these texts taken out.
     Without(Texts),
     /// What a model writes of it when it has ended. The author is called `NAME_summary`, after the chat, if it is nobody else.
-    Reflect(Reflect),
+    Reflect(Box<Reflect>),
 }
 
 /// One text or a list of texts.

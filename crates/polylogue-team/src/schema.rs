@@ -28,7 +28,7 @@ fn tidy(value: &mut Value) {
     match value {
         Value::Object(object) => {
             if object.get("default").is_some_and(is_empty) {
-                object.remove("default");
+                object.shift_remove("default");
             }
             if let Some(Value::String(text)) = object.get_mut("description") {
                 let paragraphs: Vec<String> =

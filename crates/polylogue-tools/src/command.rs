@@ -44,7 +44,7 @@ use polylogue_core::{Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolErro
 use polylogue_sandbox::{Ended, How, Program, Sandbox};
 use serde_json::Value;
 
-pub use self::declaration::{Argument, Declaration, Kind, Words};
+pub use self::declaration::{Argument, Arguments, Declaration, Kind, Words};
 pub(crate) use self::declaration::{check_named, schema_of};
 pub(crate) use self::values::{Given, given};
 use self::words::Template;

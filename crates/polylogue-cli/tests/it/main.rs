@@ -25,6 +25,8 @@ mod humans;
 #[cfg(test)]
 mod import;
 #[cfg(test)]
+mod key_order;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod mcp_serving;

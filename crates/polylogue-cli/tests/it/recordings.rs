@@ -54,7 +54,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
     let ran = home.run(&["run", "shorter.yaml", "--replay", "talk.jsonl"]).exits(1);
     expect_test::expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-        error (config): openai:test: call 1 of `Bob` is not the recorded one: `tools` had 1 item, and has 0; the first without a counterpart was `{"description":"Returns the last messages of this conversation, oldest first, on…`
+        error (config): openai:test: call 1 of `Bob` is not the recorded one: `tools` had 1 item, and has 0; the first without a counterpart was `{"name":"get_history","description":"Returns the last messages of this conversat…`
           hint: record it anew; replayed was `talk.jsonl`
     "#]].assert_eq(&ran.err);
 }

@@ -102,7 +102,7 @@ fn parameters_are_sent_under_their_names_and_extra_fields_win() {
         ..Params::default()
     };
     let mut body = asked.json(&[Entry::user("x")], &Style { max_tokens: "max_completion_tokens", ..STYLE });
-    body.as_object_mut().unwrap().remove("messages");
+    body.as_object_mut().unwrap().shift_remove("messages");
     let expected = json!({
         "model": "other", "top_p": 0.5, "top_k": 40, "seed": 8, "max_completion_tokens": 100, "stop": ["END"],
         "response_format": {"type": "json_schema", "json_schema":

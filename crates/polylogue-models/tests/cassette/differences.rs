@@ -47,7 +47,7 @@ async fn in_the_tools() {
     .await;
     check(
         |asked| asked.tools.push(tool("more")),
-        "`tools` had 1 item, and has 2; the first without a counterpart is `{\"description\":\"Searches\",\"name\":\"more\",\"parameters\":{\"properties\":{\"q\":{\"type\":…`",
+        "`tools` had 1 item, and has 2; the first without a counterpart is `{\"name\":\"more\",\"description\":\"Searches\",\"parameters\":{\"type\":\"object\",\"propertie…`",
     )
     .await;
 }
@@ -98,12 +98,12 @@ async fn in_the_entries() {
     .await;
     check(
         |asked| asked.entries.push(Entry::user("more")),
-        "`entries` had 5 items, and has 6; the first without a counterpart is `{\"parts\":[{\"text\":\"more\"}],\"role\":\"user\"}`",
+        "`entries` had 5 items, and has 6; the first without a counterpart is `{\"role\":\"user\",\"parts\":[{\"text\":\"more\"}]}`",
     )
     .await;
     check(
         |asked| drop(asked.entries.pop()),
-        "`entries` had 5 items, and has 4; the first without a counterpart was `{\"parts\":[{\"text\":\"question 1\"}],\"role\":\"user\"}`",
+        "`entries` had 5 items, and has 4; the first without a counterpart was `{\"role\":\"user\",\"parts\":[{\"text\":\"question 1\"}]}`",
     )
     .await;
 }

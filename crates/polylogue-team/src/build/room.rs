@@ -91,7 +91,7 @@ impl<'a> Crew<'a> {
                 let policy = reflecting(policy, author.name(), reflect);
                 builder.aside(author).policy(policy)
             }
-            (Summary::Reflect(reflect @ Reflect { by: Some(author), .. }), None) => {
+            (Summary::Reflect(reflect), None) if let Some(author) = &reflect.by => {
                 let builder = match takes_part(author, chat) {
                     true => builder,
                     false => builder.aside(self.participant(author, around)?),

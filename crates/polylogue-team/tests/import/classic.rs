@@ -219,7 +219,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
               pattern:
                 group:
                   pick: {model: {system: "Roles:\n{roles}", role: user, attempts: 2}}
-                  transitions: {allowed: {Coder: [Critic], Critic: [], User_proxy: [Coder]}}
+                  transitions: {allowed: {User_proxy: [Coder], Coder: [Critic], Critic: []}}
               participants: [User_proxy, Coder, Critic]
               introductions: true
               stop: {max_messages: 12}

@@ -283,32 +283,32 @@ fn what_agents_do_by_code_is_left_out_and_said() {
     check(
         &team("RoundRobinGroupChat", json!({"participants": participants})),
         &expect![[r#"
-        # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
-        #
-        # Not carried over, or not as it was:
-        # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
-        # - $.config.participants[0].config.memory: not carried over: there is no memory across conversations
-        # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
-        # - $.config.participants[1].config.workbench[1]: not carried over: tools of other servers cannot be named in a team file
-        # - $.config.participants[1].config.Système: not carried over: it is not known here
-        # - $.config.participants[1].config.new_option: not carried over: it is not known here
-        # - $.config.participants[2]: `MultimodalWebSurfer` has no counterpart: an agent without its abilities stands in for it
-        # - $.config.participants[2].config.headless: not carried over: it is not known here
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
+            # - $.config.participants[0].config.memory: not carried over: there is no memory across conversations
+            # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
+            # - $.config.participants[1].config.workbench[1]: not carried over: tools of other servers cannot be named in a team file
+            # - $.config.participants[1].config.new_option: not carried over: it is not known here
+            # - $.config.participants[1].config.Système: not carried over: it is not known here
+            # - $.config.participants[2]: `MultimodalWebSurfer` has no counterpart: an agent without its abilities stands in for it
+            # - $.config.participants[2].config.headless: not carried over: it is not known here
 
-        name: RoundRobinGroupChat
-        model: openai:gpt-4o
-        agents:
-          - name: a
-            system: You are a.
-          - name: b
-            system: You are b.
-          - name: surfer
-        chat:
-          participants: [a, b, surfer]
-        ---
-        OPENAI_API_KEY
-    "#]],
+            name: RoundRobinGroupChat
+            model: openai:gpt-4o
+            agents:
+              - name: a
+                system: You are a.
+              - name: b
+                system: You are b.
+              - name: surfer
+            chat:
+              participants: [a, b, surfer]
+            ---
+            OPENAI_API_KEY
+        "#]],
     );
 }
 

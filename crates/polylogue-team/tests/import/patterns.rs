@@ -155,33 +155,33 @@ fn a_flow_with_a_loop() {
     check(
         &flow(nodes, Some("writer")),
         &expect![[r##"
-        # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
-        #
-        # Not carried over, or not as it was:
-        # - $.config.participants[0]: called `End` here: it is a word of team files
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.participants[2]: called `End` here: it is a word of team files
 
-        name: GraphFlow
-        model: openai:gpt-4o
-        agents:
-          - name: End
-            system: You are end.
-          - name: reviewer
-            system: You are reviewer.
-          - name: writer
-            system: You are writer.
-        chat:
-          pattern:
-            flow:
-              start: writer
-              edges:
-                reviewer: [{to: End, says: "APPROVE \"it\""}, {to: writer, says: REVISE}]
-                writer: reviewer
-          participants: [End, reviewer, writer]
-          stop: {max_turns: 20}
-        ---
-        OPENAI_API_KEY
-    "##]],
+            name: GraphFlow
+            model: openai:gpt-4o
+            agents:
+              - name: writer
+                system: You are writer.
+              - name: reviewer
+                system: You are reviewer.
+              - name: End
+                system: You are end.
+            chat:
+              pattern:
+                flow:
+                  start: writer
+                  edges:
+                    writer: reviewer
+                    reviewer: [{to: End, says: "APPROVE \"it\""}, {to: writer, says: REVISE}]
+              participants: [writer, reviewer, End]
+              stop: {max_turns: 20}
+            ---
+            OPENAI_API_KEY
+        "##]],
     );
 }
 
@@ -235,31 +235,31 @@ fn a_flow_in_which_one_of_two_is_enough() {
     check(
         &definition,
         &expect![[r#"
-        # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
-        #
-        # Not carried over, or not as it was:
-        # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
-        # - $.config.graph.nodes.nobody: left out: there is no such participant
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
+            # - $.config.graph.nodes.nobody: left out: there is no such participant
 
-        name: GraphFlow
-        model: openai:gpt-4o
-        agents:
-          - name: a
-            system: You are a.
-          - name: any
-            system: You are any.
-          - name: b
-            system: You are b.
-          - name: c
-            system: You are c.
-        chat:
-          pattern: {flow: {edges: {a: any, b: any}, join: {any: any}}}
-          participants: [a, any, b, c]
-          stop: {max_turns: 20}
-        ---
-        OPENAI_API_KEY
-    "#]],
+            name: GraphFlow
+            model: openai:gpt-4o
+            agents:
+              - name: a
+                system: You are a.
+              - name: b
+                system: You are b.
+              - name: any
+                system: You are any.
+              - name: c
+                system: You are c.
+            chat:
+              pattern: {flow: {edges: {a: any, b: any}, join: {any: any}}}
+              participants: [a, b, any, c]
+              stop: {max_turns: 20}
+            ---
+            OPENAI_API_KEY
+        "#]],
     );
 }
 

@@ -221,7 +221,7 @@ fn change_at(team: &mut Value, at: &str, value: Value, how: u8) {
         }
         (1, Value::Object(object)) => {
             let key = object.keys().next().cloned();
-            key.and_then(|key| object.remove(&key));
+            key.and_then(|key| object.shift_remove(&key));
         }
         (2, Value::Array(items)) => items.push(value),
         (_, place) => *place = value,

@@ -141,72 +141,72 @@ async fn a_tool_that_is_called_by_text_leaves_the_five_messages_of_the_document(
     check(
         &history(&played, "Master"),
         &expect![[r#"
-        [user]:
-        Your task is to generate a secret random number between 1 and 20. Output
+            [user]:
+            Your task is to generate a secret random number between 1 and 20. Output
 
-        [assistant]:
-        The secret random number is: **14**
+            [assistant]:
+            The secret random number is: **14**
 
-        [user]:
-        A player will try to guess the number you generated. Respond to each gue
+            [user]:
+            A player will try to guess the number you generated. Respond to each gue
 
-        [assistant]:
-        I can use the tool 'high_low' related to the task to solve it correctly.
+            [assistant]:
+            I can use the tool 'high_low' related to the task to solve it correctly.
 
-        [user]:
-        Output the tool 'high_low' as valid JSON.
+            [user]:
+            Output the tool 'high_low' as valid JSON.
 
-        [assistant]:
-        {"guessed_number":20,"secret_number":14}
+            [assistant]:
+            {"secret_number":14,"guessed_number":20}
 
-        [user]:
-        The secret number is lower than the guessed number.
+            [user]:
+            The secret number is lower than the guessed number.
 
-        [user]:
-        I'll start by guessing 11. What's the feedback?
+            [user]:
+            I'll start by guessing 11. What's the feedback?
 
-        [assistant]:
-        I can use the tool 'high_low' related to the task to solve it correctly.
+            [assistant]:
+            I can use the tool 'high_low' related to the task to solve it correctly.
 
-        [user]:
-        Output the tool 'high_low' as valid JSON.
+            [user]:
+            Output the tool 'high_low' as valid JSON.
 
-        [assistant]:
-        {"guessed_number":11,"secret_number":14}
+            [assistant]:
+            {"secret_number":14,"guessed_number":11}
 
-        [user]:
-        The secret number is higher than the guessed number.
+            [user]:
+            The secret number is higher than the guessed number.
 
-        [user]:
-        Higher, so I try 17. What's the feedback?
+            [user]:
+            Higher, so I try 17. What's the feedback?
 
-        [assistant]:
-        I can use the tool 'high_low' related to the task to solve it correctly.
+            [assistant]:
+            I can use the tool 'high_low' related to the task to solve it correctly.
 
-        [user]:
-        Output the tool 'high_low' as valid JSON.
+            [user]:
+            Output the tool 'high_low' as valid JSON.
 
-        [assistant]:
-        {"guessed_number":17,"secret_number":14}
+            [assistant]:
+            {"secret_number":14,"guessed_number":17}
 
-        [user]:
-        The secret number is lower than the guessed number.
+            [user]:
+            The secret number is lower than the guessed number.
 
-        [user]:
-        Lower. Between 11 and 17 I take 14.
+            [user]:
+            Lower. Between 11 and 17 I take 14.
 
-        [assistant]:
-        I can use the tool 'high_low' related to the task to solve it correctly.
+            [assistant]:
+            I can use the tool 'high_low' related to the task to solve it correctly.
 
-        [user]:
-        Output the tool 'high_low' as valid JSON.
+            [user]:
+            Output the tool 'high_low' as valid JSON.
 
-        [assistant]:
-        {"guessed_number":14,"secret_number":14}
+            [assistant]:
+            {"secret_number":14,"guessed_number":14}
 
-        [user]:
-        The secret number is equal to the guessed number. You won !
-    "#]],
+            [user]:
+            The secret number is equal to the guessed number. You won !
+        "#]],
     );
     // What the player hears is what the tool returned, and no word of how it was called.
     check(

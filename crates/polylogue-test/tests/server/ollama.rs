@@ -126,7 +126,7 @@ fn requests_are_judged_more_strictly_than_ollama_does() {
     let mut text_args = call.clone();
     text_args["tool_calls"][0]["function"]["arguments"] = json!("{}");
     let mut nameless = result.clone();
-    nameless.as_object_mut().unwrap().remove("tool_name");
+    nameless.as_object_mut().unwrap().shift_remove("tool_name");
     for (bad, says) in [
         (with("model", json!("")), "`model`"),
         (with("temperature", json!(1)), "`temperature` is no field"),

@@ -1,11 +1,13 @@
 //! What a command is, as data.
 
-use std::collections::BTreeMap;
-
+use indexmap::IndexMap;
 use polylogue_core::ToolSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+/// The arguments of a tool, by name, in the order in which they were declared: models write them in this order.
+pub type Arguments = IndexMap<String, Argument>;
 
 /// A command that a model may run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +21,7 @@ pub struct Declaration {
     pub command: Vec<Words>,
     /// The arguments, by name
     #[serde(default)]
-    pub arguments: BTreeMap<String, Argument>,
+    pub arguments: Arguments,
     /// Whether a call that was in flight when the process died may simply be made again
     #[serde(default)]
     pub repeatable: bool,
@@ -101,7 +103,7 @@ impl Declaration {
 }
 
 /// The JSON Schema of `arguments`.
-pub(crate) fn schema_of(arguments: &BTreeMap<String, Argument>) -> Value {
+pub(crate) fn schema_of(arguments: &Arguments) -> Value {
     let properties: Map<String, Value> =
         arguments.iter().map(|(name, argument)| (name.clone(), argument.schema())).collect();
     let needed = arguments.iter().filter(|(_, argument)| argument.is_required());
@@ -110,7 +112,7 @@ pub(crate) fn schema_of(arguments: &BTreeMap<String, Argument>) -> Value {
 }
 
 /// Whether a tool can have this name, and these arguments.
-pub(crate) fn check_named(name: &str, arguments: &BTreeMap<String, Argument>) -> Result<(), String> {
+pub(crate) fn check_named(name: &str, arguments: &Arguments) -> Result<(), String> {
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
         return Err("a name is 1 to 64 ASCII letters, digits, `_` and `-`".into());

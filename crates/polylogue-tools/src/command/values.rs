@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use polylogue_core::ToolError;
 use serde_json::Value;
 
-use super::declaration::Argument;
+use super::declaration::Arguments;
 
 /// The arguments by name, defaults included; those that were left out are not there.
 pub(crate) type Given<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// The arguments in `args`, each as it is declared.
-pub(crate) fn given<'a>(
-    declared: &'a BTreeMap<String, Argument>,
-    args: &'a Value,
-) -> Result<Given<'a>, ToolError> {
+pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Given<'a>, ToolError> {
     let args = args.as_object().ok_or("the arguments must be a JSON object")?;
     if let Some(name) = args.keys().find(|name| !declared.contains_key(*name)) {
         let known: Vec<String> = declared.keys().map(|name| format!("`{name}`")).collect();

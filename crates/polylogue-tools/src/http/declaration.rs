@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::command::Argument;
+use crate::command::Arguments;
 
 /// A call over HTTP that a model may make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,8 @@ pub struct Declaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
     /// The arguments, by name
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub arguments: BTreeMap<String, Argument>,
+    #[serde(default, skip_serializing_if = "Arguments::is_empty")]
+    pub arguments: Arguments,
     /// How many seconds it may take; 30 when left out
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3600))]

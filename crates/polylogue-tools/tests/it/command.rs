@@ -115,7 +115,7 @@ async fn wrong_arguments_are_told() {
         (with("files", json!("a")), "`files` must be a list of texts, not \"a\""),
         (
             with("file", json!("a")),
-            "there is no argument `file`; there is `count`, `files`, `loud`, `name`, `size`, `tone`",
+            "there is no argument `file`; there is `name`, `count`, `size`, `loud`, `tone`, `files`",
         ),
     ] {
         assert_eq!(failed(&tool, args).await, told);

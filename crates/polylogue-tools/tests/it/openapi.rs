@@ -97,10 +97,10 @@ fn operations_become_tools_with_simple_schemas() {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(
         names,
-        ["get_pets", "addPet", "show_pet", "removePet"],
+        ["show_pet", "removePet", "get_pets", "addPet"],
         "those that cannot be called are not there"
     );
-    let show = &all[2];
+    let show = &all[0];
     assert_eq!(show.url, "https://eu.pets.example/v1/pets/{pet-id}");
     assert_eq!(show.description, "Shows a pet. With all that is known of it.");
     assert_eq!(
@@ -114,7 +114,7 @@ fn operations_become_tools_with_simple_schemas() {
             }
         })
     );
-    let body = &all[1].parameters["properties"]["body"];
+    let body = &all[3].parameters["properties"]["body"];
     assert_eq!(body["type"], "object");
     assert_eq!(body["required"], json!(["name", "kind"]));
     assert_eq!(body["properties"]["name"], json!({"type": "string", "minLength": 1}));
@@ -152,16 +152,12 @@ async fn operations_are_called_with_all_in_its_place() {
     assert!(asked[0].contains("authorization: Bearer my-secret-token") && asked[0].contains("x-trace: t"));
     // The key was in the address, and is taken out of the answer.
     let found = done(&tools["get_pets"], json!({"tag": ["a", "b"], "filter": {"age": 3}})).await;
-    assert_eq!(
-        found,
-        "/v1/pets?tag=a&tag=b&filter%5Bage%5D=3&api_key=[key]"
-            .replace("tag=a&tag=b&filter%5Bage%5D=3", "filter%5Bage%5D=3&tag=a&tag=b")
-    );
+    assert_eq!(found, "/v1/pets?filter%5Bage%5D=3&tag=a&tag=b&api_key=[key]");
     assert!(site.asked()[1].contains("api_key=my-query-key") && !site.asked()[1].contains("authorization"));
     done(&tools["addPet"], json!({"body": {"name": "Rex", "kind": "dog"}})).await;
     assert!(
         site.asked()[2].starts_with("POST /v1/pets ")
-            && site.asked()[2].ends_with(r#"{"kind":"dog","name":"Rex"}"#)
+            && site.asked()[2].ends_with(r#"{"name":"Rex","kind":"dog"}"#)
     );
     assert!(!site.asked()[2].contains("authorization"), "this one needs no key");
     done(&tools["removePet"], json!({"pet-id": 7})).await;
@@ -190,11 +186,11 @@ fn some_are_chosen_by_name_or_path() {
         |only: &[&str]| operations(only).map(|all| all.into_iter().map(|one| one.name).collect::<Vec<_>>());
     assert_eq!(
         names(&["removePet", "get /pets", "show.pet"]).unwrap(),
-        ["get_pets", "show_pet", "removePet"]
+        ["show_pet", "removePet", "get_pets"]
     );
     assert_eq!(
         names(&["showPets"]).unwrap_err(),
-        "there is no operation `showPets`; there is `cookie`, `get_pets`, `addPet`, `upload`, `show_pet`, `removePet`"
+        "there is no operation `showPets`; there is `show_pet`, `removePet`, `get_pets`, `addPet`, `upload`, `cookie`"
     );
     assert_eq!(
         names(&["upload"]).unwrap_err(),
@@ -253,7 +249,7 @@ fn references_in_circles_and_schemas_without_end_are_bounded() {
     let all = Document::read(&document.to_string()).unwrap().operations(&[] as &[&str], None).unwrap();
     assert_eq!(all.len(), 2);
     assert_eq!(all[0].parameters["properties"]["body"], json!({}));
-    let wide = &all[1].parameters["properties"]["body"];
+    let wide = &all[3].parameters["properties"]["body"];
     assert!(wide["type"] == "object" && wide.to_string().len() < 30_000);
 }
 

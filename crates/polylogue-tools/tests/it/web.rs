@@ -398,7 +398,7 @@ async fn engines_are_asked_as_they_want_to_be() {
     assert!(!asked[0].contains("my-secret-key") && asked[1].contains("x-subscription-token: my-secret-key"));
     assert!(
         asked[2].contains("authorization: Bearer my-secret-key")
-            && asked[2].ends_with(r#"{"max_results":5,"query":"a b&c"}"#)
+            && asked[2].ends_with(r#"{"query":"a b&c","max_results":5}"#)
     );
     let brave = engine(EngineKind::Brave, "/brave", key).unwrap();
     assert!(!format!("{brave:?}").contains("my-secret"));

@@ -51,7 +51,7 @@ pub fn of(chat: &Transcript) -> Map<String, Value> {
 /// The value of `key`, as of the last finished turn.
 #[must_use]
 pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
-    of(chat).remove(key)
+    of(chat).swap_remove(key)
 }
 
 /// Whether `key` has this value: for conditions of a [`Flow`](crate::flow::Flow), a group, or [`when`].
@@ -102,7 +102,7 @@ fn take_in(parts: &[Part], state: &mut Map<String, Value>) {
         let Some(Value::Object(values)) = data.get(STATE).filter(|_| data.len() == 1) else { continue };
         for (key, value) in values {
             match value {
-                Value::Null => drop(state.remove(key)),
+                Value::Null => drop(state.shift_remove(key)),
                 value => drop(state.insert(key.clone(), value.clone())),
             }
         }
@@ -227,7 +227,7 @@ impl Tool for GetState {
             None | Some(Value::Null) => Ok(Outcome::done(Value::Object(state).to_string())),
             Some(Value::String(key)) => {
                 // As text: data would set it again.
-                Ok(Outcome::done(state.remove(key).unwrap_or(Value::Null).to_string()))
+                Ok(Outcome::done(state.swap_remove(key).unwrap_or(Value::Null).to_string()))
             }
             Some(other) => Err(format!("`key` must be a text; got {other}").into()),
         }

@@ -72,7 +72,7 @@ async fn facts_a_plan_instructions_and_a_final_answer() {
         cue Surfer (of [Coder, Surfer] by Planner, who replied: LEDGER)
         Surfer says: It is 7
         cue Planner aside "Ledger of Coder, Surfer?"
-        Planner says aside: {"instruction_or_question":{"answer":"-","reason":"so"},"is_in_loop":{"answer":false,"reason":"so"},"is_progress_being_made":{"answer":true,"reason":"so"},"is_request_satisfied":{"answer":true,"reason":"so"},"next_speaker":{"answer":"Coder","reason":"so"}}
+        Planner says aside: {"is_request_satisfied":{"reason":"so","answer":true},"is_in_loop":{"reason":"so","answer":false},"is_progress_being_made":{"reason":"so","answer":true},"next_speaker":{"reason":"so","answer":"Coder"},"instruction_or_question":{"reason":"so","answer":"-"}}
         cue Planner aside "Answer?"
         Planner says aside: The answer is 7
         closed (everybody had their turn): The answer is 7"#]]

@@ -32,7 +32,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
     let said = print(&events);
     // What is read at the same time as it is set is what was there before.
     assert!(said.contains(r#"A gets #A-0-1: {"ok":false}"#), "{said}");
-    assert!(said.contains(r#"A gets #A-1-0: {"draft":{"words":3},"ok":false}"#), "{said}");
+    assert!(said.contains(r#"A gets #A-1-0: {"ok":false,"draft":{"words":3}}"#), "{said}");
     assert!(said.contains(r#"A gets #A-1-1: {"words":3}"#), "{said}");
     assert!(said.ends_with("closed (the condition `ok is true` held): approved"), "{said}");
     let transcript = Transcript::of(&Path::root(), &events).unwrap();

@@ -36,7 +36,7 @@ async fn a_turn_with_a_tool_leaves_five_messages() {
             "user: Compare 7 and 3.",
             "assistant: I can use the tool 'high_low' related to the task to solve it correctly.",
             "user: Output the tool 'high_low' as valid JSON.",
-            "assistant: {\"guess\":3,\"secret\":7}",
+            "assistant: {\"secret\":7,\"guess\":3}",
             "user: The secret number is higher. // (tool)",
         ]
     );
@@ -83,9 +83,9 @@ async fn the_talk_about_a_tool() {
         1 cue M
         2 M is told: There is a tool named `high_low` that you must use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
         3 M samples script:test (stop): I see.
-        4 M is told: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"guess":"<integer>","secret":"<integer>"}\n- `guess` (integer): The player's guess\n- `secret` (integer): The number that is to be guessed\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
+        4 M is told: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"secret":"<integer>","guess":"<integer>"}\n- `secret` (integer): The number that is to be guessed\n- `guess` (integer): The player's guess\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
         5 M samples script:test (stop): {"secret": 7, "guess": 3}
-        6 M calls high_low {"guess":3,"secret":7} #text-1-1
+        6 M calls high_low {"secret":7,"guess":3} #text-1-1
         7 M gets #text-1-1: The secret number is higher. // (tool)
         8 M is told: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
         9 M samples script:test (stop): Seven is more.
@@ -128,7 +128,7 @@ async fn what_is_neither_yes_nor_no_is_asked_for_once_more() {
 #[tokio::test]
 async fn examples_are_read_and_forgotten() {
     let taught = || must().example("compare 1 with the secret 2", json!({"secret": 2, "guess": 1}));
-    let example = "to `compare 1 with the secret 2` you would write:\n{\"guess\":1,\"secret\":2}";
+    let example = "to `compare 1 with the secret 2` you would write:\n{\"secret\":2,\"guess\":1}";
     let done = turn(lines(&["ack", JSON, "end"]), |model| talker(model, taught())).await;
     let told: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
     assert_eq!(told, [false, true, false]);
@@ -149,7 +149,7 @@ async fn what_a_tool_refuses_is_corrected() {
         "The tool `high_low` could not be used: the guess must be at most 20\n\nCorrect the arguments."
     ));
     assert_eq!(done.remembers.len(), 5);
-    assert_eq!(done.remembers[3], "assistant: {\"guess\":3,\"secret\":7}");
+    assert_eq!(done.remembers[3], "assistant: {\"secret\":7,\"guess\":3}");
 }
 
 // Item 62: N errors are tolerated, and the next one ends the chat with a reason of its own; the two kinds are counted apart.
@@ -177,7 +177,7 @@ async fn arguments_that_do_not_fit_are_told_with_how_they_look() {
     let done = turn(lines(&["a", misfit, JSON, "end"]), |model| talker(model, must())).await;
     let told = &prompts(&done.asked)[2];
     assert!(told.contains("`secret` must be of type integer; got \"seven\""), "{told}");
-    assert!(told.contains("{\"guess\":\"<integer>\",\"secret\":\"<integer>\"}"), "{told}");
+    assert!(told.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{told}");
     let calls = done.events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count();
     assert_eq!(calls, 1);
 }

@@ -32,7 +32,7 @@ async fn the_talk_about_several_tools_in_the_documents_form() {
             "user: Compare 7 and 3.",
             "assistant: I should use tools related to the task to solve it correctly.",
             "user: Output the tool 'high_low' as valid JSON.",
-            "assistant: {\"guess\":3,\"secret\":7}",
+            "assistant: {\"secret\":7,\"guess\":3}",
             "user: The secret number is higher. // (tool)",
             "user: Do you need another tool call, of the same tool or of another, to solve the task? Say why, or why not.",
             "assistant: No, I know enough.",

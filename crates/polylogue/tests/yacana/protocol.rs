@@ -78,32 +78,32 @@ async fn guess_up_to_twenty_leaves_five_entries_for_every_call() {
         user P2
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":20,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":20}
         user lower than (call 1)
         user 11
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":11,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":11}
         user higher than (call 2)
         user 17
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":17,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":17}
         user lower than (call 3)
         user 16
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":16,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":16}
         user lower than (call 4)
         user 15
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":15,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":15}
         user lower than (call 5)
         user 14
         assistant CAN USE
         user OUTPUT JSON
-        assistant {"guessed_number":14,"secret_number":14}
+        assistant {"secret_number":14,"guessed_number":14}
         user equal to (call 6)"#]]
     .assert_eq(&short(&master));
 }

@@ -239,7 +239,7 @@ endpoints:
                |
             10 |     api_key: *****************
                |     ^^^^^^^
-            hint: there is `api`, `base_url`, `headers`, `in_flight`, `key`, `merge`, `per_minute`, `retries`, `skills`, `timeouts`
+            hint: there is `api`, `base_url`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `merge`, `skills`
 
             error: this is no name of an environment variable
               --> t.yaml:12:18

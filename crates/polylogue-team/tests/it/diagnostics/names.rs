@@ -176,7 +176,7 @@ chat:
               |
             7 | s: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^
-            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`, `when`
+            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
         "#]],
     );
 }
@@ -268,7 +268,7 @@ script:
                |
             12 |   - A: {}
                |        ^^
-            hint: there is `calls`, `delay_ms`, `error`, `expect`, `finish`, `pace`, `say`, `think`, `usage`
+            hint: there is `say`, `think`, `calls`, `delay_ms`, `pace`, `expect`, `usage`, `error`, `finish`
 
             error: an item of `script` takes one key only, and `B` is another
               --> t.yaml:14:5

@@ -581,7 +581,7 @@ chat:
               |
             5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
               |                                  ^^
-            hint: there is `all`, `any`, `matches`, `max_cost`, `max_messages`, `max_time_s`, `max_tokens`, `max_turns`, `says`, `when`
+            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
 
             error: `B` takes part already
              --> t.yaml:5:106

@@ -590,7 +590,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             5 |   third: {base_url: 'http://127.0.0.1/v1', skills: {}}
               |                                                    ^^
-            hint: there is `json`, `schema`, `tools`, `vision`
+            hint: there is `tools`, `schema`, `json`, `vision`
         "#]],
     );
 }

@@ -431,26 +431,26 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
     check(
         &with("{time: 20, bytes: 99, size: 4}"),
         &expect![[r#"
-        error: `time` has to be a text, not a number
-         --> t.yaml:3:51
-          |
-        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-          |                                                   ^^
-        hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+            error: `time` has to be a text, not a number
+             --> t.yaml:3:51
+              |
+            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+              |                                                   ^^
+            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
 
-        error: `bytes` has to be at least 100
-         --> t.yaml:3:62
-          |
-        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-          |                                                              ^^
+            error: `bytes` has to be at least 100
+             --> t.yaml:3:62
+              |
+            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+              |                                                              ^^
 
-        error: unknown key `size`
-         --> t.yaml:3:66
-          |
-        3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-          |                                                                  ^^^^
-        hint: there is `bytes`, `time`
-    "#]],
+            error: unknown key `size`
+             --> t.yaml:3:66
+              |
+            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
+              |                                                                  ^^^^
+            hint: there is `time`, `bytes`
+        "#]],
     );
     check(
         &with("{time: 2 d}"),
@@ -466,13 +466,13 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
     check(
         &with("{}"),
         &expect![[r#"
-        error: `tool_limits` is empty
-         --> t.yaml:3:44
-          |
-        3 |   - {name: A, tools: [chess], tool_limits: {}}
-          |                                            ^^
-        hint: there is `bytes`, `time`
-    "#]],
+            error: `tool_limits` is empty
+             --> t.yaml:3:44
+              |
+            3 |   - {name: A, tools: [chess], tool_limits: {}}
+              |                                            ^^
+            hint: there is `time`, `bytes`
+        "#]],
     );
     let none = with("{time: 20 s}").replace("tools: [chess], ", "");
     check(

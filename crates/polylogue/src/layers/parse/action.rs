@@ -146,9 +146,9 @@ impl Actions {
                 })?;
                 Ok((runs.tool.clone(), json!({runs.argument.as_str(): code})))
             }
-            (Value::Object(mut call), _) => match call.remove("name") {
+            (Value::Object(mut call), _) => match call.swap_remove("name") {
                 Some(Value::String(name)) => {
-                    Ok((name, call.remove("parameters").unwrap_or_else(|| json!({}))))
+                    Ok((name, call.swap_remove("parameters").unwrap_or_else(|| json!({}))))
                 }
                 _ => Err(Refusal::not_read("A call has to have a `name` and `parameters`.")),
             },
@@ -159,7 +159,7 @@ impl Actions {
     /// The tool, and arguments that fit it.
     fn admitted(&self, name: String, args: Value) -> std::result::Result<(&AnyTool, Ran), Refusal> {
         let refused = |name: String, args: Value, state: RunState, why: String| Refusal {
-            ran: Ran { tool: Some(name), args, state },
+            ran: Box::new(Ran { tool: Some(name), args, state }),
             why,
         };
         let Some(tool) = self.kit.get(&name) else {
@@ -214,13 +214,14 @@ impl Agent for Actions {
 
 /// Why nothing is run.
 struct Refusal {
-    ran: Ran,
+    ran: Box<Ran>,
     why: String,
 }
 
 impl Refusal {
     fn not_read(why: &str) -> Self {
-        Self { ran: Ran { tool: None, args: Value::Null, state: RunState::NotRead }, why: why.to_owned() }
+        let ran = Ran { tool: None, args: Value::Null, state: RunState::NotRead };
+        Self { ran: Box::new(ran), why: why.to_owned() }
     }
 }
 

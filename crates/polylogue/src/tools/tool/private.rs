@@ -15,12 +15,12 @@ pub fn schema<A: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<A>();
-    schema.remove("title");
+    let schema = settings.into_generator().into_root_schema_for::<A>();
     let mut object = match schema.to_value() {
         Value::Object(schema) if schema.get("type").is_some_and(|kind| kind == "object") => schema,
         _ => serde_json::Map::from_iter([("type".to_owned(), "object".into())]),
     };
+    object.shift_remove("title");
     // Some providers refuse a schema without it.
     object.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
     Value::Object(object)
