@@ -269,7 +269,7 @@ pub(crate) fn of_type<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
 pub(crate) fn timeless(events: &[Value]) -> Vec<Value> {
     let without = |event: &Value| {
         let mut event = event.clone();
-        event.as_object_mut().unwrap().remove("time_ms");
+        event.as_object_mut().unwrap().shift_remove("time_ms");
         event
     };
     events.iter().map(without).collect()
