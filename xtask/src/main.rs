@@ -6,6 +6,7 @@ mod finding;
 #[cfg(test)]
 mod fixture;
 mod manifest;
+mod model_table;
 mod repo;
 mod source;
 
@@ -18,12 +19,14 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
 chores:
-  tidy    checks what neither rustc nor clippy checks: layers, lengths, printing, neutrality, links";
+  tidy                              checks what neither rustc nor clippy checks: layers, lengths, printing, neutrality, links
+  model-table FILE VERSION DATE     makes the table of models, with their prices, of a file of litellm";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["model-table", file, version, date] => model_table(Path::new(file), version, date),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -55,6 +58,22 @@ fn tidy() -> ExitCode {
         }
         flaws => {
             println!("tidy: {} files, {flaws} to put right", report.files);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn model_table(source: &Path, version: &str, date: &str) -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let place = root.join("crates/polylogue-models/data/models.jsonl");
+    let made = model_table::table(source, version, date);
+    match made.and_then(|table| std::fs::write(&place, table).map_err(|error| error.to_string())) {
+        Ok(()) => {
+            println!("wrote {}", place.display());
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("error: {why}");
             ExitCode::FAILURE
         }
     }

@@ -87,6 +87,7 @@
 
 mod cache;
 mod cassette;
+mod catalog;
 mod endpoint;
 mod failure;
 mod known;
@@ -94,7 +95,7 @@ mod limits;
 mod models;
 mod ollama;
 mod openai;
-mod price;
+
 mod provider;
 mod retry;
 mod script;
@@ -104,12 +105,12 @@ mod wire;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
+pub use catalog::{KnownModel, list_price};
 pub use endpoint::{Api, Config, Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use known::{Finding, Findings, KnownSkills};
 pub use limits::Limits;
 pub use models::Models;
 pub use polylogue_http::{Env, EnvError, Key, Proxies};
-pub use price::list_price;
 pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed};

@@ -217,7 +217,7 @@ pub(crate) fn parse_spec<'a>(
 /// The provider whose price list has `model`.
 fn known_model(model: &str) -> Option<&'static str> {
     let listed = |provider: &&Provider| {
-        !provider.is_local() && crate::price::list_price(provider.name, model).is_some()
+        !provider.is_local() && crate::catalog::list_price(provider.name, model).is_some()
     };
     PROVIDERS.iter().find(listed).map(Provider::name)
 }

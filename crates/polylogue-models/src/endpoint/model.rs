@@ -35,7 +35,7 @@ pub struct EndpointModel {
 impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let provider = endpoint.provider();
-        let price = crate::price::list_price(provider, model);
+        let price = crate::catalog::list_price(provider, model);
         Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price }
     }
 

@@ -1,0 +1,142 @@
+//! The table of models that ships with this crate: list prices and limits, as known on the day it was made.
+//!
+//! `cargo xtask model-table` makes `data/models.jsonl`. Prices are public list prices in US dollars for a million tokens,
+//! without discounts for batches or hours of the day. Prices change: the table has a date, and the builder of a model can
+//! give another price.
+
+use polylogue_core::Price;
+use serde::Deserialize;
+
+use crate::provider::Provider;
+
+const TABLE: &str = include_str!("../data/models.jsonl");
+
+/// What the table says of a model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct KnownModel {
+    /// The most tokens that a request can have; `None` if the table does not say.
+    pub max_input: Option<u64>,
+    /// The most tokens that a reply can have; `None` if the table does not say.
+    pub max_output: Option<u64>,
+    /// Dollars for a million tokens read.
+    input: f64,
+    /// Dollars for a million tokens written.
+    output: f64,
+    /// Dollars for a million tokens read from the provider's cache.
+    cache_read: Option<f64>,
+}
+
+impl KnownModel {
+    /// The row of `model` at `provider`.
+    ///
+    /// A dated name (`gpt-4o-2024-11-20`, `mistral-large-latest`) has the row of the name that it begins with, unless it
+    /// has one of its own.
+    ///
+    /// ```
+    /// use polylogue_models::KnownModel;
+    /// let model = KnownModel::find("openai", "gpt-4o-2024-11-20").unwrap();
+    /// assert_eq!(model.price().input, 2.5);
+    /// assert_eq!(model.max_output, Some(16_384));
+    /// ```
+    #[must_use]
+    pub fn find(provider: &str, model: &str) -> Option<Self> {
+        let begin = format!("{{\"provider\":\"{provider}\",\"model\":\"");
+        let rows =
+            TABLE.lines().filter_map(|line| Some((line, line.strip_prefix(&begin)?.split_once('"')?.0)));
+        let fits = |row: &(&str, &str)| model.strip_prefix(row.1).is_some_and(is_edition);
+        let (line, _) = rows.filter(fits).max_by_key(|(_, name)| name.len())?;
+        serde_json::from_str(line).ok()
+    }
+
+    /// Its list price.
+    #[must_use]
+    pub const fn price(&self) -> Price {
+        Price { input: self.input, cached: self.cache_read, output: self.output }
+    }
+
+    /// The day on which the table was made, as `2026-11-22`.
+    #[must_use]
+    pub fn table_date() -> &'static str {
+        let head = TABLE.lines().next().unwrap_or_default();
+        head.split_once("\"date\":\"").and_then(|(_, rest)| rest.get(..10)).unwrap_or("an unknown day")
+    }
+}
+
+/// The list price of `model` at `provider`: nothing for local servers, `None` where it is not known.
+#[must_use]
+pub fn list_price(provider: &str, model: &str) -> Option<Price> {
+    if Provider::find(provider).is_some_and(Provider::is_local) {
+        return Some(Price::FREE);
+    }
+    if provider == "openrouter" && model.ends_with(":free") {
+        return Some(Price::FREE);
+    }
+    KnownModel::find(provider, model).map(|model| model.price())
+}
+
+/// Whether the rest of a name only tells the edition of the model, so that the price is the same.
+fn is_edition(rest: &str) -> bool {
+    let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };
+    edition == "latest" || (edition.len() >= 3 && edition.chars().all(|c| c.is_ascii_digit() || c == '-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn dated_names_cost_what_the_longest_known_name_costs() {
+        let input = |provider, model| list_price(provider, model).map(|price| price.input);
+        for (provider, model, expected) in [
+            ("openai", "gpt-4o", Some(2.5)),
+            ("openai", "gpt-4o-2024-11-20", Some(2.5)),
+            ("openai", "gpt-4o-2024-05-13", Some(5.0)),
+            ("openai", "gpt-4o-mini", Some(0.15)),
+            ("openai", "gpt-4o-mini-2024-07-18", Some(0.15)),
+            ("openai", "gpt-4-0613", Some(30.0)),
+            ("openai", "gpt-4o-3", None),
+            ("openai", "no-such", None),
+            ("mistral", "mistral-large-latest", Some(0.5)),
+            ("anthropic", "claude-sonnet-4-5-20250929", Some(3.0)),
+            ("anthropic", "claude-sonnet-4-5@20250929", Some(3.0)),
+            ("ollama", "whatever", Some(0.0)),
+            ("vllm", "whatever", Some(0.0)),
+            ("openrouter", "some/model:free", Some(0.0)),
+            ("openrouter", "openai/gpt-4o", None),
+            ("compatible", "gpt-4o", None),
+        ] {
+            assert_eq!(input(provider, model), expected, "{provider}:{model}");
+        }
+    }
+
+    #[test]
+    fn every_row_is_read_and_has_a_price_that_makes_sense() {
+        let mut seen = BTreeSet::new();
+        for line in TABLE.lines().skip(1) {
+            let row: KnownModel =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let names: Value = serde_json::from_str(line).unwrap();
+            let name = |key: &str| names[key].as_str().unwrap().to_owned();
+            let price = row.price();
+            let sensible = |dollars: f64| (0.0..=2_000.0).contains(&dollars);
+            assert!(sensible(price.input) && sensible(price.output), "{line}");
+            assert!(price.cached.is_none_or(|cached| cached <= price.input), "{line}");
+            assert!(seen.insert((name("provider"), name("model"))), "twice: {line}");
+        }
+        let providers: BTreeSet<_> = seen.iter().map(|(provider, _)| provider).collect();
+        assert!(seen.len() >= 500, "{} models", seen.len());
+        assert!(providers.len() >= 15, "{providers:?}");
+        let count = TABLE.lines().next().and_then(|head| head.split_once("\"models\":"));
+        assert_eq!(count.map(|(_, rest)| rest.trim_end_matches('}')), Some(&*seen.len().to_string()));
+    }
+
+    #[test]
+    fn the_table_has_a_date() {
+        let date = KnownModel::table_date();
+        assert!(date.len() == 10 && date.starts_with("20"), "{date}");
+    }
+}

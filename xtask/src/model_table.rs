@@ -1,0 +1,195 @@
+//! `cargo xtask model-table`: makes the table of models that ships with `polylogue-models`.
+//!
+//! The source is `model_prices_and_context_window_backup.json` of the Python package `litellm`, whose part outside of
+//! `enterprise/` is under the MIT license; its notice stands beside the table. A row is one model of one provider, as a line
+//! of JSON, sorted by provider and model. Prices are dollars for a million tokens.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+/// Names of providers in the source, and here.
+const PROVIDERS: [(&str, &str); 28] = [
+    ("openai", "openai"),
+    ("anthropic", "anthropic"),
+    ("gemini", "gemini"),
+    ("vertex_ai", "vertex"),
+    ("bedrock", "bedrock"),
+    ("bedrock_converse", "bedrock"),
+    ("azure", "azure"),
+    ("mistral", "mistral"),
+    ("xai", "xai"),
+    ("deepseek", "deepseek"),
+    ("groq", "groq"),
+    ("together_ai", "together"),
+    ("fireworks_ai", "fireworks"),
+    ("deepinfra", "deepinfra"),
+    ("cohere", "cohere"),
+    ("cohere_chat", "cohere"),
+    ("perplexity", "perplexity"),
+    ("cerebras", "cerebras"),
+    ("dashscope", "qwen"),
+    ("moonshot", "moonshot"),
+    ("zai", "zai"),
+    ("nebius", "nebius"),
+    ("sambanova", "sambanova"),
+    ("voyage", "voyage"),
+    ("vertex_ai-language-models", "vertex"),
+    ("vertex_ai-anthropic_models", "vertex"),
+    ("vertex_ai-mistral_models", "vertex"),
+    ("vertex_ai-embedding-models", "vertex"),
+];
+
+/// What a model can do: the flag in the source, and the word here.
+const ABILITIES: [(&str, &str); 6] = [
+    ("supports_function_calling", "tools"),
+    ("supports_response_schema", "schema"),
+    ("supports_vision", "vision"),
+    ("supports_pdf_input", "documents"),
+    ("supports_audio_input", "audio"),
+    ("supports_reasoning", "thinking"),
+];
+
+/// Thresholds above which all tokens of a request have another price, in the names of the source.
+const TIERS: [(&str, u64); 4] = [("100k", 100_000), ("128k", 128_000), ("200k", 200_000), ("272k", 272_000)];
+
+/// The most dollars a million tokens can cost without being a mistake.
+const DEAREST: f64 = 2_000.0;
+
+/// The table made of the file `source`, which is of `version` and was looked up on `date`.
+pub(crate) fn table(source: &Path, version: &str, date: &str) -> Result<String, String> {
+    let fail = |error: &dyn std::fmt::Display| format!("`{}` cannot be used: {error}", source.display());
+    let text = std::fs::read_to_string(source).map_err(|error| fail(&error))?;
+    let all: Map<String, Value> = serde_json::from_str(&text).map_err(|error| fail(&error))?;
+    let mut rows = BTreeMap::new();
+    for (name, about) in &all {
+        let Some((provider, model)) = identity(name, about) else { continue };
+        if let Some(row) = row(about) {
+            rows.entry((provider, model)).or_insert(row);
+        }
+    }
+    let mut table =
+        format!("{{\"source\":\"litellm {version}\",\"date\":\"{date}\",\"models\":{}}}\n", rows.len());
+    for ((provider, model), row) in rows {
+        let model = Value::from(model);
+        let _ = writeln!(table, "{{\"provider\":\"{provider}\",\"model\":{model}{row}}}");
+    }
+    Ok(table)
+}
+
+/// The provider and the name of a model that is priced by tokens, as they are written here.
+fn identity(name: &str, about: &Value) -> Option<(&'static str, String)> {
+    let mode = about.get("mode")?.as_str()?;
+    if !["chat", "responses", "completion", "embedding"].contains(&mode) {
+        return None;
+    }
+    let given = about.get("litellm_provider")?.as_str()?;
+    let (_, provider) = PROVIDERS.into_iter().find(|(theirs, _)| *theirs == given)?;
+    // Names begin with the provider where they would be ambiguous; what is left with a region before it is not a name that
+    // the provider knows.
+    let model = name.strip_prefix(given).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name);
+    let model = model.strip_prefix("vertex_ai/").unwrap_or(model);
+    let is_regional = ["bedrock", "azure"].contains(&provider) && model.contains('/');
+    (!is_regional && !model.starts_with("ft:")).then(|| (provider, model.to_owned()))
+}
+
+/// The fields of a row, each with a comma before it; nothing for a model without a sound price.
+fn row(about: &Value) -> Option<String> {
+    let mut row = String::new();
+    for (theirs, ours) in [("max_input_tokens", "max_input"), ("max_output_tokens", "max_output")] {
+        if let Some(tokens) = about.get(theirs).and_then(Value::as_u64).filter(|tokens| *tokens > 0) {
+            let _ = write!(row, ",\"{ours}\":{tokens}");
+        }
+    }
+    row.push_str(&prices(about, "")?);
+    let tiers: Vec<String> = TIERS
+        .iter()
+        .filter_map(|(name, over)| {
+            let prices = prices(about, &format!("_above_{name}_tokens"))?;
+            Some(format!("{{\"over\":{over}{prices}}}"))
+        })
+        .collect();
+    if !tiers.is_empty() {
+        let _ = write!(row, ",\"tiers\":[{}]", tiers.join(","));
+    }
+    let can = |flag: &str| about.get(flag) == Some(&Value::Bool(true));
+    let words: Vec<String> =
+        ABILITIES.iter().filter(|(flag, _)| can(flag)).map(|(_, word)| format!("\"{word}\"")).collect();
+    let _ = write!(row, ",\"can\":[{}]", words.join(","));
+    if let Some(tokens) = about.get("prompt_cache_min_tokens").and_then(Value::as_u64) {
+        let _ = write!(row, ",\"cache_min\":{tokens}");
+    }
+    Some(row)
+}
+
+/// The prices whose names end in `suffix`: reading and writing at least.
+fn prices(about: &Value, suffix: &str) -> Option<String> {
+    let price = |name: &str| {
+        let dollars = about.get(format!("{name}{suffix}"))?.as_f64()? * 1e6;
+        (0.0..=DEAREST).contains(&dollars).then(|| trimmed(dollars))
+    };
+    let is_embedding = about.get("mode").and_then(Value::as_str) == Some("embedding");
+    let input = price("input_cost_per_token")?;
+    let output = price("output_cost_per_token").or_else(|| is_embedding.then(|| "0".to_owned()))?;
+    let mut row = format!(",\"input\":{input},\"output\":{output}");
+    for (theirs, ours) in [
+        ("cache_read_input_token_cost", "cache_read"),
+        ("cache_creation_input_token_cost", "cache_write"),
+        ("cache_creation_input_token_cost_above_1hr", "cache_write_1h"),
+    ] {
+        if let Some(price) = price(theirs).filter(|_| ours != "cache_write_1h" || suffix.is_empty()) {
+            let _ = write!(row, ",\"{ours}\":{price}");
+        }
+    }
+    Some(row)
+}
+
+/// A price to a millionth of a dollar, without zeros at its end.
+fn trimmed(dollars: f64) -> String {
+    let text = format!("{dollars:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(source: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("source.json");
+        std::fs::write(&file, source).unwrap();
+        table(&file, "1.0", "2026-01-02").unwrap()
+    }
+
+    #[test]
+    fn a_model_is_a_line_with_exact_prices() {
+        let source = r#"{
+            "zeta/b": {"mode": "chat", "litellm_provider": "unknown", "input_cost_per_token": 1e-6},
+            "gemini/g": {"mode": "chat", "litellm_provider": "gemini", "max_input_tokens": 1048576, "max_output_tokens": 8192,
+                "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.25e-07,
+                "input_cost_per_token_above_200k_tokens": 2.5e-06, "output_cost_per_token_above_200k_tokens": 1.5e-05,
+                "supports_vision": true, "supports_function_calling": true},
+            "e": {"mode": "embedding", "litellm_provider": "openai", "input_cost_per_token": 2e-08}
+        }"#;
+        assert_eq!(
+            made(source),
+            "{\"source\":\"litellm 1.0\",\"date\":\"2026-01-02\",\"models\":2}\n\
+             {\"provider\":\"gemini\",\"model\":\"g\",\"max_input\":1048576,\"max_output\":8192,\"input\":1.25,\"output\":10,\
+             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15}],\"can\":[\"tools\",\"vision\"]}\n\
+             {\"provider\":\"openai\",\"model\":\"e\",\"input\":0.02,\"output\":0,\"can\":[]}\n"
+        );
+    }
+
+    #[test]
+    fn models_without_a_sound_price_are_left_out() {
+        let source = r#"{
+            "a": {"mode": "chat", "litellm_provider": "openai"},
+            "b": {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": -1, "output_cost_per_token": 1},
+            "c": {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": 1, "output_cost_per_token": 1},
+            "d": {"mode": "image_generation", "litellm_provider": "openai", "input_cost_per_token": 1e-6}
+        }"#;
+        assert_eq!(made(source).lines().count(), 1);
+    }
+}
