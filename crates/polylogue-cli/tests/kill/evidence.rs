@@ -84,7 +84,7 @@ impl Course {
     pub(crate) fn of(place: &Place, look: &Look) -> (Self, usize) {
         let mut events = look.events();
         for event in &mut events {
-            event.as_object_mut().unwrap().remove("time_ms").unwrap();
+            event.as_object_mut().unwrap().shift_remove("time_ms").unwrap();
         }
         let requests = place.server.requests();
         let mut bodies: Vec<String> =
