@@ -17,12 +17,21 @@ pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
         return Ok(AnyStore::new(Jsonl::open(&place)?));
     }
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| {
+        made_private(folder).map_err(|error| {
             Trouble::failed(format!("`{}` cannot be made: {error}", folder.display()))
                 .hint("choose another place with `--store`")
         })?;
     }
     Ok(AnyStore::new(Sqlite::open(&place)?))
+}
+
+/// Makes a folder that only its owner can look into, unless it exists.
+fn made_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// The store at `place`, in which something is looked for: a place that was named and is not there holds nothing, and is not made.

@@ -1,7 +1,5 @@
 //! What holds on this machine: for `doctor`, and for refusals.
 
-use std::sync::OnceLock;
-
 /// A part of the enclosure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
@@ -19,16 +17,41 @@ pub struct Measure {
 pub(crate) const NOT_LINUX: &str =
     "only Linux has what encloses them; there is no enclosure for this system yet";
 
-/// What encloses programs on this machine. It is found out by enclosing something, once in the life of the process.
-#[must_use]
-pub fn what_is_enforced() -> &'static [Measure] {
-    static MEASURES: OnceLock<Vec<Measure>> = OnceLock::new();
-    MEASURES.get_or_init(measures)
+/// Why programs cannot be enclosed on this machine, if they cannot.
+#[cfg(target_os = "linux")]
+pub(crate) fn obstacle() -> Option<String> {
+    probed().err()
 }
 
+/// Encloses something, to see whether that works. Success is remembered for the life of the process; a failure is not, since
+/// its cause may pass: a full disk, too many processes, a slow machine.
 #[cfg(target_os = "linux")]
-fn measures() -> Vec<Measure> {
-    let probe = crate::linux::probe();
+fn probed() -> Result<(), String> {
+    /// How often it is tried, and how long to wait before the next attempt.
+    const TRIES: u32 = 3;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+    static HOLDS: std::sync::OnceLock<()> = std::sync::OnceLock::new();
+    let mut result = Ok(());
+    for nth in 0..TRIES {
+        if HOLDS.get().is_some() {
+            return Ok(());
+        }
+        if nth > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        result = crate::linux::probe();
+        if result.is_ok() {
+            HOLDS.get_or_init(|| ());
+        }
+    }
+    result
+}
+
+/// What encloses programs on this machine. It is found out by enclosing something; that it works is remembered.
+#[must_use]
+#[cfg(target_os = "linux")]
+pub fn what_is_enforced() -> Vec<Measure> {
+    let probe = probed();
     let landlock = crate::linux::landlock_abi();
     let measure = |name, required, detail: &str| {
         let why = probe.as_ref().err();
@@ -64,7 +87,9 @@ fn measures() -> Vec<Measure> {
     ]
 }
 
+/// What encloses programs on this machine: nothing.
+#[must_use]
 #[cfg(not(target_os = "linux"))]
-fn measures() -> Vec<Measure> {
+pub fn what_is_enforced() -> Vec<Measure> {
     vec![Measure { name: "namespaces", holds: false, required: true, detail: NOT_LINUX.into() }]
 }

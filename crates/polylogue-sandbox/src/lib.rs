@@ -49,6 +49,7 @@ mod sandbox;
 mod supervise;
 #[cfg(target_os = "linux")]
 mod usage;
+mod work;
 
 #[cfg(unix)]
 pub use container::Engine;
@@ -57,3 +58,4 @@ pub use enforced::{Measure, what_is_enforced};
 pub use error::Error;
 pub use program::{Halt, Program, Streams};
 pub use sandbox::{Limits, Network, Sandbox};
+pub use work::{make_work_directory, remove_work_directory};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use crate::Engine;
-use crate::{Ended, Error, Halt, How, Program, Streams, what_is_enforced};
+use crate::{Ended, Error, Halt, How, Program, Streams};
 
 /// Where programs run, and what they may use.
 #[derive(Debug, Clone)]
@@ -132,7 +132,7 @@ impl Sandbox {
 
     /// The same with a work directory that is there, under its real path.
     pub(crate) fn placed(&self) -> Result<Self, Error> {
-        let made = std::fs::create_dir_all(&self.work).and_then(|()| self.work.canonicalize());
+        let made = crate::make_work_directory(&self.work).and_then(|()| self.work.canonicalize());
         let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
         if work.parent().is_none() {
             return Err(Error::Config("the work directory cannot be the whole file system".into()));
@@ -233,11 +233,7 @@ impl Sandbox {
         }
         let placed = self.placed()?;
         match &self.place {
-            Place::Enclosed => {
-                let missing = what_is_enforced().iter().find(|measure| !measure.holds && measure.required);
-                missing.map_or(Ok(()), |missing| Err(Error::Refused { why: missing.detail.clone() }))?;
-                enclosed(&placed, program, halt, streams)
-            }
+            Place::Enclosed => enclosed(&placed, program, halt, streams),
             #[cfg(unix)]
             Place::Container(engine) => crate::container::run(engine, &placed, program, halt, streams),
             Place::Host => exposed(&placed, program, halt, streams),
@@ -293,6 +289,9 @@ fn check_file(path: &Path) -> Result<(), Error> {
 
 #[cfg(target_os = "linux")]
 fn enclosed(sandbox: &Sandbox, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
+    if let Some(why) = crate::enforced::obstacle() {
+        return Err(Error::Refused { why });
+    }
     crate::linux::run(sandbox, program, halt, streams)
 }
 

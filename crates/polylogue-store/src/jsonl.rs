@@ -4,7 +4,6 @@ mod file;
 mod folder;
 mod writer;
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreErr
 use crate::batch::Batch;
 use crate::grant::Grant;
 use crate::io_error;
+use crate::private;
 use crate::workers::Workers;
 use folder::Folder;
 
@@ -66,7 +66,7 @@ impl Jsonl {
         let dir =
             std::path::absolute(dir.as_ref()).map_err(|error| io_error::reading(dir.as_ref(), &error))?;
         if !dir.is_dir() {
-            fs::create_dir_all(&dir).map_err(|error| io_error::writing(&dir, &error))?;
+            private::make_folder(&dir).map_err(|error| io_error::writing(&dir, &error))?;
         }
         Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
     }

@@ -42,6 +42,7 @@ mod intact;
 mod io_error;
 mod jsonl;
 mod memory;
+mod private;
 mod sqlite;
 mod workers;
 

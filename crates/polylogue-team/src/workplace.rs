@@ -8,6 +8,7 @@ use polylogue_core::memory::{AnyMemory, Nothing};
 use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
 use polylogue_models::Env;
+use polylogue_sandbox::{make_work_directory, remove_work_directory};
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
 use crate::build::{is_work_tool, runs_programs};
@@ -267,16 +268,16 @@ impl Team {
             return Ok(());
         }
         if let Some(around) = dir.parent() {
-            std::fs::create_dir_all(around)?;
+            make_work_directory(around)?;
         }
         // Half a directory must not be taken for a whole one.
         let mut begun = dir.as_os_str().to_owned();
         begun.push(".new");
         let begun = PathBuf::from(begun);
         if begun.exists() {
-            std::fs::remove_dir_all(&begun)?;
+            remove_work_directory(&begun)?;
         }
-        std::fs::create_dir(&begun)?;
+        make_work_directory(&begun)?;
         self.write_files(&begun)?;
         std::fs::rename(&begun, dir)
     }

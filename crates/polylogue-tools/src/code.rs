@@ -142,7 +142,7 @@ impl Tool for Code {
         let code = text("code").ok_or("`code` must be a text: the whole program")?;
         let code = if self.language == Language::Saved { code } else { unfenced(code) };
         let file = text("filename").map_or_else(|| self.file_name(code, text("language")), str::to_owned);
-        let before = Files::of(self.sandbox.work());
+        let before = Files::of(&self.sandbox).await;
         let ended = match running::run(self.sandbox.clone(), self.program(&file, code)).await {
             Ok(ended) => ended,
             Err(error) => return Ok(told(1, &error.to_string())),
@@ -159,7 +159,7 @@ impl Tool for Code {
             }
         }
         let mut outcome = told(ended.how.code(), &output);
-        outcome.parts.extend(Files::of(self.sandbox.work()).written_since(&before, &file).map(Part::text));
+        outcome.parts.extend(Files::of(&self.sandbox).await.written_since(&before, &file).map(Part::text));
         Ok(outcome)
     }
 }

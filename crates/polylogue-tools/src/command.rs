@@ -92,10 +92,10 @@ impl Tool for Command {
         let given = given(&self.declaration.arguments, &args)?;
         let words = self.template.fill(&given)?;
         let program = words.into_iter().fold(Program::new(&self.program), Program::arg);
-        let before = Files::of(self.sandbox.work());
+        let before = Files::of(&self.sandbox).await;
         let ended = running::run(self.sandbox.clone(), program).await;
         let mut outcome = told(&ended.map_err(|error| ToolError(error.to_string()))?);
-        outcome.parts.extend(Files::of(self.sandbox.work()).written_since(&before, "").map(Part::text));
+        outcome.parts.extend(Files::of(&self.sandbox).await.written_since(&before, "").map(Part::text));
         Ok(outcome)
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue::LogId;
 use polylogue_models::Env;
-use polylogue_sandbox::what_is_enforced;
+use polylogue_sandbox::{remove_work_directory, what_is_enforced};
 use polylogue_team::{Grant, SandboxPlace, Team, Workplace};
 
 use crate::args::Allowed;
@@ -92,8 +92,8 @@ fn tell_refusals(team: &Team) {
 fn refusal(place: SandboxPlace) -> Option<String> {
     match place {
         SandboxPlace::Enclosed => {
-            let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
-            missing.map(|measure| measure.detail.clone())
+            let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
+            missing.map(|measure| measure.detail)
         }
         SandboxPlace::Docker => unanswered("docker"),
         SandboxPlace::Podman => unanswered("podman"),
@@ -142,10 +142,6 @@ pub(crate) fn told(store: Option<&Path>, id: &LogId) -> Option<String> {
 /// Removes the work directory of the conversation `id`, if there is one.
 pub(super) fn remove(store: Option<&Path>, id: &LogId) -> Result<(), Trouble> {
     let dir = place::of_work(store, id)?;
-    match std::fs::remove_dir_all(&dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Trouble::failed(format!("`{}` cannot be removed: {error}", dir.display())))
-        }
-        _ => Ok(()),
-    }
+    let removed = remove_work_directory(&dir);
+    removed.map_err(|error| Trouble::failed(format!("`{}` cannot be removed: {error}", dir.display())))
 }

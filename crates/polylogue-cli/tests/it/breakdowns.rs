@@ -30,7 +30,7 @@ const STEPS: [(&str, &str, &str, &str); 9] = [
 
 fn home() -> Option<Home> {
     if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists()) {
-        eprintln!("SKIPPED: there is no Python here");
+        polylogue_test::skip::skipped("there is no Python here");
         return None;
     }
     let mut script = Vec::new();

@@ -30,7 +30,7 @@ const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host
 /// Ann, who draws; none where there is no Python. Nothing encloses it, so that it works on every machine.
 fn home() -> Option<Home> {
     if Command::new("python3").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: there is no Python here");
+        polylogue_test::skip::skipped("there is no Python here");
         return None;
     }
     let call = serde_json::json!({"Ann": {"calls": [{"tool": "python_session", "args": {"code": CODE}, "id": "c1"}]}});
@@ -156,7 +156,7 @@ fn terminals_that_can_draw_it_and_others_name_it() {
 fn can_enclose() -> bool {
     let missing = polylogue_sandbox::what_is_enforced();
     let missing = missing.iter().find(|measure| measure.required && !measure.holds);
-    missing.inspect(|missing| eprintln!("SKIPPED: {}", missing.detail)).is_none()
+    polylogue_test::skip::can_enclose(missing.map(|missing| &*missing.detail))
 }
 
 /// Reads a PNG as its standard has it, checks its sums, and says how large it is and how many of its pixels are not white.

@@ -164,7 +164,7 @@ fn a_machine_that_encloses_nothing_is_told_of_at_once() {
     let ran = home.command("unshare", &args).output();
     let (out, err) = ran.map(|ran| (text_of(&ran.stdout), text_of(&ran.stderr))).unwrap_or_default();
     if !out.starts_with("none") {
-        return eprintln!("SKIPPED: namespaces cannot be forbidden here: {err}");
+        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {err}"));
     }
     let warning =
         "warning: the programs of `t` will be refused: the kernel makes no namespaces for this user";

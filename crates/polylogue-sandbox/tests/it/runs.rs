@@ -26,7 +26,7 @@ fn interpreters_run() {
     assert_eq!(text(&run(&sandbox, &python(pool))), "[1, 2]\n");
     let Ok(ended) = sandbox.run(&Program::new("node").arg("-e").arg("console.log([1, 2])"), &Halt::new())
     else {
-        eprintln!("SKIPPED: there is no Node.js");
+        polylogue_test::skip::skipped("there is no Node.js");
         return;
     };
     assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "[ 1, 2 ]\n"));
@@ -119,11 +119,12 @@ fn runs_at_the_same_time_do_not_disturb_one_another() {
 
 #[test]
 fn what_holds_is_said() {
-    let names: Vec<_> = what_is_enforced().iter().map(|measure| measure.name).collect();
+    let measures = what_is_enforced();
+    let names: Vec<_> = measures.iter().map(|measure| measure.name).collect();
     assert_eq!(names, ["namespaces", "seccomp", "limits", "landlock"]);
-    assert!(what_is_enforced().iter().all(|measure| !measure.detail.is_empty()));
+    assert!(measures.iter().all(|measure| !measure.detail.is_empty()));
     let dir = Dir::new();
-    let all = what_is_enforced().iter().filter(|measure| measure.required).all(|measure| measure.holds);
+    let all = measures.iter().filter(|measure| measure.required).all(|measure| measure.holds);
     let ended = Sandbox::enclosed(dir.0.join("work")).run(&sh("true"), &Halt::new());
     assert_eq!(ended.is_ok(), all, "{ended:?}");
 }
@@ -144,10 +145,44 @@ fn a_refusal_says_why() {
         .output();
     let told = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
     if !told.contains("told: ") {
-        return eprintln!("SKIPPED: namespaces cannot be forbidden here: {told}");
+        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {told}"));
     }
     assert!(told.contains("No space left on device (os error 28)"), "{told}");
     assert!(told.contains("sysctl user.max_user_namespaces"), "{told}");
+}
+
+/// A refusal whose cause passes is not remembered, and a directory for temporary files in which nothing can be made refuses
+/// nothing.
+#[test]
+fn a_refusal_is_not_remembered() {
+    const PASSES: &str = "POLYLOGUE_REFUSAL_PASSES";
+    const NAMESPACES: &str = "/proc/sys/user/max_user_namespaces";
+    if std::env::var_os(PASSES).is_some() {
+        let dir = Dir(std::path::PathBuf::from(std::env::var_os("POLYLOGUE_DIR").unwrap()));
+        let sandbox = Sandbox::enclosed(dir.0.join("work"));
+        let first = sandbox.run(&sh("true"), &Halt::new()).unwrap_err();
+        std::fs::write(NAMESPACES, "1000").unwrap();
+        let then = sandbox.run(&sh("echo enclosed"), &Halt::new()).unwrap();
+        return eprintln!("told: {first}, then: {}", text(&then));
+    }
+    let dir = Dir::new();
+    if sandbox(&dir).is_none() {
+        return;
+    }
+    let none =
+        format!("echo 0 > {NAMESPACES} && exec \"$0\" --exact runs::a_refusal_is_not_remembered --nocapture");
+    let ran = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", &none])
+        .arg(std::env::current_exe().unwrap())
+        .env(PASSES, "1")
+        .env("POLYLOGUE_DIR", dir.0.canonicalize().unwrap())
+        .env("TMPDIR", "/proc/nothing/can/be/made/here")
+        .output();
+    let told = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
+    if told.contains("Permission denied") && !told.contains("told: ") {
+        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {told}"));
+    }
+    assert!(told.contains("told: ") && told.contains("then: enclosed"), "{told}");
 }
 
 /// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be

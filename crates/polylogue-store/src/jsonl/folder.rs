@@ -11,7 +11,7 @@ use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, StoreError};
 use super::file::{self, LogFile};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
-use crate::{fence, io_error};
+use crate::{fence, io_error, private};
 
 /// The folder, and the logs that are claimed through this store.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ impl Folder {
 /// Writes a log without events, locked before anybody can see it.
 fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(File, u64)> {
     let header = file::header(meta)?;
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(draft)?;
+    let mut file = private::options().read(true).write(true).create_new(true).open(draft)?;
     file.lock()?;
     file.write_all(&header)?;
     file.sync_all()?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::batch::Batch;
 use crate::holder;
+use crate::private;
 
 /// A log's file, locked. Dropping it gives the lock back.
 #[derive(Debug)]
@@ -26,7 +27,9 @@ impl Writer {
     pub(super) fn new(file: File, note: PathBuf, kept: u64, bytes: u64) -> io::Result<Self> {
         let torn = file.metadata()?.len() > bytes;
         // Without the note the claim holds as well.
-        let _ = fs::write(&note, holder::this_process());
+        let mut options = private::options();
+        let opened = options.write(true).create(true).truncate(true).open(&note);
+        let _ = opened.and_then(|mut file| file.write_all(holder::this_process().as_bytes()));
         let mut writer = Self { file, note, kept, bytes, torn };
         writer.cut()?;
         Ok(writer)

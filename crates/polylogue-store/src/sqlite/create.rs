@@ -1,7 +1,7 @@
 //! Making a database: it appears under its name when it is whole, so that a process that dies meanwhile leaves none, or an
 //! empty file, which the next one finishes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::fault::store_error;
 use super::schema::{self, Found};
-use crate::{fence, io_error};
+use crate::{fence, io_error, private};
 
 /// How often it is tried again when another process is making the database as well.
 const TRIES: u32 = 10;
@@ -19,7 +19,7 @@ const TRIES: u32 = 10;
 pub(super) fn create(place: &Path) -> Result<(), StoreError> {
     let fail = |error: io::Error| io_error::writing(place, &error);
     if let Some(folder) = place.parent().filter(|folder| !folder.is_dir()) {
-        fs::create_dir_all(folder).map_err(|error| io_error::writing(folder, &error))?;
+        private::make_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
     }
     let image = image().map_err(|error| store_error(place, &error))?;
     // The draft stands beside the file that a link leads to.
@@ -60,7 +60,7 @@ impl Draft {
         let prefix = prefix(target);
         clear(target, &prefix);
         let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), fence::next()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let file = private::options().write(true).create_new(true).open(&path)?;
         let mut draft = Self { path, _file: file };
         draft._file.lock()?;
         draft._file.write_all(image)?;
@@ -71,7 +71,7 @@ impl Draft {
     /// Gives it the name `target`, unless another database has it. Who makes one holds the empty file locked that it
     /// replaces.
     fn put(&self, target: &Path) -> io::Result<()> {
-        let empty = OpenOptions::new().write(true).create(true).truncate(false).open(target)?;
+        let empty = private::options().write(true).create(true).truncate(false).open(target)?;
         empty.lock()?;
         if empty.metadata()?.len() > 0 || io_error::is_other_file(target, &empty) {
             return Ok(());

@@ -1,10 +1,10 @@
 //! How processes know of one another: each that writes holds a file locked.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::fence;
+use crate::{fence, private};
 
 /// The file that this store holds locked for as long as it lives.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     const TRIES: u32 = 10;
     let mut opened = Err(ErrorKind::NotFound.into());
     for _ in 0..TRIES {
-        fs::create_dir_all(writers)?;
-        opened = OpenOptions::new().write(true).create_new(true).open(path);
+        private::make_folder(writers)?;
+        opened = private::options().write(true).create_new(true).open(path);
         if !opened.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             break;
         }

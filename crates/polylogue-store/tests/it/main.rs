@@ -10,6 +10,8 @@ mod interrupted;
 #[cfg(test)]
 mod jsonl;
 #[cfg(test)]
+mod privacy;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod sqlite;

@@ -17,11 +17,8 @@ fn team(text: &str) -> Team {
 
 /// Whether programs can be enclosed here.
 fn can_run() -> bool {
-    let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
-    if let Some(missing) = missing {
-        eprintln!("SKIPPED: programs cannot be enclosed here: {}", missing.detail);
-    }
-    missing.is_none()
+    let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
+    polylogue_test::skip::can_enclose(missing.as_ref().map(|missing| &*missing.detail))
 }
 
 fn models(team: &Team) -> impl Fn(&str) -> polylogue::Result<AnyModel> + use<> {

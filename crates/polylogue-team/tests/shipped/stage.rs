@@ -63,22 +63,23 @@ pub(crate) fn workplace(team: &Team) -> Workplace {
 /// Whether the programs of `team` can run on this machine; if they cannot, says why.
 pub(crate) fn can_run(team: &Team) -> bool {
     if !team.mcp_wanted().is_empty() {
-        eprintln!("SKIPPED {}: it has MCP servers, and the tests of the program run it", team.name);
+        let why = format!("{}: it has MCP servers, and the tests of the program run it", team.name);
+        polylogue_test::skip::skipped(&why);
         return false;
     }
     if !team.needs_workplace() {
         return true;
     }
-    let missing = what_is_enforced().iter().find(|measure| measure.required && !measure.holds);
+    let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
     let python =
         ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists());
-    let why = match missing {
-        Some(missing) => format!("programs cannot be enclosed here: {}", missing.detail),
-        None if !python => "there is no `python3`".to_owned(),
-        None => return true,
-    };
-    eprintln!("SKIPPED {}: {why}", team.name);
-    false
+    if !polylogue_test::skip::can_enclose(missing.as_ref().map(|missing| &*missing.detail)) {
+        return false;
+    }
+    if !python {
+        polylogue_test::skip::skipped(&format!("{}: there is no `python3`", team.name));
+    }
+    python
 }
 
 pub(crate) fn name(text: &str) -> Name {

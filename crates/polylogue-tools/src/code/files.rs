@@ -1,33 +1,56 @@
 //! Which files a program wrote.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
-use std::time::SystemTime;
 
-/// How many files are looked at, and how many are named.
+use polylogue_sandbox::Sandbox;
+use rustix::fs::FileType;
+
+use crate::background::blocking;
+use crate::files::Folder;
+
+/// How many files are looked at, how deep, and how many are named.
 const MAX_FILES: usize = 10_000;
+const MAX_DEPTH: usize = 32;
+/// How many bytes their paths may have together.
+const MAX_PATHS: usize = 4 << 20;
 const MAX_NAMED: usize = 20;
 
-/// The files in a work directory: size and time of the last change, by path.
-pub(crate) struct Files(BTreeMap<String, (u64, Option<SystemTime>)>);
+/// What identifies a state of a file: its size, and when it was last changed.
+type State = (u64, (i64, i64));
+
+/// The files in a work directory by path.
+#[derive(Default)]
+pub(crate) struct Files(BTreeMap<String, State>);
 
 impl Files {
-    /// What is in `dir` now. Links are not followed, so nothing outside is looked at.
-    pub(crate) fn of(dir: &Path) -> Self {
+    /// The files in the work directory of `sandbox` now.
+    ///
+    /// Directories are opened one name after the other without following links: programs that run at the same time can
+    /// exchange what they like, and no name of a file outside is read.
+    pub(crate) async fn of(sandbox: &Sandbox) -> Self {
+        let folder = Folder::of(sandbox);
+        // A list that cannot be made is empty: it is for information only.
+        blocking(move || Self::in_folder(&folder)).await.unwrap_or_default()
+    }
+
+    fn in_folder(folder: &Folder) -> Self {
         let mut found = BTreeMap::new();
-        let mut open = VecDeque::from([dir.to_owned()]);
-        let mut seen = 0;
-        while let Some(inner) = open.pop_front() {
-            for entry in std::fs::read_dir(inner).into_iter().flatten().flatten() {
+        let mut open = VecDeque::from([Vec::new()]);
+        let (mut seen, mut paths) = (0, 0);
+        while let Some(names) = open.pop_front() {
+            for entry in folder.entries(&names).into_iter().flatten() {
+                let inner = [&*names, &[entry.name]].concat();
                 seen += 1;
-                if seen > MAX_FILES {
+                paths += inner.iter().map(String::len).sum::<usize>();
+                if seen > MAX_FILES || paths > MAX_PATHS {
                     return Self(found);
                 }
-                let Ok(about) = entry.metadata() else { continue };
-                if about.is_dir() {
-                    open.push_back(entry.path());
-                } else if let (true, Ok(path)) = (about.is_file(), entry.path().strip_prefix(dir)) {
-                    found.insert(path.display().to_string(), (about.len(), about.modified().ok()));
+                match entry.kind {
+                    FileType::Directory if inner.len() < MAX_DEPTH => open.push_back(inner),
+                    FileType::RegularFile => {
+                        found.insert(inner.join("/"), (entry.bytes, entry.changed));
+                    }
+                    _ => {}
                 }
             }
         }

@@ -28,11 +28,16 @@ struct Inner {
 }
 
 /// What stands in a directory.
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) kind: FileType,
-    pub(super) bytes: u64,
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: FileType,
+    pub(crate) bytes: u64,
+    /// When it was last changed: seconds and nanoseconds since 1970.
+    pub(crate) changed: (i64, i64),
 }
+
+/// How many entries of a directory are looked at.
+const MAX_ENTRIES: usize = 20_000;
 
 const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A pipe must not be waited for.
@@ -100,7 +105,7 @@ impl Folder {
 
     /// The same, made as far as it is not there.
     fn made(&self, names: &[String]) -> Result<OwnedFd, Errno> {
-        std::fs::create_dir_all(&self.0.dir)
+        polylogue_sandbox::make_work_directory(&self.0.dir)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         names.iter().try_fold(self.dir(&[])?, |dir, name| {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
@@ -110,11 +115,11 @@ impl Folder {
         })
     }
 
-    /// What stands in the directory that `names` lead to, by name.
-    pub(super) fn entries(&self, names: &[String]) -> Result<Vec<Entry>, Errno> {
+    /// What stands in the directory that `names` lead to, by name; of a directory that holds more, 20,000 entries.
+    pub(crate) fn entries(&self, names: &[String]) -> Result<Vec<Entry>, Errno> {
         let dir = self.dir(names)?;
         let mut entries = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&dir)? {
+        for entry in rustix::fs::Dir::read_from(&dir)?.take(MAX_ENTRIES) {
             let entry = entry?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
@@ -123,7 +128,8 @@ impl Folder {
             // It may be gone by now.
             let Ok(about) = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let (kind, bytes) = (kind(&about), u64::try_from(about.st_size).unwrap_or_default());
-            entries.push(Entry { name: name.to_string_lossy().into_owned(), kind, bytes });
+            let changed = (about.st_mtime, about.st_mtime_nsec.try_into().unwrap_or_default());
+            entries.push(Entry { name: name.to_string_lossy().into_owned(), kind, bytes, changed });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)

@@ -82,7 +82,7 @@ fn fill(
     deep: bool,
     lines: &mut Vec<String>,
 ) {
-    for Entry { name, kind, bytes } in entries {
+    for Entry { name, kind, bytes, .. } in entries {
         if lines.len() > MAX_ENTRIES {
             return;
         }

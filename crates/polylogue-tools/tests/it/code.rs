@@ -37,7 +37,7 @@ async fn three_languages_run_and_say_what_they_print() {
     let out = done(&shell(sandbox.clone()), json!({"code": "pwd\necho err >&2"})).await;
     assert_eq!(out, format!("{OK} /work\nerr"));
     if !std::path::Path::new("/usr/bin/node").exists() {
-        eprintln!("SKIPPED in part: there is no Node.js");
+        polylogue_test::skip::skipped("in part: there is no Node.js");
         return;
     }
     let out = done(&javascript(sandbox), json!({"code": "console.log([1, 2].map(x => x * 2))"})).await;

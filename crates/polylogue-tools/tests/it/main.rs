@@ -9,6 +9,7 @@
     reason = "these are tests"
 )]
 
+mod attacks;
 mod bounded;
 mod calls;
 mod code;
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use polylogue_core::{
     Body, Event, Held, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain,
 };
+use polylogue_test::skip::can_enclose;
 use polylogue_tools::code::{Sandbox, what_is_enforced};
 use serde_json::Value;
 
@@ -66,11 +68,8 @@ impl Drop for Dir {
 
 /// A sandbox in the work directory of `dir`; none, with the reason on the error output, where the kernel forbids it.
 pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
-    if let Some(missing) = what_is_enforced().iter().find(|measure| measure.required && !measure.holds) {
-        eprintln!("SKIPPED: {}", missing.detail);
-        return None;
-    }
-    Some(Sandbox::enclosed(dir.work()))
+    let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
+    can_enclose(missing.as_ref().map(|missing| &*missing.detail)).then(|| Sandbox::enclosed(dir.work()))
 }
 
 thread_local! {

@@ -204,7 +204,7 @@ async fn what_matplotlib_plots_is_a_picture() {
         .await
         .unwrap();
     if outcome.plain().contains("ModuleNotFoundError") {
-        eprintln!("SKIPPED: there is no matplotlib");
+        polylogue_test::skip::skipped("there is no matplotlib");
         return;
     }
     assert_eq!(pictures(&outcome).len(), 1, "{outcome:?}");

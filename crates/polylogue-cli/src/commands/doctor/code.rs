@@ -7,10 +7,11 @@ use super::rows;
 /// The section on code.
 pub(super) fn told() -> String {
     let mut text = "\ncode that agents run\n".to_owned();
-    for measure in what_is_enforced() {
+    let measures = what_is_enforced();
+    for measure in &measures {
         rows(&mut text, measure.name, vec![of_measure(measure)]);
     }
-    let missing = what_is_enforced().iter().any(|measure| measure.required && !measure.holds);
+    let missing = measures.iter().any(|measure| measure.required && !measure.holds);
     #[cfg(unix)]
     rows(&mut text, "containers", vec![containers()]);
     if missing {

@@ -16,7 +16,7 @@ fn an_ordinary_user_is_enclosed_as_well() {
         return;
     }
     if !is_root() {
-        eprintln!("SKIPPED: the tests run as an ordinary user already");
+        polylogue_test::skip::skipped("the tests run as an ordinary user already");
         return;
     }
     let copy = std::env::temp_dir().join(format!("polylogue-attacks-{}", std::process::id()));
@@ -32,7 +32,7 @@ fn an_ordinary_user_is_enclosed_as_well() {
         .output();
     std::fs::remove_file(&copy).unwrap();
     let Ok(ran) = ran else {
-        eprintln!("SKIPPED: there is no `setpriv` to become an ordinary user with");
+        polylogue_test::skip::skipped("there is no `setpriv` to become an ordinary user with");
         return;
     };
     let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

@@ -1,0 +1,156 @@
+//! Making and removing work directories.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::path::Path;
+
+/// Makes the work directory `dir`, and those that it is in, readable by its owner only. An existing directory keeps its mode.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_work_directory(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Removes the work directory `dir` whatever programs left in it: directories that deny access to their owner, and trees
+/// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is no error.
+///
+/// # Errors
+/// When something in it cannot be removed.
+#[cfg(unix)]
+pub fn remove_work_directory(dir: &Path) -> io::Result<()> {
+    match removal::remove(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Removes the work directory `dir`. A directory that does not exist is no error.
+///
+/// # Errors
+/// When something in it cannot be removed.
+#[cfg(not(unix))]
+pub fn remove_work_directory(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(unix)]
+mod removal {
+    use std::ffi::CString;
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
+    use rustix::io::Errno;
+
+    const DIR: OFlags =
+        OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    /// Empties and removes `dir`. Directories within directories are moved up before they are emptied, so that neither the
+    /// number of open files nor the stack grows with the depth.
+    pub(super) fn remove(dir: &Path) -> io::Result<()> {
+        let root =
+            opened(&openat(CWD, parent(dir), DIR.difference(OFlags::NOFOLLOW), Mode::empty())?, &name(dir)?)?;
+        let mut moved = 0;
+        loop {
+            let names = names(&root)?;
+            if names.is_empty() {
+                break;
+            }
+            for name in names {
+                match unlinkat(&root, &name, AtFlags::empty()) {
+                    Err(Errno::ISDIR | Errno::PERM) => {}
+                    other => {
+                        other?;
+                        continue;
+                    }
+                }
+                empty(&root, &opened(&root, &name)?, &mut moved)?;
+                unlinkat(&root, &name, AtFlags::REMOVEDIR)?;
+            }
+        }
+        std::fs::remove_dir(dir)
+    }
+
+    fn parent(dir: &Path) -> &Path {
+        dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    fn name(dir: &Path) -> io::Result<CString> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(CString::new(name.as_bytes())?)
+    }
+
+    /// Removes the files of `dir`, and moves its directories to `root`.
+    fn empty(root: &OwnedFd, dir: &OwnedFd, moved: &mut u64) -> io::Result<()> {
+        for name in names(dir)? {
+            match unlinkat(dir, &name, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                other => {
+                    other?;
+                    continue;
+                }
+            }
+            // A directory that denies writing to its owner cannot be moved either.
+            drop(opened(dir, &name)?);
+            loop {
+                *moved += 1;
+                // A name that exists is of a directory that is not empty, or of a file.
+                match renameat(dir, &name, root, format!(".polylogue-removed-{moved}")) {
+                    Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+                    other => break other?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory `name` of `dir`, with all rights for its owner.
+    fn opened(dir: &OwnedFd, name: &CString) -> io::Result<OwnedFd> {
+        allow(dir, name)?;
+        Ok(openat(dir, name, DIR, Mode::empty())?)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn allow(dir: &OwnedFd, name: &CString) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = openat(dir, name, flags, Mode::empty())?;
+        // By the open directory, so that a link in its place changes nothing.
+        let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        ignore_foreign(rustix::fs::chmod(path, Mode::RWXU))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn allow(dir: &OwnedFd, name: &CString) -> io::Result<()> {
+        ignore_foreign(rustix::fs::chmodat(dir, name, Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// The mode of another user's directory cannot be changed, and may not have to be.
+    fn ignore_foreign(changed: Result<(), Errno>) -> io::Result<()> {
+        match changed {
+            Err(Errno::PERM) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    fn names(dir: &OwnedFd) -> io::Result<Vec<CString>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(dir)? {
+            let name = entry?.file_name().to_owned();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
