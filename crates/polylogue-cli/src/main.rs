@@ -6,6 +6,7 @@ mod crew;
 mod place;
 mod play;
 mod probe;
+mod prompt;
 mod reach;
 mod remembered;
 mod screen;

@@ -15,6 +15,7 @@ use polylogue_mcp::Progress;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::commands::work;
+use crate::prompt::{self, tell_verbatim};
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
 use crate::signals::{FINISHING, Signals};
@@ -122,11 +123,11 @@ impl Play<'_> {
     ) -> Result<Answered, Trouble> {
         let text = match self.answer.take() {
             Some(text) => Some(text),
-            None if io::stdin().is_terminal() && io::stderr().is_terminal() => {
+            None if prompt::is_possible() => {
                 if !self.is_seen() {
-                    tell(&question.text);
+                    tell_verbatim(&question.text);
                 }
-                ask(question, signals).await?
+                prompt::ask(question.who.as_str(), signals).await?
             }
             None => None,
         };
@@ -260,50 +261,4 @@ pub(crate) fn tell_wrapped(text: &str) {
     }
     let line = Line::new(text, Style::PLAIN);
     wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
-}
-
-/// Reads what the person says who is asked; `None` when the input ends or they want to stop.
-async fn ask(question: &Question, signals: &mut Signals) -> Result<Option<String>, Trouble> {
-    // In one piece, so that no key that is typed ahead shows up within it.
-    let prompt = format!("{}> ", question.who);
-    let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
-    let line = read_line(signals).await;
-    if !matches!(line, Ok(Some(_))) {
-        // What follows begins a line.
-        tell("");
-    }
-    line
-}
-
-async fn read_line(signals: &mut Signals) -> Result<Option<String>, Trouble> {
-    let answer = tokio::task::spawn_blocking(read_answer);
-    tokio::select! {
-        answer = answer => match answer {
-            Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),
-            Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
-            Err(_) => Err(Trouble::failed("the answer cannot be read")),
-        },
-        () = signals.next() => Ok(None),
-    }
-}
-
-/// A line; one that opens a fence, with all lines up to that which closes it.
-fn read_answer() -> io::Result<Option<String>> {
-    let mut answer = String::new();
-    while io::stdin().read_line(&mut answer)? > 0 {
-        if !is_in_fence(&answer) {
-            return Ok(Some(answer));
-        }
-    }
-    Ok(Some(answer).filter(|answer| !answer.is_empty()))
-}
-
-/// Whether the first line of `answer` opens a block of code that no later one closes.
-fn is_in_fence(answer: &str) -> bool {
-    let mut lines = answer.lines().map(str::trim);
-    let first = lines.next().unwrap_or_default();
-    let Some(mark) = first.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { return false };
-    let length = first.chars().take_while(|c| *c == mark).count();
-    let closes = |line: &str| line.chars().count() >= length && line.chars().all(|c| c == mark);
-    length >= 3 && !lines.any(closes)
 }

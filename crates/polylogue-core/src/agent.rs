@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Name, Part, Reason, Result, Turn};
+use crate::{Call, Name, Part, Reason, Result, Turn};
 
 /// A participant: a model, a person, a function, or a whole chat.
 ///
@@ -44,6 +44,14 @@ pub enum Act {
     Say(Vec<Part>),
     /// Asks the person it stands for, and ends the run until there is an answer.
     Ask(Arc<str>),
+    /// Asks the person it stands for whether `call` may be made, and ends the run until there is an answer. `text` is the whole
+    /// question: it shows the arguments in full.
+    Approve {
+        /// What is asked.
+        text: Arc<str>,
+        /// The call that is made if the person agrees.
+        call: Call,
+    },
     /// Waits for the answer to a question that was asked in a chat within its turn.
     Wait,
     /// Leaves the room, and says why.

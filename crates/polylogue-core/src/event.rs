@@ -273,12 +273,30 @@ pub enum Finish {
 }
 
 /// What a person is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The participant that asks in the person's name.
     pub who: Name,
     /// What is asked.
     pub text: Arc<str>,
+    /// The call that waits for approval, if the question asks for one. The text shows its arguments in full; it is displayed
+    /// verbatim, never as Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Call>,
+}
+
+impl Question {
+    /// A question of `who` that asks for words, not for approval.
+    #[must_use]
+    pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
+        Self { who, text: text.into(), call: None }
+    }
+
+    /// Whether it asks for approval.
+    #[must_use]
+    pub const fn is_approval(&self) -> bool {
+        self.call.is_some()
+    }
 }
 
 /// Identifies a request: the first 16 bytes of the BLAKE3 hash of its content, as 32 hex digits.

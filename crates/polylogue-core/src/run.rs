@@ -256,7 +256,7 @@ impl StepEnd {
     fn add(&mut self, cue: &Cue, act: Result<Act>, failed_within: bool) {
         let held = self.waiting || self.error.is_some();
         match act {
-            Ok(act @ (Act::Ask(_) | Act::Wait)) => {
+            Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::Wait)) => {
                 self.waiting = true;
                 self.bodies.extend(body_of(act, cue));
             }
@@ -301,7 +301,8 @@ fn body_of(act: Act, cue: &Cue) -> Option<Body> {
     Some(match act {
         Act::Say(parts) if parts.is_empty() => Body::Passed { who },
         Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts }),
-        Act::Ask(text) => Body::Asked(Question { who, text }),
+        Act::Ask(text) => Body::Asked(Question::new(who, text)),
+        Act::Approve { text, call } => Body::Asked(Question { who, text, call: Some(call) }),
         Act::Leave(why) => Body::Left { who, why },
         Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },

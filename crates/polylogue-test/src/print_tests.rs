@@ -111,7 +111,7 @@ fn everything_else_is_one_line_too() {
         Body::Passed { who: name("a") },
         Body::Left { who: name("a"), why: "tired".into() },
         Body::Posted(picture),
-        Body::Asked(Question { who: name("h"), text: "Go on?".into() }),
+        Body::Asked(Question::new(name("h"), "Go on?")),
         Body::Answered { to: name("h"), text: "yes".into() },
         Body::Failed { who: name("a"), error },
         Body::Reopened { message: None },

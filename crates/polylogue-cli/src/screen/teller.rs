@@ -8,6 +8,7 @@ mod tools;
 
 use std::collections::{HashMap, HashSet};
 
+use polylogue::approval::MARGIN;
 use polylogue_core::{
     Audience, Body, Call, Cue, Event, Failure, Message, Name, Opening, Part, Path, Question, Sample,
     Timestamp, plain,
@@ -20,7 +21,7 @@ use super::moves;
 use super::picture::Pictures;
 use super::room;
 use super::style::{Palette, Style};
-use super::text::{Line, folded, wrap};
+use super::text::{Line, folded, verbatim, wrap};
 
 /// How much is told, and for what.
 #[derive(Debug, Clone, Copy)]
@@ -446,7 +447,12 @@ impl Teller {
         self.out.extend(separation);
         let head = self.name(&question.who).with(" is asked:", Style::BOLD);
         self.put(at, &[head]);
-        let lines = self.prose(at, &question.text, Style::PLAIN);
+        // What is to run stands there as it is, never rendered.
+        let is_exact = question.is_approval() || question.text.contains(MARGIN);
+        let lines = match is_exact {
+            true => verbatim(&question.text, self.width(at), Style::PLAIN),
+            false => self.prose(at, &question.text, Style::PLAIN),
+        };
         self.put(at, &lines);
         self.depth = at.depth();
         self.last = Last::Speech;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use polylogue::approval::MARGIN;
 use unicode_width::UnicodeWidthChar;
 
 use super::style::Style;
@@ -20,7 +21,9 @@ pub(crate) fn visible(c: char) -> char {
         // C1 controls: some terminals obey them even in UTF-8.
         '\u{80}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
         // Marks that reorder text, so that it reads differently than it is ("Trojan Source").
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' => char::REPLACEMENT_CHARACTER,
+        // Marks without a width that hide in words, and more that reorder. What joins letters and emojis (U+200C, U+200D) stays.
+        '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => {
             char::REPLACEMENT_CHARACTER
         }
         '\u{2028}' | '\u{2029}' => '␤',
@@ -245,6 +248,25 @@ pub(crate) fn chop(line: &Line, width: usize) -> Vec<Line> {
     rows.finish()
 }
 
+/// `text` in rows that fit `width`, without Markdown. What stands behind a [`MARGIN`] keeps it in every row, broken anywhere, with
+/// another mark where the row continues a line.
+pub(crate) fn verbatim(text: &str, width: Option<usize>, style: Style) -> Vec<Line> {
+    let rows = |line: &str| match (width, line.strip_prefix(MARGIN)) {
+        (None, _) => vec![Line::new(line, style)],
+        (Some(width), None) => wrap(&Line::new(line, style), width),
+        (Some(width), Some(exact)) => {
+            let room = width.saturating_sub(MARGIN.chars().count());
+            let margin = |nth: usize| Line::new(if nth == 0 { MARGIN } else { CONTINUED }, Style::DIM);
+            let rows = chop(&Line::new(exact, style), room).into_iter().enumerate();
+            rows.map(|(nth, row)| row.after(&margin(nth))).collect()
+        }
+    };
+    text.lines().flat_map(rows).collect()
+}
+
+/// What a row begins with that continues a line behind a [`MARGIN`].
+const CONTINUED: &str = "    ┆ ";
+
 struct Rows {
     width: usize,
     done: Vec<Line>,
@@ -315,6 +337,7 @@ mod tests {
     fn nothing_that_drives_a_terminal_gets_through() {
         let line = Line::new("a\x1b[2Jb\x07\r\n\u{9b}31m\u{202e}x\x7f\u{2028}", Style::PLAIN);
         assert_eq!(line.text(), "a␛[2Jb␇␍␊\u{fffd}31m\u{fffd}x␡␤");
+        assert_eq!(neutral("a\u{200b}b\u{feff}\u{2066}c\u{200d}"), "a\u{fffd}b\u{fffd}\u{fffd}c\u{200d}");
         assert_eq!(neutral("a\r\nb\x1b\tc\n"), "a\nb␛\tc\n");
         assert!(matches!(neutral("plain\ttext\n"), Cow::Borrowed(_)));
     }
@@ -339,6 +362,26 @@ mod tests {
             assert!(chop(&line, width).iter().all(|row| row.width() <= width), "{width}");
             assert_eq!(chop(&line, width).iter().map(Line::text).collect::<String>(), text);
         }
+    }
+
+    #[test]
+    fn verbatim_text_keeps_its_margin_in_every_row() {
+        let text = "**run** it:\n\n    │ echo `a` *b* and more words\n    │\n\n`yes` runs it";
+        let rows: Vec<String> =
+            verbatim(text, Some(16), Style::PLAIN).iter().map(|row| row.clone().trimmed().text()).collect();
+        let expected = [
+            "**run** it:",
+            "",
+            "    │ echo `a` *",
+            "    ┆ b* and mor",
+            "    ┆ e words",
+            "    │",
+            "",
+            "`yes` runs it",
+        ];
+        assert_eq!(rows, expected);
+        let whole: Vec<String> = verbatim(text, None, Style::PLAIN).iter().map(Line::text).collect();
+        assert_eq!(whole.join("\n"), text);
     }
 
     #[test]

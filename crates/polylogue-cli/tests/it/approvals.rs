@@ -60,16 +60,16 @@ fn a_person_at_the_terminal_lets_a_call_be_made_rejects_one_and_changes_one() {
         let home = Home::new();
         team(&home, "always", by_herself);
         let mut terminal = Terminal::open(&home, (110, 60), &RUN);
-        terminal.wait_for_question("exit ends the conversation.");
+        terminal.wait_for_question("`exit` ends the conversation.");
         let seen = terminal.sees();
-        assert!(seen.contains("Ann calls note with {\"text\":\"one\"}."), "{seen}");
+        assert!(seen.contains("`Ann` calls `note` with:\n\n    │ {\"text\":\"one\"}\n"), "{seen}");
         assert!(noted(&home).is_empty());
-        terminal.press("\r");
-        terminal.wait_for("calls note with {\"text\":\"two\"}.");
-        terminal.wait_for_question("exit ends the conversation.");
+        terminal.press("yes\r");
+        terminal.wait_for("    │ {\"text\":\"two\"}");
+        terminal.wait_for_question("`exit` ends the conversation.");
         terminal.press("no, that is a secret\r");
-        terminal.wait_for("calls note with {\"text\":\"three\"}.");
-        terminal.wait_for_question("exit ends the conversation.");
+        terminal.wait_for("    │ {\"text\":\"three\"}");
+        terminal.wait_for_question("`exit` ends the conversation.");
         terminal.press("```json\r{\"text\":\r \"3\"}\r```\r");
         let (code, seen) = terminal.end();
         assert_eq!((code, noted(&home)), (0, vec!["3".to_owned(), "one".to_owned()]), "{seen}");
@@ -156,4 +156,101 @@ fn a_call_that_was_approved_and_runs_when_the_process_is_killed_is_not_made_agai
         (ended, of_type(&events, "asked").len()),
         (["done", "failed", "unknown"].map(String::from).to_vec(), 3)
     );
+}
+
+/// A team whose Ann waits until there is a file `go` beside the work directories, and then takes one note with this text.
+fn one_note(home: &Home, text: &str) {
+    let call =
+        |tool: &str, args: Value| json!({"Ann": {"calls": [{"tool": tool, "args": args, "id": tool}]}});
+    let (wait, note) = (call("wait", json!({})), call("note", json!({"text": text})));
+    let team = format!(
+        r#"
+name: notes
+task: go
+sandbox: {{place: unsafe-host}}
+agents: [{{name: Ann, tools: [wait, note], approve: {{tools: [note]}}}}]
+commands:
+  - name: wait
+    description: Waits
+    command: [sh, -c, 'touch ../begun; while ! test -e ../go; do sleep 0.05; done']
+  - name: note
+    description: Takes a note
+    command: [sh, -c, 'echo noted >> notes.txt', note, "{{text}}"]
+    arguments: {{text: {{type: string}}}}
+chat: {{participants: [Ann], pattern: once_each}}
+script: [{wait}, {note}, {{Ann: It is noted.}}]
+"#
+    );
+    home.file("team.yaml", &team);
+    fs::create_dir(home.path("store.db.work")).unwrap();
+}
+
+#[test]
+fn enter_alone_and_what_was_typed_before_the_question_approve_nothing() {
+    let home = Home::new();
+    one_note(&home, "one");
+    let mut terminal = Terminal::open(&home, (100, 50), &RUN);
+    let works = home.path("store.db.work");
+    until("the first turn runs", || works.join("begun").exists());
+    // A whole line, and one that waits for its Enter.
+    terminal.press("yes\ry");
+    terminal.wait_for("yes");
+    fs::write(works.join("go"), "").unwrap();
+    terminal.wait_for_question("`exit` ends the conversation.");
+    assert!(
+        terminal.sees().contains("(What was typed before this question does not count.)"),
+        "{}",
+        terminal.sees()
+    );
+    assert!(of_type(&home.events(), "answered").is_empty() && noted(&home).is_empty());
+    terminal.press("\r");
+    terminal.wait_for("That was none of the answers below.");
+    terminal.wait_for_question("`exit` ends the conversation.");
+    assert!(noted(&home).is_empty());
+    terminal.press("yes\r");
+    let (code, seen) = terminal.end();
+    assert_eq!((code, noted(&home)), (0, vec!["noted".to_owned()]), "{seen}");
+}
+
+/// What a person has to see of a command that hides something from whoever renders it.
+const HIDING: &str =
+    "echo `touch pwned` [build](http://a.example/x) *a* \u{202e}cod.txt\u{200b} \u{1b}]52;c;eA==\u{7} # ";
+
+#[test]
+fn a_question_at_the_terminal_is_verbatim_whole_and_the_same_when_it_is_resumed() {
+    let home = Home::new();
+    let text = format!("{HIDING}{}END", "word ".repeat(40));
+    one_note(&home, &text);
+    fs::write(home.path("store.db.work/go"), "").unwrap();
+    let shown = "\"text\": \"echo `touch pwned` [build](http://a.example/x) *a* ⟨U+202E⟩cod.txt⟨U+200B⟩ \\u001b]52;c;eA==\\u0007 # ";
+    let is_whole = |seen: &str| {
+        // Long lines are broken in rows: joined again, nothing is missing.
+        let exact =
+            seen.lines().filter_map(|line| line.strip_prefix("    │ ").or(line.strip_prefix("    ┆ ")));
+        let whole: String = exact.map(|row| format!("{row:<52}")).collect();
+        let squeezed: Vec<&str> = whole.split_whitespace().collect();
+        let expected = format!("{shown}{}END\"", "word ".repeat(40));
+        let expected: Vec<&str> = expected.split_whitespace().collect();
+        assert!(squeezed.join(" ").contains(&expected.join(" ")), "{squeezed:?}\n{expected:?}");
+    };
+    let mut terminal = Terminal::open(&home, (60, 60), &RUN);
+    terminal.wait_for_question("conversation.");
+    is_whole(&terminal.sees());
+    assert!(!terminal.bytes().contains("\u{1b}]52"));
+    terminal.press("\u{4}");
+    let (code, _) = terminal.end();
+    assert_eq!(code, 5);
+    let mut terminal = Terminal::open(&home, (60, 60), &["resume", "last"]);
+    terminal.wait_for_question("conversation.");
+    is_whole(&terminal.sees());
+    terminal.press("no\r");
+    terminal.end();
+    let whole = format!("    │   {shown}word word ");
+    for args in
+        [&["show", "last"][..], &["show", "last", "--markdown"], &["show", "last", "--style", "autogen"]]
+    {
+        let out = home.run(args).ok().out;
+        assert!(out.contains(&whole), "{out}");
+        assert!(!out.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{7}']), "{out:?}");
+    }
 }

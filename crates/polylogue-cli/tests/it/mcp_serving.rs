@@ -138,6 +138,29 @@ async fn people_are_asked_by_hosts_that_can() {
 }
 
 #[tokio::test]
+async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is_no_approval() {
+    let hiding = "*a* `b` \u{202e}\u{200b}";
+    let script = json!([{"Ann": {"calls": [{"tool": "calculator", "args": {"expression": hiding}, "id": "c1"}]}}, {"Ann": "Done."}]);
+    let team = format!(
+        "{{name: sums, task: go, agents: [{{name: Ann, tools: [calculator], approve: always}}], script: {script}, \
+         chat: {{participants: [Ann], pattern: once_each}}}}"
+    );
+    let home = Home::new();
+    home.file("sums.yaml", &team);
+    let path = home.path("sums.yaml").display().to_string();
+    let shown = "    │ {\"expression\":\"*a* `b` ⟨U+202E⟩⟨U+200B⟩\"}\n\n`yes` runs it;";
+    let host = Host { answers: Some(vec!["", "no"]), ..Host::default() };
+    let (service, _child) = connect(&home, &host, &[&path]).await;
+    call(&service, "sums", json!({})).await;
+    let asked = host.asked.lock().unwrap().clone();
+    assert!(asked.len() == 2 && asked.iter().all(|text| text.contains(shown)), "{asked:?}");
+    let host = Host::default();
+    let (service, _child) = connect(&home, &host, &[&path]).await;
+    let waits = call(&service, "sums", json!({})).await;
+    assert!(texts(&waits)[0].contains(shown), "{:?}", texts(&waits));
+}
+
+#[tokio::test]
 async fn a_host_that_cannot_ask_is_told_that_the_conversation_waits() {
     for (answers, why) in [(None, "this host cannot ask its user"), (Some(vec![]), "nobody wanted to answer")]
     {

@@ -63,10 +63,14 @@ fn a_person_at_the_terminal_is_asked_before_code_runs() {
     let home = Home::new();
     team(&home, "true", "echo ran > ran.txt");
     let mut terminal = Terminal::open(&home, (100, 40), &RUN);
-    terminal.wait_for_question("exit ends the conversation.");
-    assert!(terminal.sees().contains("Runner is about to run sh code"), "{}", terminal.sees());
+    terminal.wait_for_question("`exit` ends the conversation.");
+    assert!(
+        terminal.sees().contains("`Runner` is about to run sh code:\n\n    │ echo ran > ran.txt\n"),
+        "{}",
+        terminal.sees()
+    );
     assert!(!work(&home).join("ran.txt").exists());
-    terminal.press("\r");
+    terminal.press("yes\r");
     let (code, _) = terminal.end();
     assert_eq!(code, 0);
     assert_eq!(fs::read_to_string(work(&home).join("ran.txt")).unwrap(), "ran\n");

@@ -50,7 +50,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::block::{Block, blocks};
 use self::result::Results;
-use crate::approval::{Approval, Verdict, choices, rejected};
+use crate::approval::{Approval, Verdict, asked, choices, rejected, visible};
 use crate::reply::Reply;
 
 /// Runs the code in what its agent heard: the layer `code`. See the [module](self).
@@ -141,22 +141,17 @@ impl Coder {
     }
 
     /// What is to be done with `block`; how the turn ends when there is no answer yet.
-    fn decide(&self, turn: &mut Turn<'_>, block: &Block) -> Result<Verdict, Act> {
+    fn decide(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Verdict, Act> {
         // Nobody is asked about what is not going to be run.
-        if self.runner(block).is_none() {
-            return Ok(Verdict::Run);
-        }
-        let me = turn.me().clone();
-        self.approval.of(turn, block, || question(&me, block), |_, is_fenced| is_fenced)
+        let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
+        let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
+        let question = || (question(&me, block), call.clone());
+        self.approval.of(turn, block, question, |_, is_fenced| is_fenced)
     }
 
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
-        let call = Call {
-            id: format!("code-{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
-            tool: tool.spec().name.clone(),
-            args: arguments(tool, block),
-        };
+        let call = call(turn, tool, block, nth);
         let outcomes = turn.call(&self.tools, &[call]).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(Outcome::unknown))
     }
@@ -170,10 +165,19 @@ impl Coder {
 }
 
 fn question(me: &Name, block: &Block) -> String {
-    let language = block.language.as_deref().unwrap_or("this");
+    let language = visible(block.language.as_deref().unwrap_or("this"));
     let inferred = if block.inferred { ", by the look of it" } else { "" };
-    let (code, choices) = (block.fenced(&block.code), choices("code in a fenced block is run in its place"));
-    format!("`{me}` is about to run {language} code{inferred}:\n{code}\n{choices}")
+    let choices = choices("code in a fenced block is run in its place");
+    asked(&format!("`{me}` is about to run {language} code{inferred}"), &block.code, &choices)
+}
+
+/// The call of `tool` that runs `block`.
+fn call(turn: &Turn<'_>, tool: &AnyTool, block: &Block, nth: usize) -> Call {
+    Call {
+        id: format!("code-{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
+        tool: tool.spec().name.clone(),
+        args: arguments(tool, block),
+    }
 }
 
 /// The arguments of `tool` for `block`.
@@ -205,7 +209,7 @@ impl Reply for Coder {
         }
         let mut results = Results::default();
         for (nth, mut block) in due.into_iter().enumerate() {
-            match self.decide(turn, &block) {
+            match self.decide(turn, &block, nth) {
                 Err(act) => return Ok(Some(act)),
                 Ok(Verdict::Run) => {}
                 Ok(Verdict::Rejected(why)) => {

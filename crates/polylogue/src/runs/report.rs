@@ -180,7 +180,7 @@ impl Reader {
     fn answered(&mut self, at: &Path, to: &Name, text: &Arc<str>) {
         let asked = self.questions.iter().position(|(path, question)| path == at && question.who == *to);
         if let Some(asked) = asked {
-            let (at, Question { who, text: question }) = self.questions.remove(asked);
+            let (at, Question { who, text: question, .. }) = self.questions.remove(asked);
             self.answers.push(Answer { at, who, question, text: Arc::clone(text) });
         }
     }

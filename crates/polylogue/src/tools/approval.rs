@@ -10,6 +10,9 @@
 //! | [`Rewoo::approval`](crate::reason::Rewoo::approval), [`Actions::approval`](crate::parse::Actions::approval): before they call tools | [`Wanted`] |
 //! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
 //!
+//! The question shows what runs, complete and [exact]: never as Markdown, with every character visible. There is no default: an
+//! empty answer is no approval, and a question that is not answered clearly after several attempts counts as rejected.
+//!
 //! The person lets it happen, rejects it, with a reason or none, gives other arguments or other code in its place, or ends the
 //! conversation. What is rejected has failed, and whoever wanted it is told why; the conversation goes on. Of several calls in
 //! one message none is made before all are decided.
@@ -30,6 +33,7 @@
 //! ```
 
 mod calls;
+mod exact;
 mod verdict;
 
 use std::fmt;
@@ -38,7 +42,14 @@ use std::sync::Arc;
 use polylogue_core::{Act, Call, Name, Turn};
 
 pub(crate) use self::calls::Decided;
-pub(crate) use self::verdict::{Verdict, choices, rejected};
+pub use self::exact::{MARGIN, exact, visible};
+pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
+
+/// How often a question is asked until an answer is clear.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Why something is rejected that was not answered clearly as often.
+const UNDECIDED: &str = "No answer was clear.";
 
 /// When a person is asked before something of the kind `T` is done. See the [module](self).
 pub struct Approval<T>(Option<Arc<Rule<T>>>);
@@ -74,21 +85,22 @@ impl<T> Approval<T> {
     }
 
     /// What the person says to `what`: to do it, if nobody is to be asked. How the turn ends, if there is no answer yet or the
-    /// chat is to end. `takes` says whether what the person puts in its place can be, in a fenced block or without.
+    /// chat is to end. `question` is what is asked, and the call that an approval allows; `takes` says whether what the person puts in its place can be, in a fenced block or without.
     pub(crate) fn of(
         &self,
         turn: &mut Turn<'_>,
         what: &T,
-        question: impl Fn() -> String,
+        question: impl Fn() -> (String, Call),
         mut takes: impl FnMut(&str, bool) -> bool,
     ) -> Result<Verdict, Act> {
         if !self.0.as_ref().is_some_and(|rule| rule(what)) {
             return Ok(Verdict::Run);
         }
-        let mut again = "";
-        loop {
+        for attempt in 0..MAX_ATTEMPTS {
             let Some(answer) = turn.answer() else {
-                return Err(Act::Ask(format!("{again}{}", question()).into()));
+                let again = if attempt == 0 { "" } else { verdict::UNCLEAR };
+                let (text, call) = question();
+                return Err(Act::Approve { text: format!("{again}{text}").into(), call });
             };
             match verdict::read(&answer, turn.me()) {
                 Some(Err(reason)) => return Err(Act::Stop(reason)),
@@ -97,8 +109,8 @@ impl<T> Approval<T> {
                 None if takes(&answer, false) => return Ok(Verdict::Edited(answer.to_string())),
                 None => {}
             }
-            again = verdict::UNCLEAR;
         }
+        Ok(Verdict::Rejected(UNDECIDED.to_owned()))
     }
 }
 

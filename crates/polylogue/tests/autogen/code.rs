@@ -310,11 +310,11 @@ async fn a_person_approves_edits_or_rejects_each_block() {
     let Some(bench) = Bench::new() else { return };
     let chat = |coder: Coder| pair(&["```sh\necho one\n```\n```sh\necho two\n```"], coder, 2);
     let always = || chat(bench.coder().approval(Approval::always()));
-    let (_, events) = talk(&always(), "go", &["", " Yes "]).await;
+    let (_, events) = talk(&always(), "go", &["y", " Yes "]).await;
     assert_eq!(said(&events, "Bob"), [ok("one\ntwo")]);
     let asked = questions(&events);
     assert!(
-        asked[0].starts_with("`Bob` is about to run sh code:\n```sh\necho one\n```\nEnter runs it;"),
+        asked[0].starts_with("`Bob` is about to run sh code:\n\n    │ echo one\n\n`yes` runs it;"),
         "{asked:?}"
     );
     assert!(asked[1].contains("echo two"), "{asked:?}");

@@ -41,12 +41,12 @@ const GONE: &str = "gone #c3 of Ann: There is no tool `gone`. There is `echo`.";
 
 #[tokio::test]
 async fn who_lets_calls_be_made_has_them_made() {
-    let (bob, text) = said(&["", "ok"]).await;
+    let (bob, text) = said(&["yes", "ok"]).await;
     assert_eq!(
         bob,
         format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
     );
-    let asked = "Bob asks: `Ann` calls `echo` with {\"text\":\"a!\"}.\\nEnter runs it; `no`, with a reason if you like, \
+    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a!\"}\\n\\n`yes` runs it; `no`, with a reason if you like, \
                  rejects it; a JSON object takes the place of its arguments;";
     assert!(text.contains(asked), "{text}");
     // Nothing is run before all is decided.
@@ -79,4 +79,41 @@ async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
     let (bob, text) = said(&["yes", " EXIT "]).await;
     assert!(bob.is_empty() && text.contains("closed (Bob left: said `exit`)"), "{text}");
     assert!(!text.contains("Bob calls"), "{text}");
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() {
+    let (bob, text) = said(&["", " ", "\n", "", "", "yes"]).await;
+    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 4, "{text}");
+    assert!(
+        bob.contains("#c1 of Ann: This call was not made: it was rejected. No answer was clear."),
+        "{bob}"
+    );
+    assert!(!text.contains("calls echo {\"text\":\"a!\"}") && bob.ends_with("#c4 of Ann: d!"), "{text}");
+}
+
+/// What is asked about a call with `args`, which stands in the log with the question.
+async fn question(args: Value) -> polylogue::Question {
+    let call = serde_json::json!({"tool": "echo", "args": args, "id": "c1"});
+    let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();
+    let events = events_with(&script, &|_| "no", pair).await;
+    let asked = events.iter().find_map(|event| match &event.body {
+        polylogue::Body::Asked(question) => Some(question.clone()),
+        _ => None,
+    });
+    asked.unwrap()
+}
+
+#[tokio::test]
+async fn a_question_shows_the_exact_arguments_whole_and_nothing_invisible() {
+    let told = "echo `id` [ok](http://a.example/) **!**\u{202e}\u{200b}\u{1b}[2J\u{9b}1m\u{e0041}";
+    let question = question(serde_json::json!({"text": told})).await;
+    let shown = "    │ {\"text\":\"echo `id` [ok](http://a.example/) **!**⟨U+202E⟩⟨U+200B⟩\\u001b[2J⟨U+009B⟩1m⟨U+E0041⟩\"}";
+    assert!(question.text.lines().any(|line| line == shown), "{}", question.text);
+    assert_eq!(question.call.unwrap().args, serde_json::json!({"text": told}), "the log has it as it is");
+    let long: Vec<String> = (0..300).map(|nth| format!("line {nth}!")).collect();
+    let question = self::question(serde_json::json!({"text": long})).await;
+    assert!(question.text.contains("with (304 lines, all of them shown):"), "{}", question.text);
+    assert!(long.iter().all(|line| question.text.contains(line.as_str())));
+    assert!(question.text.contains("\n\n`yes` runs it;"));
 }

@@ -41,7 +41,7 @@ fn answered(to: &str, text: &str) -> Body {
 }
 
 fn asked(who: &str, text: &str) -> Body {
-    Body::Asked(Question { who: name(who), text: text.into() })
+    Body::Asked(Question::new(name(who), text))
 }
 
 /// Item 100: header, separator, what is flattened.

@@ -140,7 +140,7 @@ fn a_run_that_waits_leaves_the_terminal_to_others() {
     let mut stage = Stage::live(70, 30);
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(Body::Cued { cues: vec![Cue::to_all(name("A")), Cue::to_all(name("B"))] });
-    let question = polylogue_core::Question { who: name("B"), text: "Shall I?".into() };
+    let question = polylogue_core::Question::new(name("B"), "Shall I?");
     stage.root(Body::Asked(question));
     assert!(stage.sees().contains("A is thinking"));
     stage.screen.rest().unwrap();
@@ -219,7 +219,7 @@ fn catch_up(stage: &mut Stage, log: &[Event]) {
 }
 
 fn body(kind: usize, who: &str, text: &str) -> Body {
-    let question = || polylogue_core::Question { who: name(who), text: text.into() };
+    let question = || polylogue_core::Question::new(name(who), text);
     match kind {
         0 => opened(&["A", "B", "C"], who, text),
         1 => cued(who),

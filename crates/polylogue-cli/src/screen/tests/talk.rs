@@ -273,7 +273,7 @@ fn everything_else_that_happens() {
     stage.root(opened(&["A", "B"], "user", "hi"));
     stage.root(Body::Passed { who: name("A") });
     stage.root(Body::Prompted { who: name("B"), text: "That was no JSON.\nTry again.".into() });
-    stage.root(Body::Asked(Question { who: name("B"), text: "May I *run* it?".into() }));
+    stage.root(Body::Asked(Question::new(name("B"), "May I *run* it?")));
     stage.root(Body::Answered { to: name("B"), text: "yes".into() });
     let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
     stage.root(Body::Failed { who: name("B"), error });
@@ -359,7 +359,7 @@ fn nobody_drives_the_terminal() {
 fn what_the_next_event_tells_is_told_once() {
     let mut stage = Stage::new(PLAIN, 80, 30);
     stage.root(opened(&["A", "B"], "user", "Go"));
-    stage.root(Body::Asked(Question { who: name("A"), text: "Your turn.".into() }));
+    stage.root(Body::Asked(Question::new(name("A"), "Your turn.")));
     stage.root(Body::Answered { to: name("A"), text: "Yes.".into() });
     stage.root(said("A", "Yes."));
     stage.root(Body::Answered { to: name("B"), text: "allow".into() });

@@ -2,6 +2,8 @@
 
 use polylogue_core::{Call, Name, Reason, Turn};
 
+use crate::approval::exact;
+
 /// Why the person is asked.
 pub(super) enum Occasion {
     /// Nobody has said anything yet.
@@ -34,7 +36,9 @@ pub(super) fn question(
     let clear =
         clears.then(|| "`clear history`, with a name or a number, puts what was said out of sight.".into());
     let sentences = [told, Some(situation), interrupts(calls), Some(keys), clear];
-    sentences.into_iter().flatten().collect::<Vec<String>>().join(" ")
+    let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
+    let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
+    std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n")
 }
 
 fn situation(turn: &Turn<'_>, occasion: &Occasion) -> String {

@@ -3,7 +3,7 @@
 use polylogue_core::{Act, AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, Turn};
 use serde_json::Value;
 
-use super::{Approval, Verdict, Wanted, choices, rejected};
+use super::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
 
 /// Arguments up to this length, in characters, stand in the line of the question.
 const SHORT: usize = 160;
@@ -109,14 +109,12 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
     })
 }
 
-fn question(Wanted { who, call }: &Wanted) -> String {
-    let (tool, args, choices) =
-        (&call.tool, call.args.to_string(), choices("a JSON object takes the place of its arguments"));
-    if args.chars().count() <= SHORT {
-        return format!("`{who}` calls `{tool}` with {args}.\n{choices}");
-    }
-    // What is long is read, and changed, more easily like this. No fence can stand within JSON at the beginning of a line.
-    format!("`{who}` calls `{tool}` with:\n```json\n{:#}\n```\n{choices}", call.args)
+fn question(Wanted { who, call }: &Wanted) -> (String, Call) {
+    let choices = choices("a JSON object takes the place of its arguments");
+    let (tool, brief) = (visible(&call.tool), call.args.to_string());
+    // What is long is read, and changed, more easily in lines.
+    let args = if brief.chars().count() <= SHORT { brief } else { format!("{:#}", call.args) };
+    (asked(&format!("`{who}` calls `{tool}` with"), &args, &choices), call.clone())
 }
 
 /// A tool of which some calls were changed before they are made.

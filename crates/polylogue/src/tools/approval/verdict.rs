@@ -2,6 +2,7 @@
 
 use polylogue_core::{Name, Reason};
 
+use super::exact;
 use crate::code::blocks;
 
 /// What a person makes of it.
@@ -16,9 +17,19 @@ pub(crate) enum Verdict {
 /// What can be answered, told at the end of a question; `instead` says what is done in its place, and how it is given.
 pub(crate) fn choices(instead: &str) -> String {
     format!(
-        "Enter runs it; `no`, with a reason if you like, rejects it; {instead}; `exit` ends the conversation."
+        "`yes` runs it; `no`, with a reason if you like, rejects it; {instead}; `exit` ends the conversation."
     )
 }
+
+/// A question whether `text` may run, which shows all of it: `lead` ends before what is shown.
+pub(crate) fn asked(lead: &str, text: &str, choices: &str) -> String {
+    let lines = text.lines().count();
+    let size = if lines > LONG { format!(" ({lines} lines, all of them shown)") } else { String::new() };
+    format!("{lead}{size}:\n\n{}\n\n{choices}", exact(text))
+}
+
+/// From so many lines on, their number is said: the beginning may be off the screen.
+const LONG: usize = 20;
 
 /// Told before a question that was asked before.
 pub(super) const UNCLEAR: &str = "That was none of the answers below. ";
@@ -32,7 +43,7 @@ pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, Reason>> {
     let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
     let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
     match word.to_lowercase().as_str() {
-        "" | "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Ok(Verdict::Run)),
+        "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Ok(Verdict::Run)),
         "exit" if rest.is_empty() => Some(Err(Reason::Left { who: me.clone(), why: "said `exit`".into() })),
         "n" | "no" | "reject" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
         _ => None,

@@ -25,8 +25,7 @@ echo 2 >> effects
 ```"
         }
         text if text.contains("echo two") => "?",
-        text if text.contains("echo three") => "yes",
-        _ => "",
+        _ => "yes",
     }
 }
 

@@ -56,7 +56,7 @@ const NATIVE: &str = r#"[
 async fn calls_of_its_own_are_made_rejected_and_changed() {
     let text =
         talk(ToolUse::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
-    let asked = "Ann asks: `Ann` calls `echo` with {\"text\":\"a\"}.\\nEnter runs it; `no`, with a reason if you like,";
+    let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n\\n`yes` runs it; `no`, with a reason if you like,";
     assert!(text.contains(asked), "{text}");
     // Nobody is asked about what the rule does not name, and what cannot be called.
     assert_eq!(text.matches(" asks: ").count(), 2, "{text}");
@@ -178,7 +178,7 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
     };
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
-        let answer = if question.text.contains("two") { "```\n{\"text\": \"2\"}\n```" } else { "" };
+        let answer = if question.text.contains("two") { "```\n{\"text\": \"2\"}\n```" } else { "yes" };
         log.answer(at, &question.who, answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap();
     }
@@ -261,7 +261,7 @@ async fn calls_of_a_plan_are_asked_about() {
     let answers = ["{\"text\": \"b\"}", "no"];
     let text = print(&events_with(script, &|nth| answers[nth], chat).await);
     assert!(text.contains(": b | (Before it was made") && text.contains("Ann says: Well."), "{text}");
-    assert_eq!(text.matches(" asks: `Ann` calls `echo` with ").count(), 2, "{text}");
+    assert_eq!(text.matches(" asks: `Ann` calls `echo` with:").count(), 2, "{text}");
 }
 
 /// So is who runs what a parser read.
@@ -288,6 +288,6 @@ async fn what_a_parser_read_is_asked_about() {
             .unwrap()
     };
     let text = print(&events_with("[]", &|_| "no, too soon", &chat).await);
-    assert!(text.contains("asks: `Ann` calls `echo` with {\"text\":\"a\"}."), "{text}");
+    assert!(text.contains("asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n"), "{text}");
     assert!(text.contains("Bob says: This call was not made: it was rejected. too soon"), "{text}");
 }

@@ -1,0 +1,125 @@
+//! Asking the person at the terminal.
+//!
+//! What was typed before a question stood there answers nothing: it is dropped. A question between yes and no has no default.
+
+use std::io::{self, IsTerminal, Write};
+
+use polylogue::approval::visible;
+use rustix::termios::{QueueSelector, tcdrain, tcflush};
+
+use crate::play::tell;
+use crate::screen::text::{Line, verbatim};
+use crate::screen::{Size, Style};
+use crate::signals::Signals;
+use crate::trouble::Trouble;
+
+/// How often a question between yes and no is asked until the answer is one of them.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Whether there is a person who can be asked: the input and the standard error are a terminal.
+pub(crate) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question between yes and no, which has no default: `yes` or `no` has to be written after it was shown. `None` when the
+/// input ends, the person wants to stop, or no answer was one of them.
+///
+/// `text` is shown verbatim; what others wrote in it has to be [exact](polylogue::approval::exact).
+#[expect(dead_code, reason = "the question whether a team file is trusted is not built yet")]
+pub(crate) async fn confirm(text: &str, signals: &mut Signals) -> Result<Option<bool>, Trouble> {
+    tell_verbatim(text);
+    for _ in 0..MAX_ATTEMPTS {
+        let Some(answer) = ask("yes or no", signals).await? else { return Ok(None) };
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Some(true)),
+            "n" | "no" => return Ok(Some(false)),
+            _ => tell("Please write `yes` or `no`."),
+        }
+    }
+    Ok(None)
+}
+
+/// Shows `text` beside the output, verbatim: without Markdown, in rows that fit the terminal.
+pub(crate) fn tell_verbatim(text: &str) {
+    let width = io::stderr().is_terminal().then(|| Size::of_terminal().text_columns());
+    verbatim(text, width, Style::PLAIN).iter().map(Line::text).for_each(|row| tell(&row));
+}
+
+/// Reads what the person says after `label> `; a block of lines if the first opens a fence. `None` when the input ends or they
+/// want to stop. The question has to be on the screen already: what was typed before is dropped.
+pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<String>, Trouble> {
+    if drain() {
+        tell("(What was typed before this question does not count.)");
+    }
+    // In one piece, so that no key that is typed ahead shows up within it.
+    let prompt = format!("{}> ", visible(label));
+    let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
+    let line = read_answer(signals).await;
+    if !matches!(line, Ok(Some(_))) {
+        // What follows begins a line.
+        tell("");
+    }
+    line
+}
+
+/// Drops what was typed until now, once all that was written is on the terminal. Says whether there was a whole line.
+fn drain() -> bool {
+    let input = rustix::stdio::stdin();
+    // An input that is no terminal has nothing to drop, and is not asked.
+    let _ = tcdrain(rustix::stdio::stderr());
+    let typed = rustix::io::ioctl_fionread(input).unwrap_or(0);
+    let dropped = tcflush(input, QueueSelector::IFlush);
+    typed > 0 && dropped.is_ok()
+}
+
+async fn read_answer(signals: &mut Signals) -> Result<Option<String>, Trouble> {
+    let answer = tokio::task::spawn_blocking(|| read_block(&mut read_line));
+    tokio::select! {
+        answer = answer => match answer {
+            Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),
+            Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
+            Err(_) => Err(Trouble::failed("the answer cannot be read")),
+        },
+        () = signals.next() => Ok(None),
+    }
+}
+
+/// A line with its end; nothing when the input is over. Nothing more is read than that line: no buffer of ours holds what was
+/// typed ahead.
+fn read_line() -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    let mut byte = [0; 1];
+    while line.last() != Some(&b'\n') {
+        match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+            Ok(0) => break,
+            Ok(_) => line.extend(byte),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let line =
+        String::from_utf8(line).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// A line; one that opens a fence, with all lines up to that which closes it.
+fn read_block(next: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<Option<String>> {
+    let mut answer = String::new();
+    while let Some(line) = next()? {
+        answer.push_str(&line);
+        if !is_in_fence(&answer) {
+            break;
+        }
+    }
+    Ok(Some(answer).filter(|answer| !answer.is_empty()))
+}
+
+/// Whether the first line of `answer` opens a block of code that no later one closes.
+fn is_in_fence(answer: &str) -> bool {
+    let mut lines = answer.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let Some(mark) = first.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { return false };
+    let length = first.chars().take_while(|c| *c == mark).count();
+    let closes = |line: &str| line.chars().count() >= length && line.chars().all(|c| c == mark);
+    length >= 3 && !lines.any(closes)
+}

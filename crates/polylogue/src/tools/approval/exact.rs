@@ -1,0 +1,152 @@
+//! Text that is shown before it runs: complete, verbatim, with nothing invisible in it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What every line of an exact text begins with, so that no text can pass for the words around it. Four spaces make it a code
+/// block where a host renders Markdown.
+pub const MARGIN: &str = "    │ ";
+
+/// Blank lines and spaces in a row that are shown one by one; longer runs are counted, so that they push nothing out of sight.
+const BLANK_LINES: usize = 8;
+const SPACES: usize = 64;
+
+/// `text` as a block of lines, each behind a [`MARGIN`]: complete and verbatim, save that characters which do not show, or which
+/// reorder others, are written as `⟨U+202E⟩`, and long runs of spaces and blank lines as their number.
+///
+/// ```
+/// use polylogue::approval::exact;
+///
+/// assert_eq!(exact("rm -rf \u{200b}build\nls"), "    │ rm -rf ⟨U+200B⟩build\n    │ ls");
+/// ```
+#[must_use]
+pub fn exact(text: &str) -> String {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let mut lines: Vec<String> = Vec::new();
+    let mut blank = 0;
+    for line in text.split('\n') {
+        if line.is_empty() {
+            blank += 1;
+            continue;
+        }
+        gap(&mut lines, blank);
+        blank = 0;
+        lines.push(format!("{MARGIN}{}", visible(line)));
+    }
+    gap(&mut lines, blank);
+    lines.join("\n")
+}
+
+fn gap(lines: &mut Vec<String>, blank: usize) {
+    if blank > BLANK_LINES {
+        lines.push(format!("{MARGIN}⟨{blank} blank lines⟩"));
+    } else {
+        lines.extend(std::iter::repeat_n(MARGIN.trim_end().to_owned(), blank));
+    }
+}
+
+/// `text` in one line in which every character shows.
+///
+/// ```
+/// use polylogue::approval::visible;
+///
+/// assert_eq!(visible("a\u{1b}[2Jb\u{202e}c"), "a⟨U+001B⟩[2Jb⟨U+202E⟩c");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains("  ") && text.chars().all(shows) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut spaces = 0;
+    for c in text.chars() {
+        if c == ' ' {
+            spaces += 1;
+            continue;
+        }
+        run(&mut shown, spaces);
+        spaces = 0;
+        if shows(c) {
+            shown.push(c);
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(c));
+        }
+    }
+    run(&mut shown, spaces);
+    Cow::Owned(shown)
+}
+
+fn run(shown: &mut String, spaces: usize) {
+    if spaces > SPACES {
+        let _ = write!(shown, "⟨{spaces} spaces⟩");
+    } else {
+        shown.extend(std::iter::repeat_n(' ', spaces));
+    }
+}
+
+/// Whether `c` is seen as itself: no control character, no format character of Unicode (zero width, bidirectional, tags), no
+/// blank other than the space, nothing that fonts leave out.
+fn shows(c: char) -> bool {
+    let hidden = c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            // Format characters (general category Cf of Unicode 16).
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            // Others that show nothing (Default_Ignorable_Code_Point), and a blank pattern of Braille.
+            | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}'
+            // Private use, and all planes from the tags on: no font has agreed glyphs for them.
+            | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}');
+    !hidden
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_and_nothing_is_invisible() {
+        assert_eq!(exact("echo `whoami` **[x](http://y)**"), "    │ echo `whoami` **[x](http://y)**");
+        assert_eq!(exact("a\n\nb\n"), "    │ a\n    │\n    │ b");
+        assert_eq!(exact(""), "    │");
+        assert_eq!(exact("a\r\n\tb"), "    │ a⟨U+000D⟩\n    │ ⟨U+0009⟩b");
+        for (c, name) in [
+            ('\u{9b}', "⟨U+009B⟩"),
+            ('\u{7f}', "⟨U+007F⟩"),
+            ('\u{202e}', "⟨U+202E⟩"),
+            ('\u{2066}', "⟨U+2066⟩"),
+            ('\u{200d}', "⟨U+200D⟩"),
+            ('\u{2063}', "⟨U+2063⟩"),
+            ('\u{a0}', "⟨U+00A0⟩"),
+            ('\u{2028}', "⟨U+2028⟩"),
+            ('\u{feff}', "⟨U+FEFF⟩"),
+            ('\u{3164}', "⟨U+3164⟩"),
+            ('\u{e0041}', "⟨U+E0041⟩"),
+        ] {
+            assert_eq!(visible(&format!("a{c}b")), format!("a{name}b"));
+        }
+        for text in ["é 中文 привет 😀 a\u{301}", "plain"] {
+            assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+
+    #[test]
+    fn blanks_push_nothing_out_of_sight() {
+        assert_eq!(exact(&format!("ls{}; rm x", " ".repeat(900))), "    │ ls⟨900 spaces⟩; rm x");
+        assert_eq!(
+            exact(&format!("ls{}rm x", "\n".repeat(500))),
+            "    │ ls\n    │ ⟨499 blank lines⟩\n    │ rm x"
+        );
+        assert_eq!(exact("  a  b  "), "    │   a  b  ");
+    }
+
+    #[test]
+    fn every_line_has_its_margin() {
+        let text = "one\n`yes` runs it\n\n> \u{85}x\n";
+        assert!(exact(text).lines().all(|line| line.starts_with(MARGIN.trim_end())));
+    }
+}
