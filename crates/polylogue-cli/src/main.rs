@@ -56,7 +56,7 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
             let schema = serde_json::to_string_pretty(polylogue_team::schema());
             let schema =
                 schema.map_err(|error| Trouble::failed(format!("the schema cannot be written: {error}")))?;
-            commands::write(&format!("{schema}\n"))?;
+            commands::write(&screen::Shown::plain(&format!("{schema}\n")))?;
             Ok(Exit::Done)
         }
     }

@@ -20,7 +20,7 @@ use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
 use crate::remembered::Remembered;
-use crate::screen::json;
+use crate::screen::Shown;
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
@@ -57,8 +57,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     let tally = Tally::of(&records, total, budget);
     let unwritable = |error| Trouble::failed(format!("the output cannot be written: {error}"));
     write(&match args.json {
-        true => json::line(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
-        false => tally.text(&args.output, &job.store),
+        true => Shown::json(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
+        false => Shown::plain(&tally.text(&args.output, &job.store)),
     })?;
     Ok(tally.exit())
 }

@@ -5,6 +5,7 @@ use polylogue_team::{Loaded, Overrides, load};
 use super::write;
 use crate::args;
 use crate::play::tell;
+use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
 
 /// Checks every file, whatever is wrong with those before.
@@ -17,9 +18,9 @@ pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
                 warnings.iter().for_each(|warning| tell(&warning.to_string()));
                 let agents = count(team.agents.len(), "agent");
                 let chats = count(team.chats.len() + 1, "chat");
-                write(&format!("{}: `{}`, {agents}, {chats}\n", file.display(), team.name))?;
+                write(&Shown::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
                 for (chat, words) in team.chats_in_words() {
-                    write(&format!("  {chat}: {words}\n"))?;
+                    write(&Shown::row(&format!("  {chat}: {words}")))?;
                 }
             }
             Err(diagnostics) => {

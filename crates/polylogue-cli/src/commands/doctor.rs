@@ -15,6 +15,7 @@ use super::write;
 use crate::play::tell;
 use crate::probe::{listens, ollama, shown};
 use crate::reach::is_ones_own;
+use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -35,7 +36,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Tr
     text.push_str(&code::told());
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
-    write(&text)?;
+    write(&Shown::plain(&text))?;
     store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
 }
 

@@ -9,7 +9,7 @@ use polylogue_team::import::{Imported, import};
 use super::write;
 use crate::args;
 use crate::play::tell;
-use crate::screen::text::neutral;
+use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
 
 /// The largest definition that is read: as for team files.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, Trouble> {
     })?;
     match &args.output {
         Some(path) => create(path, &imported.yaml, args.force)?,
-        None => write(&neutral(&imported.yaml))?,
+        None => write(&Shown::plain(&imported.yaml))?,
     }
     Ok(report(&imported, args.output.as_deref()))
 }

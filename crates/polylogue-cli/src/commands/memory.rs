@@ -5,12 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::memory::{Fact, Memory as _, MemoryError, Query, Scope};
 use polylogue_store::Facts;
-use serde_json::json;
 
 use super::runs::age;
 use super::write;
 use crate::args::memory::{Command, Forget, List, Memory, Search};
-use crate::screen::text::neutral;
+use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place, remembered};
 
@@ -58,7 +57,7 @@ async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, Trouble> {
     for id in &args.ids {
         if let Some(scope) = scopes.get(id) {
             facts.forget(scope, *id).await?;
-            write(&format!("forgot #{id}\n"))?;
+            write(&Shown::row(&format!("forgot #{id}")))?;
         }
     }
     Ok(Exit::Done)
@@ -67,21 +66,22 @@ async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, Trouble> {
 fn show(facts: &[Fact], as_json: bool) -> Result<(), Trouble> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let text: String = match as_json {
-        true => facts.iter().map(|fact| format!("{}\n", json!(fact))).collect(),
+    let unwritable = |error| Trouble::failed(format!("the facts cannot be written: {error}"));
+    let text: Shown = match as_json {
+        true => facts.iter().map(Shown::json).collect::<Result<_, _>>().map_err(unwritable)?,
         false => facts.iter().map(|fact| line(fact, now)).collect(),
     };
     write(&text)
 }
 
-fn line(fact: &Fact, now_ms: u64) -> String {
+fn line(fact: &Fact, now_ms: u64) -> Shown {
     let Fact { id, scope, text, by, time, source } = fact;
     let age = age(now_ms.saturating_sub(time.0) / 1000);
     let text = text.lines().collect::<Vec<_>>().join(" ");
     let number = format!("#{id}");
     let (scope, by, conversation) = (scope.as_str(), by.as_str(), source.conversation.as_str());
     let line = format!("{number:<5} {age:>5} ago  {scope:<16} {by:<12} {conversation:<8} {text}");
-    format!("{}\n", neutral(&line))
+    Shown::row(&line)
 }
 
 impl From<MemoryError> for Trouble {

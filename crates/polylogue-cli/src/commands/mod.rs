@@ -23,6 +23,7 @@ use polylogue_models::Script;
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
+use crate::screen::Shown;
 use crate::trouble::Trouble;
 
 /// What is kept with a conversation so that it can be run again, whatever became of the team file.
@@ -67,8 +68,8 @@ impl Kept {
     }
 }
 
-/// Writes to the output. That nobody reads it is no error.
-pub(crate) fn write(text: &str) -> Result<(), Trouble> {
+/// Writes to the output what a terminal can be shown. That nobody reads it is no error.
+pub(crate) fn write(text: &Shown) -> Result<(), Trouble> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -3,6 +3,7 @@
 use polylogue::Store;
 
 use super::{work, write};
+use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -15,7 +16,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Troubl
     for id in ids {
         store.remove(&id).await?;
         work::remove(cli.store.as_deref(), &id)?;
-        write(&format!("removed {id}\n"))?;
+        write(&Shown::row(&format!("removed {id}")))?;
     }
     Ok(Exit::Done)
 }

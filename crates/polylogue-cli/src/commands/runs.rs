@@ -6,8 +6,7 @@ use polylogue::{Body, Listing, Store};
 use serde_json::json;
 
 use super::write;
-use crate::screen::Ending;
-use crate::screen::text::neutral;
+use crate::screen::{Ending, Shown};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -19,27 +18,27 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let text: String = match args.json {
-        true => all.iter().map(as_json).collect(),
+    let text: Shown = match args.json {
+        true => all.iter().map(as_json).collect::<Result<_, _>>()?,
         false => all.iter().map(|listing| line(listing, now)).collect(),
     };
     write(&text)?;
     Ok(Exit::Done)
 }
 
-fn line(listing: &Listing, now_ms: u64) -> String {
+fn line(listing: &Listing, now_ms: u64) -> Shown {
     let Listing { id, meta, events, .. } = listing;
     let age = age(now_ms.saturating_sub(meta.created.0) / 1000);
     let line = format!("{id:<8} {age:>5} ago  {:<24} {events:>6} events  {}", meta.title, state(listing));
-    format!("{}\n", neutral(&line))
+    Shown::row(&line)
 }
 
-fn as_json(listing: &Listing) -> String {
+fn as_json(listing: &Listing) -> Result<Shown, Trouble> {
     let Listing { id, meta, events, .. } = listing;
     let row = json!({
         "id": id, "title": meta.title, "created_ms": meta.created, "events": events, "state": state(listing),
     });
-    format!("{row}\n")
+    Shown::json(&row).map_err(|error| Trouble::failed(format!("the list cannot be written: {error}")))
 }
 
 /// How the conversation stands, as its last event tells.

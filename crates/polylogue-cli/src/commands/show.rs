@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::run::wish;
 use super::{Kept, work, write};
 use crate::play::tell;
-use crate::screen::{Looks, Size, document, json};
+use crate::screen::{Looks, Shown, Size, document};
 use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
@@ -40,7 +40,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
             }
         }
         None if args.json => {
-            events.iter().map(json::line).collect::<Result<String, _>>().map_err(unwritable)?
+            events.iter().map(Shown::json).collect::<Result<Shown, _>>().map_err(unwritable)?
         }
         None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events, pictures),
         None if args.style == args::Style::Autogen => {
@@ -51,7 +51,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.json && !args.history && !args.side_by_side;
     if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
-        write(&format!("\n{files}\n"))?;
+        write(&Shown::plain("\n"))?;
+        write(&Shown::row(&files))?;
     }
     damage.map_or(Ok(Exit::Done), |damage| Err(damage.into()))
 }
@@ -67,7 +68,7 @@ fn received(
     agent: &str,
     args: &args::Show,
     looks: Looks,
-) -> Result<String, Trouble> {
+) -> Result<Shown, Trouble> {
     let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
     let mut assistants = kept.assistants()?;
@@ -101,7 +102,7 @@ fn received(
     let entries = if sees(kept, &sample.model) { with_pictures(&entries) } else { entries };
     let entries = sent(&entries, merges(&kept.team, &sample.model));
     match args.json {
-        true => json::line(&shown.as_json(sample, &entries)).map_err(unwritable),
+        true => Shown::json(&shown.as_json(sample, &entries)).map_err(unwritable),
         false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
     }
 }

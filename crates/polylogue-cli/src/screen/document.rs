@@ -12,29 +12,29 @@ use super::familiar::Familiar;
 use super::markdown::Markdown;
 use super::moves;
 use super::picture::Pictures;
-use super::plain::written;
 use super::room;
+use super::shown::Shown;
 use super::style::Style;
 use super::teller::{Format, Teller};
 use super::text::{Line, neutral};
 use super::value::{self, Told};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
-pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> String {
+pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Shown {
     let mut teller = Teller::new(Format { width, whole: true, thoughts: true });
     teller.pictures = pictures;
     let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
     lines.extend(teller.unfinished());
-    written(&lines, width.is_some())
+    Shown::lines(&lines, width.is_some())
 }
 
 /// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
-pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> String {
-    written(&Familiar::whole(title, events), colour)
+pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> Shown {
+    Shown::lines(&Familiar::whole(title, events), colour)
 }
 
 /// What a model was given: the system text and the entries, as they are, Markdown not rendered.
-pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> String {
+pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> Shown {
     let mut lines = Vec::new();
     if let Some(system) = system {
         head(&mut lines, "system");
@@ -55,7 +55,7 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
             lines.extend(raw_part(part));
         }
     }
-    written(&lines, colour)
+    Shown::lines(&lines, colour)
 }
 
 fn head(lines: &mut Vec<Line>, title: &str) {
@@ -82,13 +82,13 @@ fn raw_part(part: &Part) -> Vec<Line> {
 }
 
 /// Everything that was said and done as a Markdown file with `title`.
-pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> String {
+pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> Shown {
     let mut file = File { text: format!("# {}\n", one_line(title)), pictures, ..File::default() };
     events.iter().for_each(|event| file.event(event));
     for (at, who, _, call) in std::mem::take(&mut file.calls) {
         file.note(&format!("{who}{}: {call} has no result yet", place(&at)));
     }
-    file.text
+    Shown::plain(&file.text)
 }
 
 #[derive(Default)]

@@ -10,7 +10,7 @@
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
-//! control characters.
+//! control characters, and [`shown::Shown`], which commands write.
 
 use std::io::{self, Write};
 
@@ -31,6 +31,7 @@ pub(crate) mod picture;
 mod plain;
 mod region;
 mod room;
+mod shown;
 pub(crate) mod sides;
 mod style;
 mod teller;
@@ -41,6 +42,7 @@ mod value;
 pub(crate) use end::{Ending, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
+pub(crate) use shown::Shown;
 pub(crate) use style::{ColourWish, Looks, Style};
 
 use familiar::Familiar;

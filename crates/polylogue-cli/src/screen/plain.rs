@@ -4,6 +4,7 @@ use polylogue_core::Event;
 
 use super::end::Ending;
 use super::picture::Pictures;
+use super::shown::Shown;
 use super::teller::{Format, Teller};
 use super::text::Line;
 
@@ -47,10 +48,5 @@ impl Plain {
 
 /// `lines` with their ends.
 pub(crate) fn written(lines: &[Line], colour: bool) -> String {
-    let mut out = String::new();
-    for line in lines {
-        line.write(colour, &mut out);
-        out.push('\n');
-    }
-    out
+    Shown::lines(lines, colour).to_string()
 }

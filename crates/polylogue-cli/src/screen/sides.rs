@@ -5,6 +5,7 @@ use std::sync::Arc;
 use polylogue::{History, Name, Path};
 use unicode_width::UnicodeWidthChar;
 
+use super::shown::Shown;
 use super::style::Style;
 use super::text::{Line, wrap};
 
@@ -50,23 +51,21 @@ fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
 }
 
 /// One below the other, each under its name.
-pub(crate) fn below(sides: &[Side], colour: bool) -> String {
+pub(crate) fn below(sides: &[Side], colour: bool) -> Shown {
     let titled = |side: &Side| {
         let title = Line::new(&format!("------ {} ------", side.title()), Style::BOLD);
-        let mut text = written(&[title], colour);
-        text.push_str(&alone(side, colour));
-        text
+        [Shown::lines(&[title], colour), alone(side, colour)]
     };
-    sides.iter().map(titled).collect()
+    sides.iter().flat_map(titled).collect()
 }
 
 /// One alone: its blocks, each with an empty line after it.
-pub(crate) fn alone(side: &Side, colour: bool) -> String {
+pub(crate) fn alone(side: &Side, colour: bool) -> Shown {
     let Blocks { system, entries } = side.blocks(usize::MAX);
     let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
         blocks.flat_map(|block| block.into_iter().chain(std::iter::once(Line::default()))).collect();
-    written(&lines, colour)
+    Shown::lines(&lines, colour)
 }
 
 /// Between two columns.
@@ -76,10 +75,13 @@ const NARROWEST: usize = 16;
 
 /// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
 /// fit come below.
-pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> String {
+pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> Shown {
     let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
-    let tables: Vec<String> = sides.chunks(fit).map(|sides| written(&table(sides, width), colour)).collect();
-    tables.join("\n")
+    let tables = sides.chunks(fit).enumerate().flat_map(|(nth, sides)| {
+        let gap = (nth > 0).then(Line::default);
+        gap.into_iter().chain(table(sides, width))
+    });
+    Shown::lines(&tables.collect::<Vec<Line>>(), colour)
 }
 
 fn table(sides: &[Side], width: usize) -> Vec<Line> {
@@ -137,15 +139,6 @@ fn rows(cells: &[&[Line]], width: usize) -> Vec<Line> {
     (0..height).map(row).collect()
 }
 
-fn written(lines: &[Line], colour: bool) -> String {
-    let mut text = String::new();
-    for line in lines {
-        line.write(colour, &mut text);
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -191,7 +184,7 @@ mod tests {
             No.                 |
         "#]]
         .assert_eq(&beside(&[keeper, guesser], 42, false));
-        assert_eq!(beside(&[], 42, false), "");
+        assert_eq!(&*beside(&[], 42, false), "");
     }
 
     #[test]
@@ -212,10 +205,11 @@ mod tests {
             assert!(whole.contains(&long), "nothing is cut off: {whole}");
         }
         // In colour the same, but for the colours.
-        let [plain, colour] = [false, true].map(|colour| beside(&[side("Keeper", &odd)], 40, colour));
+        let [plain, colour] =
+            [false, true].map(|colour| beside(&[side("Keeper", &odd)], 40, colour).to_owned());
         assert!(colour.starts_with("\u{1b}[1mKeeper\u{1b}[0m\n"), "{colour}");
         let bare = colour.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
-        assert_eq!(bare, plain);
+        assert_eq!(bare, *plain);
     }
 
     #[test]
@@ -265,8 +259,8 @@ mod tests {
         "#]]
         .assert_eq(&below(&sides, false));
         let [keeper, _] = &sides;
-        assert_eq!(alone(keeper, false), keeper.history.to_string());
+        assert_eq!(&*alone(keeper, false), keeper.history.to_string());
         let told = Side { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
-        assert_eq!(alone(&told, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
+        assert_eq!(&*alone(&told, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
     }
 }

@@ -174,3 +174,94 @@ fn who_is_at_work_is_seen_and_words_as_they_come() {
     assert_eq!(code, 0);
     assert!(!seen.contains("is thinking") && !seen.contains("is writing"), "{seen}");
 }
+
+/// `text` in JSON and YAML, in ASCII.
+fn quoted(text: &str) -> String {
+    let escaped = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
+    json!(text).to_string().chars().map(escaped).collect()
+}
+
+/// Words of others that would set the clipboard, the title and colors, move the cursor, reorder what is read, and begin a line.
+const HOSTILE: &str =
+    "x\u{1b}]52;c;eA==\u{7}\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2066}\u{200b}\nfiles: none";
+
+#[track_caller]
+fn is_harmless(what: &str, text: &str) {
+    let is_bad = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{2066}' | '\u{200b}')
+    };
+    assert!(!text.contains(is_bad), "{what}: {text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("files: fake")), "{what}: {text}");
+}
+
+#[test]
+fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
+    let home = Home::new();
+    let task = quoted(HOSTILE);
+    let call = format!("{{tool: note, args: {{text: {task}}}, id: {task}}}");
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: shop\ntask: {task}\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Ann, tools: [note], approve: never}}]\n\
+             commands: [{{name: note, description: {task}, command: [sh, -c, 'echo \"$1\"; exit 3', sh, '{{text}}'], \
+             arguments: {{text: {{type: string}}}}}}]\n\
+             chat: {{participants: [Ann], pattern: once_each}}\nscript: [{{Ann: {{calls: [{call}]}}}}, {{Ann: {task}}}]\n"
+        ),
+    );
+    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host"]).ok();
+    is_harmless("run", &ran.out);
+    is_harmless("run", &ran.err);
+    let work = home.path("store.db.work").join(home.id());
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::write(work.join(HOSTILE.replace("none", "fake")), "x").unwrap();
+    for style in [
+        &[][..],
+        &["--markdown"],
+        &["--style", "autogen"],
+        &["--json"],
+        &["--as", "Ann"],
+        &["--history"],
+        &["--side-by-side"],
+    ] {
+        let ran = home.run(&[&["show", "last"], style].concat()).ok();
+        is_harmless(&format!("show {style:?}"), &ran.out);
+        is_harmless(&format!("show {style:?}"), &ran.err);
+        assert!(
+            style.len() == 1 && style[0] != "--markdown" || ran.out.contains("52;c;eA"),
+            "{style:?}: {}",
+            ran.out
+        );
+    }
+    for args in [
+        &["runs"][..],
+        &["runs", "--json"],
+        &["resume", "last"],
+        &["check", "team.yaml"],
+        &["doctor", "--team", "team.yaml"],
+    ] {
+        let ran = home.run(args);
+        is_harmless(&format!("{args:?}"), &ran.out);
+        is_harmless(&format!("{args:?}"), &ran.err);
+    }
+    // What is wrong is quoted, and names that are in the way are said.
+    home.file(
+        "bad.yaml",
+        &format!("name: shop\nagents: [{{name: {}, tool: {}}}]\n", quoted(HOSTILE), quoted(HOSTILE)),
+    );
+    home.file("raw.yaml", "name: shop\nagents: [{name: A\u{202e}b\u{200b}, tool\u{2066}: x}]\n");
+    let missing = format!("{}.yaml", HOSTILE.replace('\n', ""));
+    for args in [
+        &["check", "bad.yaml"][..],
+        &["check", "raw.yaml"],
+        &["check", &missing],
+        &["run", &missing],
+        &["import", &missing],
+        &["import", "raw.yaml"],
+        &["show", HOSTILE],
+    ] {
+        let ran = home.run(args);
+        assert!(!ran.err.is_empty(), "{args:?}");
+        is_harmless(&format!("{args:?}"), &ran.out);
+        is_harmless(&format!("{args:?}"), &ran.err);
+    }
+}

@@ -79,7 +79,7 @@ impl Progress {
             let line = Line::new(&line, Style::PLAIN).fit(Size::of_terminal().columns.saturating_sub(1));
             write!(io::stderr(), "\r\x1b[K{}", line.text())
         } else {
-            writeln!(io::stderr(), "{line}")
+            writeln!(io::stderr(), "{}", Line::new(&line, Style::PLAIN).text())
         };
     }
 

@@ -9,7 +9,7 @@ use crate::args;
 use crate::commands::Kept;
 use crate::play::tell;
 use crate::screen::sides::{Side, alone, below, beside};
-use crate::screen::{Looks, Size};
+use crate::screen::{Looks, Shown, Size};
 use crate::trouble::Trouble;
 
 /// The points of view of those who speak by models, or that of one of them.
@@ -18,7 +18,7 @@ pub(super) fn shown(
     events: &[Event],
     args: &args::Show,
     looks: Looks,
-) -> Result<String, Trouble> {
+) -> Result<Shown, Trouble> {
     let sides = sides(kept, events)?;
     if sides.is_empty() {
         tell("No model was asked anything yet.");

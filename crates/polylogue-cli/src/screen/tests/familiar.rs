@@ -6,7 +6,7 @@ use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, Reason};
 use super::*;
 
 fn shown(events: &[(&str, Body)]) -> String {
-    document::familiar("club", &log(events), false)
+    document::familiar("club", &log(events), false).to_string()
 }
 
 fn log(events: &[(&str, Body)]) -> Vec<Event> {
