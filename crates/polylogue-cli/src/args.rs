@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod memory;
+pub(crate) mod verify;
 
 use std::path::PathBuf;
 
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Show a conversation, or what an agent's model was sent
     Show(Show),
+    /// Check that what is kept of conversations is what was written
+    Verify(verify::Verify),
     /// Remove conversations
     Rm(Rm),
     /// List, find and forget what agents remember from one conversation to the next
@@ -209,6 +212,10 @@ pub(crate) struct Resume {
     /// Answer the person who is asked, instead of asking at the terminal
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     pub(crate) answer: Option<String>,
+
+    /// Take the conversation from a process that is stopped or hangs, once its lease has run out
+    #[arg(long)]
+    pub(crate) take_over: bool,
 
     #[command(flatten)]
     pub(crate) models: Models,

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod crew;
+mod leases;
 mod place;
 mod play;
 mod probe;
@@ -46,6 +47,7 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Resume(args) => commands::resume::run(cli, args).await,
         Command::Runs(args) => commands::runs::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
+        Command::Verify(args) => commands::verify::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
         Command::Memory(args) => commands::memory::run(cli, args).await,
         Command::Check(args) => commands::check::run(args),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use polylogue::{AnyStore, Listing, LogId, Store};
 use polylogue_store::{Jsonl, Sqlite};
 
+use crate::leases::Leases;
 use crate::trouble::Trouble;
 
 /// The store at `place`: a folder that is there, or a path that ends in `/`, is one of JSON lines; everything else is a
@@ -14,7 +15,7 @@ use crate::trouble::Trouble;
 pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
     let place = self::place(place)?;
     if is_folder(&place) {
-        return Ok(AnyStore::new(Jsonl::open(&place)?));
+        return Ok(Leases::of(AnyStore::new(Jsonl::open(&place)?)));
     }
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         made_private(folder).map_err(|error| {
@@ -22,7 +23,7 @@ pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
                 .hint("choose another place with `--store`")
         })?;
     }
-    Ok(AnyStore::new(Sqlite::open(&place)?))
+    Ok(Leases::of(AnyStore::new(Sqlite::open(&place)?)))
 }
 
 /// Makes a folder that only its owner can look into, unless it exists.

@@ -64,7 +64,7 @@ pub use halt::Halt;
 pub use held::{Held, Holder};
 pub use limits::Limits;
 pub use live::{Piece, Signal, Watch};
-pub use log::{Clock, Log};
+pub use log::{Clock, Lease, Log};
 pub use message::{Audience, Call, CallOutcome, Media, Message, Part, plain};
 pub use model::{
     AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Origin, Params, Reply, Request, Wire,
@@ -74,7 +74,7 @@ pub use outcome::{Outcome, OutcomeStatus};
 pub use policy::{Choice, Chooser, Policy, Step};
 pub use reason::{Circle, Ending, Erred, Reason};
 pub use skills::{Skill, Skills};
-pub use store::{AnyStore, Claim, Intact, Listing, LogId, Meta, Store, StoreError};
+pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};

@@ -34,6 +34,25 @@ pub struct Log {
     pub(crate) calls: Mutex<()>,
 }
 
+/// The right of a [`Log`] to append, to be renewed from beside a run: appending renews it too, but a turn may take longer than
+/// [`LEASE`](crate::LEASE). A run that nobody renews goes on; another process may take it over, when it is asked to.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    store: AnyStore,
+    claim: Claim,
+}
+
+impl Lease {
+    /// Renews it.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when another process has taken the log over, [`StoreError::Replaced`] when the log is no longer
+    /// there: what is said from then on is kept nowhere.
+    pub async fn renew(&self) -> Result<(), StoreError> {
+        self.store.renew(&self.claim).await
+    }
+}
+
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -53,9 +72,38 @@ impl Log {
     /// When there is none of this `id`, when another process runs it, or when it is damaged.
     pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
         let claim = store.claim(&id).await?;
-        let mut kept = Kept::default();
-        kept.take_in(store.read(&id, 0).await?);
-        Ok(Self::new(store, id, claim, kept))
+        Self::of_claim(store, id, claim).await
+    }
+
+    /// Goes on with a conversation in `store`, also with one of a process that is stopped or hangs, once its lease has run out.
+    /// That process is fenced: nothing that it still appends is kept.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); while the lease lasts, that the other process runs it.
+    pub async fn take_over(store: AnyStore, id: LogId) -> Result<Self> {
+        let claim = store.take_over(&id).await?;
+        Self::of_claim(store, id, claim).await
+    }
+
+    async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
+        match store.read(&id, 0).await {
+            Ok(events) => {
+                let mut kept = Kept::default();
+                kept.take_in(events);
+                Ok(Self::new(store, id, claim, kept))
+            }
+            Err(error) => {
+                // What is wrong with the log is what counts.
+                let _ = store.release(claim).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// What keeps the right to append while a turn takes long.
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        Lease { store: self.store.clone(), claim: self.claim.clone() }
     }
 
     fn new(store: AnyStore, id: LogId, claim: Claim, kept: Kept) -> Self {

@@ -1,5 +1,7 @@
 //! Where logs are kept.
 
+mod error;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +10,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Event, Fault, Timestamp};
+pub use error::StoreError;
+
+use crate::{Event, Timestamp};
 
 /// A place that keeps logs: a database, a folder of files, memory.
 ///
@@ -75,7 +79,38 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
     fn remove(&self, id: &LogId) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Renews the lease of a claim. Every append does so too; a turn that takes longer than a lease renews it meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when the claim was lost, [`StoreError::Replaced`] when the log is no longer there.
+    fn renew(&self, claim: &Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Claims a log as [`claim`](Self::claim) does, also one whose writer is alive and has not renewed its lease in time: one
+    /// that is stopped or hangs. That writer is fenced: nothing that it still appends is kept.
+    ///
+    /// # Errors
+    /// As [`claim`](Self::claim); [`StoreError::Busy`] while the lease lasts.
+    fn take_over(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
+
+    /// Makes a damaged log whole: keeps its intact beginning and sets the rest aside. Says how many events are kept. A log that
+    /// is whole stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
+    fn repair(&self, id: &LogId) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// What is wrong with the place that the logs share, if anything. Looks at all of it.
+    ///
+    /// # Errors
+    /// When it cannot be read at all.
+    fn damage(&self) -> impl Future<Output = Result<Option<StoreError>, StoreError>> + Send {
+        async { Ok(None) }
+    }
 }
+
+/// How long a claim lasts without being renewed, before another process may [take it over](Store::take_over).
+pub const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Everything that can be read of a log, damaged or not.
 ///
@@ -148,17 +183,23 @@ pub struct Meta {
     pub team: Value,
 }
 
-/// A log in a list.
+/// A log in a list: what can be told of it without reading all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
     /// Its id.
     pub id: LogId,
-    /// What was said of it.
-    pub meta: Meta,
+    /// [`Meta::title`].
+    pub title: String,
+    /// [`Meta::created`].
+    pub created: Timestamp,
+    /// Whether there is a [`Meta::team`], which is not loaded.
+    pub has_team: bool,
     /// How many events it has.
     pub events: u64,
-    /// The last of them, when it can be read.
+    /// The last of them, when it can be read and is the one that was appended last.
     pub last: Option<Event>,
+    /// Whether something is wrong with its beginning or its end; only reading all of it tells that of the rest.
+    pub is_damaged: bool,
 }
 
 /// The right to append to a log. Only one is valid at a time.
@@ -168,135 +209,6 @@ pub struct Claim {
     pub id: LogId,
     /// Tells this claim from earlier and later ones.
     pub fence: u64,
-}
-
-/// Why a store could not do what was asked. What was kept before is still kept.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The id is illegal.
-    #[error("`{id}` is no legal id of a conversation")]
-    BadId {
-        /// The id.
-        id: String,
-    },
-    /// There is no such log.
-    #[error("there is no conversation `{id}`")]
-    NotFound {
-        /// The id.
-        id: LogId,
-    },
-    /// There is such a log already.
-    #[error("there is a conversation `{id}` already")]
-    Exists {
-        /// The id.
-        id: LogId,
-    },
-    /// Somebody else is writing to the log.
-    #[error("the conversation `{id}` is being run by {holder}")]
-    Busy {
-        /// The id.
-        id: LogId,
-        /// Who: process and machine.
-        holder: String,
-    },
-    /// Somebody else has claimed the log since.
-    #[error("the conversation `{id}` was taken over by another process")]
-    Fenced {
-        /// The id.
-        id: LogId,
-    },
-    /// Events are missing between what is kept and what was to be appended.
-    #[error("the conversation `{id}` has {kept} events, but event {given} was to be appended")]
-    Gap {
-        /// The id.
-        id: LogId,
-        /// How many events are kept.
-        kept: u64,
-        /// The first event given.
-        given: u64,
-    },
-    /// There is no space left.
-    #[error("there is no space left to write {place}")]
-    Full {
-        /// The file.
-        place: String,
-    },
-    /// The place may not be written.
-    #[error("{place} cannot be written: {why}")]
-    ReadOnly {
-        /// The file or folder.
-        place: String,
-        /// What the system says.
-        why: String,
-    },
-    /// Something is there that is no log, or no longer one.
-    #[error("{place} is damaged: {why}; {intact} events are intact")]
-    Damaged {
-        /// The file.
-        place: String,
-        /// What is wrong.
-        why: String,
-        /// How many events before the damage can be read.
-        intact: u64,
-    },
-    /// Something else is there. It is left as it is.
-    #[error("`{place}` does not keep conversations: {why}")]
-    Foreign {
-        /// The file.
-        place: String,
-        /// What it is.
-        why: String,
-    },
-    /// It was written by a later version.
-    #[error("{place} has format {found}, and this version knows up to {known}")]
-    Newer {
-        /// The file.
-        place: String,
-        /// The format found.
-        found: u64,
-        /// The last format known.
-        known: u64,
-    },
-    /// Anything else the system says.
-    #[error("{place}: {why}")]
-    Io {
-        /// The file.
-        place: String,
-        /// What the system says.
-        why: String,
-    },
-}
-
-impl StoreError {
-    /// Whose fault it is.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::Gap { .. } => Fault::Bug,
-            Self::BadId { .. } | Self::NotFound { .. } | Self::Exists { .. } | Self::Busy { .. } => {
-                Fault::Config
-            }
-            _ => Fault::System,
-        }
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),
-            Self::NotFound { .. } => "`polylogue runs` lists what there is".into(),
-            Self::Busy { .. } => "wait until that process is done, or stop it".into(),
-            Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
-            Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
-            Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
-            Self::Damaged { intact, .. } if *intact > 0 => {
-                "`polylogue show` still shows what is intact".into()
-            }
-            _ => return None,
-        })
-    }
 }
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -324,6 +236,10 @@ erased_store! {
     fn meta(id: &'a LogId) -> Meta;
     fn list() -> Vec<Listing>;
     fn remove(id: &'a LogId) -> ();
+    fn renew(claim: &'a Claim) -> ();
+    fn take_over(id: &'a LogId) -> Claim;
+    fn repair(id: &'a LogId) -> u64;
+    fn damage() -> Option<StoreError>;
 }
 
 /// Any store. Cloning shares it.
@@ -364,6 +280,18 @@ impl Store for AnyStore {
     }
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         self.0.remove(id).await
+    }
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.0.renew(claim).await
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.0.take_over(id).await
+    }
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.0.repair(id).await
+    }
+    async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
+        self.0.damage().await
     }
 }
 

@@ -44,5 +44,5 @@ pub(crate) fn follows(id: &LogId, kept: u64, events: &[Arc<Event>]) -> Result<()
 
 /// Sorts a list as [`Store::list`](polylogue_core::Store::list) promises; ids decide between logs of the same moment.
 pub(crate) fn newest_first(listings: &mut [Listing]) {
-    listings.sort_by(|a, b| (b.meta.created, &b.id).cmp(&(a.meta.created, &a.id)));
+    listings.sort_by(|a, b| (b.created, &b.id).cmp(&(a.created, &a.id)));
 }

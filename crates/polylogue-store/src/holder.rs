@@ -15,3 +15,12 @@ pub(crate) fn this_process() -> String {
         machine => format!("process {pid} on {machine}"),
     }
 }
+
+/// Who holds a log, and for how long it still does without being heard of.
+pub(crate) fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
+    let holder = if holder.is_empty() { "another process" } else { holder };
+    match lease_s {
+        Some(seconds) => format!("{holder}, whose lease lasts for {seconds} s"),
+        None => format!("{holder}, whose lease has run out"),
+    }
+}

@@ -2,6 +2,9 @@
 
 use polylogue_core::{Event, Intact, StoreError};
 
+use crate::chain::Link;
+use crate::head::Head;
+
 /// Reads one event from JSON, and says what is wrong with it if it is not event number `seq`.
 pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(json).map_err(|error| {
@@ -15,6 +18,11 @@ pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
         found if found == seq => Ok(event),
         found => Err(format!("event {found} stands where event {seq} belongs")),
     }
+}
+
+/// What is told of an event whose link is not that of its words.
+pub(crate) fn changed(seq: u64) -> String {
+    format!("event {seq} is not what was written")
 }
 
 /// Collects what can be read, and counts the unbroken beginning.
@@ -47,6 +55,11 @@ impl Salvage {
         self.flaw.get_or_insert(flaw);
     }
 
+    /// Whether nothing is wrong so far.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.flaw.is_none()
+    }
+
     /// The event that would follow.
     pub(crate) fn next_seq(&self) -> u64 {
         self.events.last().map_or(0, |event| event.seq.saturating_add(1))
@@ -57,5 +70,49 @@ impl Salvage {
         let unbroken = (0..).zip(&self.events).take_while(|(seq, event)| event.seq == *seq).count() as u64;
         let damage = self.flaw.map(|why| StoreError::Damaged { place, why, intact: unbroken });
         Intact { events: self.events, damage }
+    }
+}
+
+/// What is wrong with a log of `events` events whose writer has said `head` of it. `link` is that of the event that the head
+/// speaks of, if the log has it.
+pub(crate) fn beside_head(head: &Head, events: u64, link: Option<Link>) -> Option<String> {
+    match head.events {
+        acknowledged if acknowledged > events => {
+            Some(format!("it has {events} events, and {acknowledged} were acknowledged: the last are lost"))
+        }
+        acknowledged => (link != Some(head.link)).then(|| match acknowledged {
+            0 => "its beginning is not what was written".to_owned(),
+            acknowledged => changed(acknowledged - 1),
+        }),
+    }
+}
+
+/// How far a reading came, beside what the writer said.
+pub(crate) struct Ends<'h> {
+    head: Option<&'h Head>,
+    /// How many events there are, as far as it was read.
+    pub(crate) events: u64,
+    /// The link of the event that the writer spoke of.
+    link: Option<Link>,
+}
+
+impl<'h> Ends<'h> {
+    /// A reading that begins behind `from` events, the last of which has `link`.
+    pub(crate) fn of(head: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
+        // Of what is before, nothing is known.
+        let head = head.filter(|head| head.events >= from);
+        Self { head, events: from, link: link.filter(|_| head.is_some_and(|head| head.events == from)) }
+    }
+
+    pub(crate) fn pass(&mut self, seq: u64, link: Option<Link>) {
+        self.events = seq.saturating_add(1);
+        if self.head.is_some_and(|head| head.events == self.events) {
+            self.link = link;
+        }
+    }
+
+    /// What is wrong with the end.
+    pub(crate) fn flaw(&self) -> Option<String> {
+        beside_head(self.head?, self.events, self.link)
     }
 }

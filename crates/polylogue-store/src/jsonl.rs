@@ -2,6 +2,7 @@
 
 mod file;
 mod folder;
+mod note;
 mod writer;
 
 use std::path::Path;
@@ -21,25 +22,39 @@ use folder::Folder;
 /// # Format
 ///
 /// The log `monday` is the file `monday.jsonl`, in UTF-8, one JSON object a line. The first line says what the file
-/// is and in which format, 1 being the only one so far; the others are events in order, from 0 on:
+/// is and in which format, 2 being the only one that is read; the second is what it takes to run the log again; the others are
+/// events in order, from 0 on:
 ///
 /// ```text
-/// {"polylogue":1,"meta":{"title":"Plans","created_ms":1763712000000,"team":null}}
-/// {"seq":0,"time_ms":1763712000000,"type":"opened","with":["a","b"],"task":"plan the week","messages":[]}
-/// {"seq":1,"time_ms":1763712000050,"type":"cued","who":"a"}
+/// {"polylogue":2,"title":"Plans","created_ms":1763712000000,"has_team":false,"chain":"6d1e..."}
+/// {"team":null,"chain":"90a4..."}
+/// {"seq":0,"time_ms":1763712000000,"type":"opened","with":["a","b"],"task":"plan the week","messages":[],"chain":"c2f0..."}
+/// {"seq":1,"time_ms":1763712000050,"type":"cued","cues":[{"who":"a"}],"chain":"17b3..."}
 /// ```
 ///
-/// A last line without its newline was never acknowledged: readers pass over it, and the next writer cuts it off. So
-/// of a batch that a crash interrupts, the first events may be kept; like every beginning of a log, they are a
-/// conversation that can go on. A batch that fails with an error leaves nothing.
+/// Of a batch that a crash interrupts, the first events may be kept; like every beginning of a log, they are a
+/// conversation that can go on. A last line without its newline was not acknowledged, unless `monday.head` says so: readers pass
+/// over it, and the next writer cuts it off. A batch that fails with an error leaves nothing.
+///
+/// # What is noticed
+///
+/// `chain` is the link of the line: 32 hexadecimal digits of BLAKE3 over the link of the line before and the line's JSON without
+/// it. So a line that is changed, lost or moved is noticed by whoever reads the log. `monday.head`, which is not synchronised,
+/// says how many events were acknowledged and the link of the last: a log with fewer has lost some. Copied without it, a log
+/// whose last lines are missing looks like one that is shorter. The links are no signature: who computes them anew can change
+/// everything.
+///
+/// A file that is replaced, removed or changed under its writer is noticed by the next append, which fails with
+/// [`StoreError::Replaced`].
 ///
 /// # Writers
 ///
 /// Whoever has claimed a log holds an exclusive lock of the operating system on its file, which ends with the process,
-/// and names itself in `monday.writer`, for others to be told. Programs other than Polylogue should not write to the
-/// files.
+/// and names itself in `monday.head`, together with its lease. [`take_over`](Store::take_over) puts a copy in the place of the
+/// file of a writer whose lease has run out: what that one still writes goes to a file that has no name any more. Programs other
+/// than Polylogue should not write to the files.
 ///
-/// Claiming looks at the first and the last line, reading at all of them. A claimed log keeps a file open, of which the
+/// Claiming looks at the beginning and the end, reading at all lines. A claimed log keeps two files open, of which the
 /// system allows a process about a thousand by default.
 ///
 /// Each append is written and synchronised on its own; with many conversations at once [`Sqlite`](crate::Sqlite) is
@@ -135,5 +150,22 @@ impl Store for Jsonl {
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.remove(&id)).await
+    }
+
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let claim = claim.clone();
+        self.run(move |folder| folder.renew(&claim)).await
+    }
+
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.take_over(&id).map(|claim| grant(folder, claim)))
+            .await
+            .map(Grant::accept)
+    }
+
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.repair(&id)).await
     }
 }

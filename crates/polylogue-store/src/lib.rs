@@ -35,8 +35,10 @@
 //! store returned does not undo what it asked for, except that a claim nobody received is given back.
 
 mod batch;
+mod chain;
 mod fence;
 mod grant;
+mod head;
 mod holder;
 mod intact;
 mod io_error;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
+use crate::head::{lease_from_now, now_ms};
 use crate::{batch, fence, holder};
 
 /// A store that forgets everything when it is dropped.
@@ -32,8 +33,8 @@ pub struct Memory {
 struct Log {
     meta: Meta,
     events: Vec<Arc<Event>>,
-    /// The fence of the claim that is valid.
-    writer: Option<u64>,
+    /// The fence of the claim that is valid, and until when its lease lasts.
+    writer: Option<(u64, u64)>,
 }
 
 impl Memory {
@@ -68,7 +69,11 @@ impl Store for Memory {
         match self.logs().entry(id.clone()) {
             Entry::Occupied(_) => Err(StoreError::Exists { id: id.clone() }),
             Entry::Vacant(place) => {
-                place.insert(Log { meta: meta.clone(), events: Vec::new(), writer: Some(fence) });
+                place.insert(Log {
+                    meta: meta.clone(),
+                    events: Vec::new(),
+                    writer: Some((fence, lease_from_now())),
+                });
                 Ok(Claim { id: id.clone(), fence })
             }
         }
@@ -79,24 +84,25 @@ impl Store for Memory {
         let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
         log.free(id)?;
         let fence = fence::next();
-        log.writer = Some(fence);
+        log.writer = Some((fence, lease_from_now()));
         Ok(Claim { id: id.clone(), fence })
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let mut logs = self.logs();
         let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
-        if log.writer != Some(claim.fence) {
+        if log.writer.is_none_or(|(fence, _)| fence != claim.fence) {
             return Err(StoreError::Fenced { id: claim.id.clone() });
         }
         batch::follows(&claim.id, log.events.len() as u64, batch)?;
+        log.writer = Some((claim.fence, lease_from_now()));
         log.events.extend_from_slice(batch);
         Ok(())
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
         if let Some(log) = self.logs().get_mut(&claim.id)
-            && log.writer == Some(claim.fence)
+            && log.writer.is_some_and(|(fence, _)| fence == claim.fence)
         {
             log.writer = None;
         }
@@ -124,7 +130,10 @@ impl Store for Memory {
     async fn list(&self) -> Result<Vec<Listing>, StoreError> {
         let listing = |(id, log): (&LogId, &Log)| Listing {
             id: id.clone(),
-            meta: log.meta.clone(),
+            title: log.meta.title.clone(),
+            created: log.meta.created,
+            has_team: !log.meta.team.is_null(),
+            is_damaged: false,
             events: log.events.len() as u64,
             last: log.events.last().map(|event| Event::clone(event)),
         };
@@ -138,5 +147,30 @@ impl Store for Memory {
         logs.get(id).ok_or_else(|| not_found(id))?.free(id)?;
         logs.remove(id);
         Ok(())
+    }
+
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
+        match log.writer {
+            Some((fence, _)) if fence == claim.fence => log.writer = Some((fence, lease_from_now())),
+            _ => return Err(StoreError::Fenced { id: claim.id.clone() }),
+        }
+        Ok(())
+    }
+
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
+        if log.writer.is_some_and(|(_, lease_ms)| lease_ms > now_ms()) {
+            log.free(id)?;
+        }
+        let fence = fence::next();
+        log.writer = Some((fence, lease_from_now()));
+        Ok(Claim { id: id.clone(), fence })
+    }
+
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.read(id, 0).await.map(|events| events.len() as u64)
     }
 }

@@ -5,11 +5,16 @@ mod create;
 mod desk;
 mod facts;
 mod fault;
+mod files;
+mod heads;
+mod listing;
+mod office;
 mod reader;
 mod schema;
 mod seat;
 mod writer;
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,11 +22,12 @@ use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreErr
 
 use crate::batch::Batch;
 use crate::grant::Grant;
-use crate::io_error;
 use crate::workers::Workers;
+use crate::{fence, io_error, private};
 use desk::Desk;
 pub use facts::Facts;
 use fault::Fault;
+use files::{Files, beside};
 use reader::Reader;
 use schema::Found;
 use writer::{Giver, Writer};
@@ -36,8 +42,8 @@ use writer::{Giver, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 1 being the only one so
-/// far, as `user_version`. `sqlite3` reads it, also while it is written:
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 2 being the only one that
+/// is read, as `user_version`. `sqlite3` reads it, also while it is written:
 ///
 /// ```sql
 /// CREATE TABLE logs(                       -- the conversations
@@ -45,14 +51,22 @@ use writer::{Giver, Writer};
 ///     id TEXT NOT NULL UNIQUE,             -- what people call it
 ///     title TEXT NOT NULL,
 ///     created_ms INTEGER NOT NULL,         -- since 1970-01-01 00:00 UTC
-///     team TEXT NOT NULL                   -- JSON
+///     team TEXT NOT NULL,                  -- JSON
+///     chain BLOB NOT NULL                  -- the link that the events go on from
 /// ) STRICT;
 /// CREATE TABLE events(
 ///     log INTEGER NOT NULL,                -- logs.nr
 ///     seq INTEGER NOT NULL,                -- 0, 1, 2 and so on
 ///     json TEXT NOT NULL,                  -- the event
+///     chain BLOB NOT NULL,                 -- its link
 ///     PRIMARY KEY(log, seq)
 /// ) STRICT, WITHOUT ROWID;
+/// CREATE TABLE heads(                      -- how far the conversations go
+///     log INTEGER PRIMARY KEY,             -- logs.nr
+///     fence INTEGER NOT NULL,              -- the claim under which it was written last
+///     events INTEGER NOT NULL,
+///     chain BLOB NOT NULL                  -- the link of the last event
+/// ) STRICT;
 /// CREATE TABLE claims(                     -- who writes now
 ///     fence INTEGER PRIMARY KEY AUTOINCREMENT,
 ///     log INTEGER NOT NULL UNIQUE,         -- logs.nr
@@ -73,9 +87,24 @@ use writer::{Giver, Writer};
 /// names that file. The operating system gives up the lock when the process dies, however it dies; claims whose file
 /// can be locked, or is gone, count no more. Dropping the store waits for what is under way and frees its claims.
 ///
+/// Each claim has a lease, which is renewed by every append and by [`renew`](Store::renew), and is written into that file.
+/// [`take_over`](Store::take_over) takes the claim of a live process whose lease has run out. A process that is stopped in the
+/// middle of a commit keeps the whole database locked until it goes on or is killed.
+///
 /// All processes have to be on one machine: SQLite's WAL mode does not work over network file systems.
 ///
 /// # Damage
+///
+/// The link of an event is 16 bytes of BLAKE3 over the link before and the event's JSON; the first is that of the name, the title,
+/// the time and the team. So an event that is changed, lost or moved is noticed by whoever reads the log. The file of a writer also
+/// says how far the logs go that it has claimed, or gave back last: a journal that is damaged after a crash loses commits without
+/// SQLite saying so, and a log that has fewer events than its writer acknowledged is damaged. That file is not synchronised: after
+/// a loss of power it may say less. It goes with the journal when the database is closed. What cannot be noticed: the loss of the
+/// database together with all files beside it, and changes by someone who computes the links anew. Facts that agents remember
+/// have no links.
+///
+/// A database whose files are replaced or removed while it is open is noticed by the next commit, which fails with
+/// [`StoreError::Replaced`].
 ///
 /// What is damaged is reported as [`StoreError::Damaged`] by whatever needs it; the rest goes on working.
 /// [`read_intact`](Store::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
@@ -113,6 +142,7 @@ impl Sqlite {
             create::create(&place)?;
         }
         let place: Arc<Path> = place.into();
+        let opened = Files::of_database(&place);
         let writer = match connect::to_write(&place) {
             Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place))?),
             Err(
@@ -120,6 +150,7 @@ impl Sqlite {
             ) => Err(error),
             Err(error) => return Err(error),
         };
+        opened.check()?;
         Ok(Self { place, readers: Workers::new(Self::READERS), writer })
     }
 
@@ -212,6 +243,47 @@ impl Store for Sqlite {
         let log = id.clone();
         self.writing(Some(id), move |desk| desk.remove(&log)).await
     }
+
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let by = claim.clone();
+        self.writing(Some(&claim.id), move |desk| desk.renew(&by)).await
+    }
+
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let (log, giver) = (id.clone(), self.giver());
+        self.writing(Some(id), move |desk| Ok(giver.grant(desk.take_over(&log)?))).await.map(Grant::accept)
+    }
+
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        let found = self.read_intact(id).await;
+        let (kept, behind) = match found {
+            Ok(Intact { events, damage: Some(StoreError::Damaged { intact, .. }) }) => {
+                (intact, events.into_iter().filter(|event| event.seq >= intact).collect::<Vec<_>>())
+            }
+            Ok(intact) => return Ok(intact.events.len() as u64),
+            Err(error) => return Err(error),
+        };
+        let aside = beside(&self.place, &format!(".damaged-{id}-{}.jsonl", fence::next()));
+        if !behind.is_empty() {
+            set_aside(&aside, &behind).map_err(|error| io_error::writing(&aside, &error))?;
+        }
+        let log = id.clone();
+        self.writing(None, move |desk| desk.repair(&log, kept)).await.map(|()| kept)
+    }
+
+    async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
+        self.reading(|reader, place| reader.check(place)).await
+    }
+}
+
+/// Writes what is behind the damage of a log to a file of its own.
+fn set_aside(path: &Path, events: &[Event]) -> io::Result<()> {
+    let mut file = private::options().write(true).create_new(true).open(path)?;
+    for event in events {
+        serde_json::to_writer(&mut file, event)?;
+        file.write_all(b"\n")?;
+    }
+    file.sync_all()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod verify;
 pub(crate) mod work;
 
 use std::io::{self, Write};

@@ -34,7 +34,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
-    let mut log = open(store.clone(), id).await?.limits(limits(&team, &args.limits));
+    let mut log = open(store.clone(), id, args.take_over).await?.limits(limits(&team, &args.limits));
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }
@@ -53,7 +53,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about
 /// to start has not let go of what it inherited.
-async fn open(store: AnyStore, id: LogId) -> Result<Log, Trouble> {
+async fn open(store: AnyStore, id: LogId, take_over: bool) -> Result<Log, Trouble> {
+    if take_over {
+        return Ok(Log::take_over(store, id).await?);
+    }
     const PATIENCE: Duration = Duration::from_secs(1);
     let begun = Instant::now();
     loop {

@@ -27,26 +27,28 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
 }
 
 fn line(listing: &Listing, now_ms: u64) -> Shown {
-    let Listing { id, meta, events, .. } = listing;
-    let age = age(now_ms.saturating_sub(meta.created.0) / 1000);
-    let line = format!("{id:<8} {age:>5} ago  {:<24} {events:>6} events  {}", meta.title, state(listing));
+    let Listing { id, title, created, events, .. } = listing;
+    let age = age(now_ms.saturating_sub(created.0) / 1000);
+    let line = format!("{id:<8} {age:>5} ago  {title:<24} {events:>6} events  {}", state(listing));
     Shown::row(&line)
 }
 
 fn as_json(listing: &Listing) -> Result<Shown, Trouble> {
-    let Listing { id, meta, events, .. } = listing;
-    let row = json!({
-        "id": id, "title": meta.title, "created_ms": meta.created, "events": events, "state": state(listing),
-    });
+    let Listing { id, title, created, events, .. } = listing;
+    let row =
+        json!({ "id": id, "title": title, "created_ms": created, "events": events, "state": state(listing) });
     Shown::json(&row).map_err(|error| Trouble::failed(format!("the list cannot be written: {error}")))
 }
 
 /// How the conversation stands, as its last event tells.
 fn state(listing: &Listing) -> String {
+    if listing.is_damaged {
+        return format!("damaged: `polylogue verify {}` says where", listing.id);
+    }
     match listing.last.as_ref().map(|event| (&event.body, event.at.is_root())) {
         Some((Body::Closed { reason, .. }, true)) => Ending::why(reason),
         // Of agents that are called without a chat around them, any room may be the last to speak.
-        Some((Body::Closed { reason, .. }, false)) if listing.meta.team.is_null() => Ending::why(reason),
+        Some((Body::Closed { reason, .. }, false)) if !listing.has_team => Ending::why(reason),
         Some((Body::Asked(question), _)) => format!("waiting for {}", question.who),
         Some((Body::Failed { error, .. }, _)) => {
             format!("failed: {}", error.message.lines().next().unwrap_or_default())

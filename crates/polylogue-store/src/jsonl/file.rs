@@ -4,37 +4,53 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Event, Intact, LogId, Meta, StoreError};
+use polylogue_core::{Event, Intact, LogId, Meta, StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::intact::{Salvage, parse_event};
+use crate::chain::{Chain, Link, seal, unseal};
+use crate::head::Head;
+use crate::intact::{Ends, Salvage, beside_head, changed};
 use crate::io_error::{reading, show};
 
-/// The only format so far.
-pub(super) const FORMAT: u64 = 1;
+/// The only format that is read.
+pub(super) const FORMAT: u64 = 2;
 
-#[derive(Serialize)]
-struct Header<'a> {
+/// The first line: what can be told of a log in a list.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Front {
     polylogue: u64,
-    meta: &'a Meta,
+    pub(super) title: String,
+    #[serde(rename = "created_ms")]
+    pub(super) created: Timestamp,
+    pub(super) has_team: bool,
+}
+
+/// The second line: what it takes to run the log again.
+#[derive(Serialize, Deserialize)]
+struct Team {
+    team: Value,
 }
 
 /// What every format's first line has.
 #[derive(Deserialize)]
-struct AnyHeader {
+struct AnyFront {
     polylogue: u64,
 }
 
-#[derive(Deserialize)]
-struct KnownHeader {
-    meta: Meta,
-}
-
-/// The first line of a new log, with its newline.
-pub(super) fn header(meta: &Meta) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(&Header { polylogue: FORMAT, meta })?;
-    line.push(b'\n');
-    Ok(line)
+/// The first lines of a new log, and the link from which its events go on.
+pub(super) fn header(meta: &Meta) -> io::Result<(Vec<u8>, Link)> {
+    let front = Front {
+        polylogue: FORMAT,
+        title: meta.title.clone(),
+        created: meta.created,
+        has_team: !meta.team.is_null(),
+    };
+    let front = serde_json::to_string(&front)?;
+    let team = serde_json::to_string(&Team { team: meta.team.clone() })?;
+    let first = Link::first(&[front.as_bytes()]);
+    let second = first.next(team.as_bytes());
+    Ok((format!("{}\n{}\n", seal(&front, first), seal(&team, second)).into_bytes(), second))
 }
 
 /// A file of the store that is being read.
@@ -42,94 +58,154 @@ pub(super) struct LogFile<'a> {
     path: &'a Path,
     lines: BufReader<&'a File>,
     line: Vec<u8>,
+    chain: Chain,
+    link: Option<Link>,
 }
 
-/// Why the first line is of no use.
+/// Why the first lines are of no use.
 pub(super) enum BadHeader {
-    /// A later version wrote it.
-    Newer(StoreError),
+    /// Another version wrote it.
+    Other(StoreError),
     /// It is damaged, or the file is no log. Says in what way.
     Damaged(String),
 }
 
 impl<'a> LogFile<'a> {
     pub(super) fn new(path: &'a Path, file: &'a File) -> Self {
-        Self { path, lines: BufReader::new(file), line: Vec::new() }
+        Self { path, lines: BufReader::new(file), line: Vec::new(), chain: Chain::from(None), link: None }
+    }
+
+    /// A file of which something may have been read before.
+    pub(super) fn from_start(path: &'a Path, mut file: &'a File) -> Result<Self, StoreError> {
+        file.rewind().map_err(|error| reading(path, &error))?;
+        Ok(Self::new(path, file))
     }
 
     fn broken(&self, error: &io::Error) -> StoreError {
         reading(self.path, error)
     }
 
-    /// The next whole line without its newline. A torn last line is none.
-    fn next(&mut self) -> Result<Option<&[u8]>, StoreError> {
+    /// Reads the next whole line, and says whether it follows the one before. A torn last line is none.
+    fn next(&mut self) -> Result<Option<bool>, StoreError> {
         self.line.clear();
         self.lines.read_until(b'\n', &mut self.line).map_err(|error| self.broken(&error))?;
-        Ok(self.line.strip_suffix(b"\n"))
+        if self.line.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        self.link = unseal(&mut self.line);
+        Ok(Some(self.chain.holds(&self.line, self.link)))
     }
 
     /// Reads the first line.
-    pub(super) fn header(&mut self) -> Result<Result<Meta, BadHeader>, StoreError> {
+    fn front(&mut self) -> Result<Result<Front, BadHeader>, StoreError> {
         let place = show(self.path);
-        let Some(line) = self.next()? else {
+        if self.next()?.is_none() {
             return Ok(Err(BadHeader::Damaged("the first line is missing or torn".into())));
+        }
+        let Ok(AnyFront { polylogue: found }) = serde_json::from_slice(&self.line) else {
+            return Ok(Err(BadHeader::Damaged("the first line is no header of a log".into())));
         };
-        let no_header = |_| BadHeader::Damaged("the first line is no header of a log".into());
-        let header =
-            serde_json::from_slice(line).map_err(no_header).and_then(|AnyHeader { polylogue: found }| {
-                if found > FORMAT {
-                    return Err(BadHeader::Newer(StoreError::Newer { place, found, known: FORMAT }));
-                }
-                serde_json::from_slice(line).map_err(no_header)
-            });
-        Ok(header.map(|KnownHeader { meta }| meta))
+        Ok(Err(BadHeader::Other(match found {
+            FORMAT => return Ok(self.own_front()),
+            newer if newer > FORMAT => StoreError::Newer { place, found, known: FORMAT },
+            _ => StoreError::Older { place, found, known: FORMAT },
+        })))
     }
 
-    /// The events from `from` on, or `None` if one of them is damaged.
-    pub(super) fn events(&mut self, from: u64) -> Result<Option<Vec<Event>>, StoreError> {
-        let mut events = Vec::new();
-        let mut seq = 0;
-        while let Some(line) = self.next()? {
-            if seq >= from {
-                let Ok(event) = parse_event(line, seq) else { return Ok(None) };
-                events.push(event);
-            }
-            seq += 1;
+    fn own_front(&self) -> Result<Front, BadHeader> {
+        let is_whole = self.link == Some(Link::first(&[&self.line]));
+        let front = serde_json::from_slice(&self.line).ok().filter(|_| is_whole);
+        front.ok_or_else(|| BadHeader::Damaged("the first line is not what was written".into()))
+    }
+
+    /// Reads the first two lines.
+    pub(super) fn header(&mut self) -> Result<Result<Meta, BadHeader>, StoreError> {
+        let Front { title, created, .. } = match self.front()? {
+            Ok(front) => front,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let damaged = |what: &str| Ok(Err(BadHeader::Damaged(format!("the second line {what}"))));
+        match self.next()? {
+            None => damaged("is missing or torn"),
+            Some(false) => damaged("is not what was written"),
+            Some(true) => match serde_json::from_slice(&self.line) {
+                Ok(Team { team }) => Ok(Ok(Meta { title, created, team })),
+                Err(_) => damaged("is no team"),
+            },
         }
-        Ok(Some(events))
+    }
+
+    /// The events from `from` on, or `None` if one of all is damaged or lost.
+    pub(super) fn events(
+        &mut self,
+        from: u64,
+        head: Option<&Head>,
+    ) -> Result<Option<Vec<Event>>, StoreError> {
+        let mut events = Vec::new();
+        let mut end = Ends::of(head, 0, self.link);
+        while let Some(holds) = self.next()? {
+            let seq = end.events;
+            if !holds {
+                return Ok(None);
+            }
+            if seq >= from {
+                match serde_json::from_slice::<Event>(&self.line) {
+                    Ok(event) if event.seq == seq => events.push(event),
+                    _ => return Ok(None),
+                }
+            }
+            end.pass(seq, self.link);
+        }
+        Ok(end.flaw().is_none().then_some(events))
     }
 
     /// Every event that can be read.
-    pub(super) fn intact(&mut self) -> Result<Intact, StoreError> {
+    pub(super) fn intact(&mut self, head: Option<&Head>) -> Result<Intact, StoreError> {
         let mut salvage = Salvage::default();
+        let mut number = 2;
         match self.header()? {
             Ok(_) => {}
-            Err(BadHeader::Newer(error)) => return Err(error),
+            Err(BadHeader::Other(error)) => return Err(error),
             Err(BadHeader::Damaged(why)) => {
                 salvage.note(why);
-                // When the header line is gone, the first line is an event.
-                if let Ok(event) = serde_json::from_slice(self.line.trim_ascii_end()) {
-                    salvage.take(Ok(event));
-                }
+                // When a line of the header is gone, events begin earlier.
+                self.lines.rewind().map_err(|error| self.broken(&error))?;
+                (number, self.chain) = (0, Chain::from(None));
             }
         }
-        let mut number = 1;
-        while let Some(line) = self.next()? {
+        let mut end = Ends::of(head, 0, self.link);
+        while let Some(holds) = self.next()? {
             number += 1;
-            let event = serde_json::from_slice::<Event>(line).map_err(|error| {
-                let why = error.to_string().replace(" at line 1 column ", " at column ");
-                format!("line {number} is no event: {why}")
-            });
+            let event = self.event(number, holds, salvage.next_seq());
+            if event.is_err() && number <= 2 {
+                continue;
+            }
+            if let Ok(event) = &event {
+                end.pass(event.seq, self.link);
+            }
             salvage.take(event);
         }
+        if let Some(flaw) = end.flaw().filter(|_| salvage.is_whole()) {
+            salvage.note(flaw);
+        }
         Ok(salvage.finish(show(self.path)))
+    }
+
+    /// The event on the line that was read last, where that with the number `next` belongs.
+    fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, String> {
+        let event = serde_json::from_slice::<Event>(&self.line).map_err(|error| {
+            self.chain.break_off();
+            let why = error.to_string().replace(" at line 1 column ", " at column ");
+            format!("line {number} is no event: {why}")
+        })?;
+        // Behind one that is missing, it follows nothing that could be compared.
+        if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq)) }
     }
 }
 
 /// Why a log could not be read: [`StoreError::Damaged`] with all it takes a whole reading to know.
-pub(super) fn damage(path: &Path, file: &mut File) -> StoreError {
-    let whole =
-        file.rewind().map_err(|error| reading(path, &error)).and_then(|()| LogFile::new(path, file).intact());
+pub(super) fn damage(path: &Path, file: &mut File, head: Option<&Head>) -> StoreError {
+    let whole = LogFile::from_start(path, file).and_then(|mut log| log.intact(head));
     match whole.map(|intact| intact.damage) {
         Ok(Some(damage)) => damage,
         // A writer was at it while it was read, and now it is well: reading again will succeed.
@@ -138,10 +214,35 @@ pub(super) fn damage(path: &Path, file: &mut File) -> StoreError {
     }
 }
 
+/// What can be listed of a damaged log: its first line, and how many events are intact. `None` of another version's.
+pub(super) fn rest(path: &Path, file: &mut File, head: Option<&Head>) -> Option<(Option<Front>, u64)> {
+    let front = LogFile::from_start(path, file).ok()?.front().ok()?;
+    let intact = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
+    let events = match intact.damage {
+        Some(StoreError::Damaged { intact, .. }) => intact,
+        _ => intact.events.len() as u64,
+    };
+    Some((front.ok(), events))
+}
+
+/// The lines of events that follow one another from `link` on.
+pub(super) fn lines(events: &[Event], mut link: Link) -> io::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for event in events {
+        let json = serde_json::to_string(event)?;
+        link = link.next(json.as_bytes());
+        lines.extend_from_slice(seal(&json, link).as_bytes());
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
 /// The end of a log.
 pub(super) struct End {
     /// The last event.
     pub(super) last: Option<Event>,
+    /// Its link, or that of the header.
+    pub(super) link: Link,
     /// Where its line ends, in bytes; what follows is torn.
     pub(super) bytes: u64,
 }
@@ -153,31 +254,53 @@ impl End {
     }
 }
 
-/// Reads the header and the last event, however long the log is. The error is that of a damaged log.
-pub(super) fn ends(path: &Path, file: &mut File) -> Result<(Meta, End), StoreError> {
-    let broken = |error: io::Error| reading(path, &error);
+/// Reads the first line and the last event, however long the log is. The error is that of a damaged log.
+pub(super) fn ends(path: &Path, file: &mut File, head: Option<&Head>) -> Result<(Front, End), StoreError> {
     let mut log = LogFile::new(path, file);
-    let meta = match log.header()? {
-        Ok(meta) => meta,
-        Err(BadHeader::Newer(error)) => return Err(error),
-        Err(BadHeader::Damaged(_)) => return Err(damage(path, file)),
+    let front = match log.front()? {
+        Ok(front) => front,
+        Err(BadHeader::Other(error)) => return Err(error),
+        Err(BadHeader::Damaged(_)) => return Err(damage(path, file, head)),
     };
-    let begin = log.line.len() as u64;
-    let (line, bytes) = last_line(file, begin).map_err(broken)?;
-    let last = match line {
-        None => None,
-        Some(line) => match serde_json::from_slice(&line) {
-            Ok(event) => Some(event),
-            Err(_) => return Err(damage(path, file)),
-        },
-    };
-    Ok((meta, End { last, bytes }))
+    let begin = log.lines.stream_position().map_err(|error| reading(path, &error))?;
+    let tail = last_lines(file, begin).map_err(|error| reading(path, &error))?;
+    match tail.end().filter(|end| beside(head, end).is_none()) {
+        Some(end) => Ok((front, end)),
+        None => Err(damage(path, file, head)),
+    }
 }
 
-/// The last whole line behind the first `begin` bytes, and where it ends.
-fn last_line(file: &mut File, begin: u64) -> io::Result<(Option<Vec<u8>>, u64)> {
-    /// Most events are shorter.
-    const FIRST_LOOK: u64 = 4096;
+/// What is wrong with the end of a log, as far as it can be told from it alone.
+fn beside(head: Option<&Head>, end: &End) -> Option<String> {
+    let head = head.filter(|head| head.events >= end.kept())?;
+    beside_head(head, end.kept(), Some(end.link))
+}
+
+/// The last two whole lines, and where they end.
+struct Tail {
+    before: Option<Vec<u8>>,
+    last: Vec<u8>,
+    bytes: u64,
+}
+
+impl Tail {
+    /// `None` when it is damaged. The first of all these lines is the team's.
+    fn end(mut self) -> Option<End> {
+        let link = unseal(&mut self.last)?;
+        let Some(mut before) = self.before else {
+            let is_team = serde_json::from_slice::<Team>(&self.last).is_ok();
+            return is_team.then_some(End { last: None, link, bytes: self.bytes });
+        };
+        let follows = unseal(&mut before)?.next(&self.last) == link;
+        let last = Some(serde_json::from_slice(&self.last).ok()?);
+        follows.then_some(End { last, link, bytes: self.bytes })
+    }
+}
+
+/// The last two whole lines behind the first `begin` bytes.
+fn last_lines(file: &mut File, begin: u64) -> io::Result<Tail> {
+    /// Most pairs of events are shorter.
+    const FIRST_LOOK: u64 = 8192;
     let len = file.seek(SeekFrom::End(0))?;
     let mut look = FIRST_LOOK;
     loop {
@@ -185,17 +308,15 @@ fn last_line(file: &mut File, begin: u64) -> io::Result<(Option<Vec<u8>>, u64)> 
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         file.take(len.saturating_sub(start)).read_to_end(&mut bytes)?;
-        let newline = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'\n');
-        if let Some(end) = newline(&bytes) {
-            bytes.truncate(end);
-            let after = start + end as u64 + 1;
-            match newline(&bytes) {
-                Some(before) => return Ok((Some(bytes.split_off(before + 1)), after)),
-                None if start == begin => return Ok((Some(bytes), after)),
-                None => {}
-            }
-        } else if start == begin {
-            return Ok((None, begin));
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        let mut lines = bytes.get(..whole).unwrap_or_default().rsplit(|byte| *byte == b'\n');
+        let (last, before, earlier) = (lines.next(), lines.next(), lines.next());
+        if start == begin || earlier.is_some() {
+            return Ok(Tail {
+                last: last.unwrap_or_default().to_vec(),
+                before: before.map(<[u8]>::to_vec),
+                bytes: start + whole as u64 + 1,
+            });
         }
         look = look.saturating_mul(4);
     }

@@ -4,20 +4,26 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, StoreError};
+use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, StoreError, Timestamp};
 
 use super::file::{self, LogFile};
+use super::note::{self, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
-use crate::{fence, io_error, private};
+use crate::chain::Link;
+use crate::head::{Head, lease_from_now};
+use crate::{fence, holder, io_error, private};
 
 /// The folder, and the logs that are claimed through this store.
 #[derive(Debug)]
 pub(super) struct Folder {
     dir: PathBuf,
     claimed: Mutex<HashMap<LogId, Arc<Held>>>,
+    /// Whether there may be files of processes that died.
+    untidy: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -35,15 +41,20 @@ impl Held {
 
 impl Folder {
     pub(super) fn new(dir: PathBuf) -> Self {
-        Self { dir, claimed: Mutex::default() }
+        Self { dir, claimed: Mutex::default(), untidy: AtomicBool::new(true) }
     }
 
     fn path(&self, id: &LogId) -> PathBuf {
         self.dir.join(format!("{id}.jsonl"))
     }
 
-    fn note(&self, id: &LogId) -> PathBuf {
-        self.dir.join(format!("{id}.writer"))
+    /// Where the writer of a log says how far it goes.
+    fn head(&self, id: &LogId) -> PathBuf {
+        self.dir.join(format!("{id}.head"))
+    }
+
+    fn note(&self, id: &LogId) -> Note {
+        Note::read(&self.head(id))
     }
 
     fn claimed(&self) -> MutexGuard<'_, HashMap<LogId, Arc<Held>>> {
@@ -56,34 +67,130 @@ impl Folder {
         if path.exists() {
             return Err(StoreError::Exists { id: id.clone() });
         }
+        self.clear();
         let fence = fence::next();
-        let draft = self.dir.join(format!(".{id}.{}-{fence}", std::process::id()));
-        let written = write_draft(&draft, meta).and_then(|(file, bytes)| {
+        let draft = self.draft(id, fence);
+        let written = write_draft(&draft, meta).and_then(|end| {
+            // What is said of a log that had the name before does not count for this one.
+            let _ = fs::remove_file(self.head(id));
             // Unlike renaming, linking fails when the name is taken.
             fs::hard_link(&draft, &path)?;
-            Ok((file, bytes))
+            Ok(end)
         });
         let _ = fs::remove_file(&draft);
-        let (file, bytes) = written.map_err(|error| match error.kind() {
+        let (file, bytes, link) = written.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { id: id.clone() },
             _ => io_error::writing(&path, &error),
         })?;
         self.sync().map_err(|error| io_error::writing(&self.dir, &error))?;
-        self.hold(id, file, fence, 0, bytes)
+        self.hold(file, Head { id: id.clone(), fence, events: 0, link, lease_ms: lease_from_now() }, bytes)
     }
 
     pub(super) fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let path = self.path(id);
-        let mut file = self.lock(id, &path)?;
-        let (_, end) = file::ends(&path, &mut file)?;
-        self.hold(id, file, fence::next(), end.kept(), end.bytes)
+        let file = self.lock(id, &path)?;
+        self.go_on(id, file, fence::next())
     }
 
-    fn hold(&self, id: &LogId, file: File, fence: u64, kept: u64, bytes: u64) -> Result<Claim, StoreError> {
-        let writer = Writer::new(file, self.note(id), kept, bytes)
-            .map_err(|error| io_error::writing(&self.path(id), &error))?;
+    /// Takes over the log in `file`, which is locked.
+    fn go_on(&self, id: &LogId, mut file: File, fence: u64) -> Result<Claim, StoreError> {
+        let before = self.note(id).head;
+        let (_, end) = file::ends(&self.path(id), &mut file, before.as_ref())?;
+        let head =
+            Head { id: id.clone(), fence, events: end.kept(), link: end.link, lease_ms: lease_from_now() };
+        self.hold(file, head, end.bytes)
+    }
+
+    fn hold(&self, file: File, head: Head, bytes: u64) -> Result<Claim, StoreError> {
+        let (id, fence) = (head.id.clone(), head.fence);
+        // Without the note the claim holds as well.
+        let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head).ok();
+        let writer = Writer::new(file, &self.path(&id), note, head, bytes)?;
         self.claimed().insert(id.clone(), Arc::new(Held { fence, writer: Mutex::new(Some(writer)) }));
-        Ok(Claim { id: id.clone(), fence })
+        Ok(Claim { id, fence })
+    }
+
+    /// A name for a log that is being written.
+    fn draft(&self, id: &LogId, fence: u64) -> PathBuf {
+        self.dir.join(format!(".{id}.{}-{fence}", std::process::id()))
+    }
+
+    /// Removes what processes left behind that died while they wrote a log anew.
+    fn clear(&self) {
+        if !self.untidy.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_draft = name.to_str().and_then(|name| name.strip_prefix('.')?.rsplit_once('.'));
+            let is_draft = is_draft.is_some_and(|(_, end)| {
+                end.contains('-') && end.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+            });
+            if is_draft && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Claims the log from a writer that is alive and has not renewed its lease in time.
+    ///
+    /// The writer sees the mark after all that it writes before it acknowledges it, and the copy is made after the mark: what it
+    /// has acknowledged is in the copy, and what it writes later goes to the file that nobody finds any more.
+    pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let busy = match self.claim(id) {
+            Err(busy @ StoreError::Busy { .. }) => busy,
+            claim => return claim,
+        };
+        let (path, fence) = (self.path(id), fence::next());
+        if self.note(id).head.is_none_or(|head| head.holds_for().is_some()) {
+            return Err(busy);
+        }
+        let fail = |error: io::Error| io_error::writing(&path, &error);
+        note::mark(&self.head(id), fence).map_err(fail)?;
+        let draft = self.draft(id, fence);
+        let copied = copy(&path, &draft).and_then(|file| {
+            fs::rename(&draft, &path)?;
+            self.sync()?;
+            Ok(file)
+        });
+        let file = copied.inspect_err(|_| drop(fs::remove_file(&draft))).map_err(fail)?;
+        // One that hung in this very process.
+        self.claimed().remove(id);
+        self.go_on(id, file, fence)
+    }
+
+    pub(super) fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let held = self.held(claim).ok_or_else(|| self.lost(&claim.id))?;
+        let mut writer = held.writer();
+        let writer = writer.as_mut().ok_or_else(|| self.lost(&claim.id))?;
+        writer.check()?;
+        writer.renew();
+        Ok(())
+    }
+
+    /// Writes the intact beginning anew; what there was stays under another name.
+    pub(super) fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        let path = self.path(id);
+        let file = self.lock(id, &path)?;
+        let intact = LogFile::new(&path, &file).intact(self.note(id).head.as_ref())?;
+        let Some(StoreError::Damaged { intact: kept, .. }) = intact.damage else {
+            return Ok(intact.events.len() as u64);
+        };
+        let events: Vec<Event> = intact.events.into_iter().take_while(|event| event.seq < kept).collect();
+        let meta = LogFile::from_start(&path, &file)?.header()?;
+        let meta = meta.unwrap_or_else(|_| Meta { title: id.to_string(), ..Meta::default() });
+        let draft = self.draft(id, fence::next());
+        let fail = |error: io::Error| io_error::writing(&path, &error);
+        let written = write_draft(&draft, &meta).and_then(|(mut file, _, link)| {
+            file.write_all(&file::lines(&events, link)?)?;
+            file.sync_all()?;
+            fs::rename(&path, self.dir.join(format!("{id}.jsonl.damaged-{}", fence::next())))?;
+            let _ = fs::remove_file(self.head(id));
+            fs::rename(&draft, &path)?;
+            self.sync()
+        });
+        written.inspect_err(|_| drop(fs::remove_file(&draft))).map_err(fail)?;
+        Ok(kept)
     }
 
     /// Opens a log for writing and locks it.
@@ -94,12 +201,12 @@ impl Folder {
                 _ => io_error::writing(path, &error),
             })?;
         match file.try_lock() {
-            Ok(()) if is_removed(path, &file) => Err(StoreError::NotFound { id: id.clone() }),
+            Ok(()) if io_error::is_other_file(path, &file) => Err(StoreError::NotFound { id: id.clone() }),
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
-                let note = fs::read_to_string(self.note(id)).unwrap_or_default();
-                let holder = if note.is_empty() { "another process".into() } else { note };
-                Err(StoreError::Busy { id: id.clone(), holder })
+                let note = self.note(id);
+                let lease = note.head.as_ref().and_then(Head::holds_for);
+                Err(StoreError::Busy { id: id.clone(), holder: holder::with_lease(&note.holder, lease) })
             }
             Err(TryLockError::Error(error)) => Err(io_error::writing(path, &error)),
         }
@@ -110,11 +217,11 @@ impl Folder {
         let held = self.held(claim).ok_or_else(|| self.lost(id))?;
         let mut writer = held.writer();
         let writer = writer.as_mut().ok_or_else(|| self.lost(id))?;
-        batch.follows(id, writer.kept)?;
+        batch.follows(id, writer.kept())?;
         if batch.json.is_empty() {
             return Ok(());
         }
-        writer.append(batch).map_err(|error| io_error::writing(&self.path(id), &error))
+        writer.append(batch)
     }
 
     fn held(&self, claim: &Claim) -> Option<Arc<Held>> {
@@ -144,27 +251,31 @@ impl Folder {
     }
 
     pub(super) fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        // Looked at first: what was acknowledged by then is in the file.
+        let head = self.note(id).head;
         let (path, mut file) = self.open(id)?;
         let mut log = LogFile::new(&path, &file);
         let events = match log.header()? {
-            Ok(_) => log.events(from)?,
-            Err(file::BadHeader::Newer(error)) => return Err(error),
+            Ok(_) => log.events(from, head.as_ref())?,
+            Err(file::BadHeader::Other(error)) => return Err(error),
             Err(file::BadHeader::Damaged(_)) => None,
         };
-        events.ok_or_else(|| file::damage(&path, &mut file))
+        events.ok_or_else(|| file::damage(&path, &mut file, head.as_ref()))
     }
 
     pub(super) fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        let head = self.note(id).head;
         let (path, file) = self.open(id)?;
-        LogFile::new(&path, &file).intact()
+        LogFile::new(&path, &file).intact(head.as_ref())
     }
 
     pub(super) fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        let head = self.note(id).head;
         let (path, mut file) = self.open(id)?;
         match LogFile::new(&path, &file).header()? {
             Ok(meta) => Ok(meta),
-            Err(file::BadHeader::Newer(error)) => Err(error),
-            Err(file::BadHeader::Damaged(_)) => Err(file::damage(&path, &mut file)),
+            Err(file::BadHeader::Other(error)) => Err(error),
+            Err(file::BadHeader::Damaged(_)) => Err(file::damage(&path, &mut file, head.as_ref())),
         }
     }
 
@@ -176,7 +287,8 @@ impl Folder {
             let is_log = path.extension().is_some_and(|extension| extension == "jsonl");
             let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_log);
             if let Some(id) = stem.and_then(|stem| LogId::new(stem).ok()) {
-                listings.extend(listing(id, &path));
+                let head = self.note(&id).head;
+                listings.extend(listing(id, &path, head.as_ref()));
             }
         }
         batch::newest_first(&mut listings);
@@ -187,6 +299,7 @@ impl Folder {
         let path = self.path(id);
         // Held until the end, so that nobody claims what is about to go.
         let _lock = self.lock(id, &path)?;
+        let _ = fs::remove_file(self.head(id));
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(|error| io_error::writing(&path, &error))
     }
 
@@ -197,40 +310,47 @@ impl Folder {
 }
 
 /// Writes a log without events, locked before anybody can see it.
-fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(File, u64)> {
-    let header = file::header(meta)?;
+fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(File, u64, Link)> {
+    let (header, link) = file::header(meta)?;
     let mut file = private::options().read(true).write(true).create_new(true).open(draft)?;
     file.lock()?;
     file.write_all(&header)?;
     file.sync_all()?;
-    Ok((file, header.len() as u64))
+    Ok((file, header.len() as u64, link))
 }
 
-/// Whether the file was removed between opening and locking it.
-fn is_removed(path: &Path, file: &File) -> bool {
-    #[cfg(unix)]
-    if let Ok(metadata) = file.metadata() {
-        return std::os::unix::fs::MetadataExt::nlink(&metadata) == 0;
-    }
-    let _ = file;
-    !path.exists()
+/// Copies a file, and locks the copy.
+fn copy(path: &Path, draft: &Path) -> io::Result<File> {
+    let mut copy = private::options().read(true).write(true).create_new(true).open(draft)?;
+    copy.lock()?;
+    io::copy(&mut File::open(path)?, &mut copy)?;
+    copy.sync_all()?;
+    Ok(copy)
 }
 
 /// `None` if the log was removed since the folder was read.
-fn listing(id: LogId, path: &Path) -> Option<Listing> {
+fn listing(id: LogId, path: &Path, head: Option<&Head>) -> Option<Listing> {
     let mut file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         file => file.ok(),
     };
-    let (meta, events, last) = match file.as_mut().map(|file| file::ends(path, file)) {
-        Some(Ok((meta, end))) => (meta, end.kept(), end.last),
-        // Damaged, newer or unreadable: whoever reads it is told in what way.
-        Some(Err(StoreError::Damaged { intact, .. })) => (meta(path).unwrap_or_default(), intact, None),
-        _ => (Meta::default(), 0, None),
+    let nothing = || Listing {
+        id: id.clone(),
+        title: String::new(),
+        created: Timestamp::default(),
+        has_team: false,
+        events: 0,
+        last: None,
+        is_damaged: true,
     };
-    Some(Listing { id, meta, events, last })
-}
-
-fn meta(path: &Path) -> Option<Meta> {
-    LogFile::new(path, &File::open(path).ok()?).header().ok()?.ok()
+    let Some(Ok((front, end))) = file.as_mut().map(|file| file::ends(path, file, head)) else {
+        // Damaged, of another version or unreadable: whoever reads it learns in what way.
+        let found = file.as_mut().and_then(|file| file::rest(path, file, head));
+        let Some((front, events)) = found else { return Some(nothing()) };
+        let Some(front) = front else { return Some(Listing { events, ..nothing() }) };
+        let file::Front { title, created, has_team, .. } = front;
+        return Some(Listing { title, created, has_team, events, ..nothing() });
+    };
+    let (events, file::Front { title, created, has_team, .. }) = (end.kept(), front);
+    Some(Listing { id, title, created, has_team, events, last: end.last, is_damaged: false })
 }

@@ -1,59 +1,124 @@
 //! A claimed log.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use polylogue_core::StoreError;
+
+use super::file::{self, LogFile};
+use super::note;
 use crate::batch::Batch;
-use crate::holder;
-use crate::private;
+use crate::chain::seal;
+use crate::head::{Head, lease_from_now};
+use crate::io_error::{is_other_file, show, writing};
 
 /// A log's file, locked. Dropping it gives the lock back.
 #[derive(Debug)]
 pub(super) struct Writer {
     file: File,
-    /// Where this process is named, for others to be told.
-    note: PathBuf,
-    /// How many events are kept.
-    pub(super) kept: u64,
+    path: PathBuf,
+    /// Where this process is named and says how far the log goes. Without it the claim holds as well.
+    note: Option<File>,
+    /// What is kept.
+    head: Head,
     /// How long the file is, as far as it was acknowledged.
     bytes: u64,
     /// Whether something of a failed append may stand behind.
     torn: bool,
+    /// When the file was last changed, and how long it was then.
+    seen: (Option<SystemTime>, u64),
 }
 
 impl Writer {
-    /// Takes over `file`, whose lock is held and which has `kept` events in `bytes` bytes, and maybe a torn line.
-    pub(super) fn new(file: File, note: PathBuf, kept: u64, bytes: u64) -> io::Result<Self> {
-        let torn = file.metadata()?.len() > bytes;
-        // Without the note the claim holds as well.
-        let mut options = private::options();
-        let opened = options.write(true).create(true).truncate(true).open(&note);
-        let _ = opened.and_then(|mut file| file.write_all(holder::this_process().as_bytes()));
-        let mut writer = Self { file, note, kept, bytes, torn };
-        writer.cut()?;
+    /// Takes over `file`, whose lock is held and which has what `head` says in `bytes` bytes, and maybe a torn line.
+    pub(super) fn new(
+        file: File,
+        path: &Path,
+        note: Option<File>,
+        head: Head,
+        bytes: u64,
+    ) -> Result<Self, StoreError> {
+        let fail = |error: io::Error| writing(path, &error);
+        let torn = file.metadata().map_err(fail)?.len() > bytes;
+        let mut writer = Self { file, path: path.to_owned(), note, head, bytes, torn, seen: (None, 0) };
+        writer.cut().map_err(fail)?;
+        writer.seen = writer.look().map_err(fail)?;
         Ok(writer)
     }
 
+    /// How many events are kept.
+    pub(super) const fn kept(&self) -> u64 {
+        self.head.events
+    }
+
     /// Writes all of `batch` to the disk, or leaves nothing of it.
-    pub(super) fn append(&mut self, batch: &Batch) -> io::Result<()> {
-        self.cut()?;
-        let mut text = batch.json.join("\n");
-        text.push('\n');
-        self.torn = true;
-        let written = self.write(text.as_bytes());
-        match written {
-            Ok(()) => {
-                self.torn = false;
-                self.bytes += text.len() as u64;
-                self.kept += batch.json.len() as u64;
-            }
-            Err(_) => {
-                // If this fails too, the next append tries again before it writes.
-                let _ = self.cut();
-            }
+    pub(super) fn append(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.check()?;
+        let (mut text, mut link) = (String::new(), self.head.link);
+        for json in &batch.json {
+            link = link.next(json.as_bytes());
+            text.push_str(&seal(json, link));
+            text.push('\n');
         }
-        written
+        self.torn = true;
+        let written = self.write(text.as_bytes()).map_err(|error| writing(&self.path, &error));
+        // What was written to a file that others no longer find, or no longer heed, is not kept.
+        if let Err(error) = written.and_then(|()| self.is_ours()) {
+            // If this fails too, the next append tries again before it writes.
+            let _ = self.cut();
+            return Err(error);
+        }
+        self.torn = false;
+        self.bytes += text.len() as u64;
+        self.head.events += batch.json.len() as u64;
+        self.head.link = link;
+        self.seen = self.look().map_err(|error| writing(&self.path, &error))?;
+        self.renew();
+        Ok(())
+    }
+
+    /// Whether the log is as this writer left it, and still its own.
+    pub(super) fn check(&mut self) -> Result<(), StoreError> {
+        self.is_ours()?;
+        let now = self.cut().and_then(|()| self.look()).map_err(|error| writing(&self.path, &error))?;
+        if now != self.seen && !self.is_same()? {
+            return Err(StoreError::Replaced { place: show(&self.path) });
+        }
+        self.seen = now;
+        Ok(())
+    }
+
+    /// Renews the lease. That it may fail costs nothing but the lease.
+    pub(super) fn renew(&mut self) {
+        self.head.lease_ms = lease_from_now();
+        if let Some(note) = &mut self.note {
+            let _ = note::write(note, &self.head);
+        }
+    }
+
+    fn is_ours(&mut self) -> Result<(), StoreError> {
+        if self.note.as_mut().is_some_and(note::is_marked) {
+            return Err(StoreError::Fenced { id: self.head.id.clone() });
+        }
+        match is_other_file(&self.path, &self.file) {
+            true => Err(StoreError::Replaced { place: show(&self.path) }),
+            false => Ok(()),
+        }
+    }
+
+    fn look(&self) -> io::Result<(Option<SystemTime>, u64)> {
+        let about = self.file.metadata()?;
+        Ok((about.modified().ok(), about.len()))
+    }
+
+    /// Whether the file, which something touched, still begins with what was acknowledged.
+    fn is_same(&mut self) -> Result<bool, StoreError> {
+        let mut log = LogFile::from_start(&self.path, &self.file)?;
+        let Ok(Ok(_)) = log.header() else { return Ok(false) };
+        let kept = log.events(u64::MAX, Some(&self.head))?.is_some();
+        Ok(kept && file::ends(&self.path, &mut self.file, None).is_ok_and(|(_, end)| end.bytes == self.bytes))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -67,6 +132,7 @@ impl Writer {
         if self.torn {
             self.file.set_len(self.bytes)?;
             self.torn = false;
+            self.seen = self.look()?;
         }
         Ok(())
     }
@@ -74,7 +140,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // While the lock is still held, so that the next holder's note is not the one that goes.
-        let _ = fs::remove_file(&self.note);
+        // While the lock is still held.
+        if let Some(note) = &mut self.note {
+            let _ = note::end(note, &self.head);
+        }
     }
 }

@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{is_no_memory, store_error};
+use super::files::Files;
 use crate::io_error::show;
 
 /// How long to wait for another process's commit. Commits take milliseconds; this is for a slow disk.
@@ -69,16 +70,19 @@ fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) connection: Connection,
+    /// The database as it was when it was opened.
+    pub(super) files: Files,
     /// Whether it may stay open: it keeps nobody out, and sees what others write.
     pub(super) lasts: bool,
 }
 
 /// A connection that reads, whatever state the database and its disk are in.
 pub(super) fn to_read(place: &Path) -> rusqlite::Result<Reading> {
+    let files = Files::of_database(place);
     match open(place, READ_ONLY).and_then(tolerant) {
-        Ok(connection) => Ok(Reading { connection, lasts: true }),
+        Ok(connection) => Ok(Reading { connection, files, lasts: true }),
         Err(error) if lacks_files(&error) => match alone(place) {
-            Ok(connection) => Ok(Reading { connection, lasts: false }),
+            Ok(connection) => Ok(Reading { connection, files, lasts: false }),
             Err(_) => untouched(place).unwrap_or(Err(error)),
         },
         Err(error) => Err(error),
@@ -108,8 +112,9 @@ fn alone(place: &Path) -> rusqlite::Result<Connection> {
 /// A connection to a database that nobody can change. `None` where that cannot be.
 fn untouched(place: &Path) -> Option<rusqlite::Result<Reading>> {
     let uri = immutable(place)?;
+    let files = Files::of_database(place);
     let connected = open(Path::new(&uri), READ_ONLY | OpenFlags::SQLITE_OPEN_URI).and_then(tolerant);
-    Some(connected.map(|connection| Reading { connection, lasts: true }))
+    Some(connected.map(|connection| Reading { connection, files, lasts: true }))
 }
 
 /// With `writable_schema`, a database that is cut off is read as far as it goes. The connection is a read-only one:
@@ -128,7 +133,7 @@ fn immutable(place: &Path) -> Option<String> {
 }
 
 /// How long the journal beside a database is.
-fn journal_bytes(place: &Path) -> u64 {
+pub(super) fn journal_bytes(place: &Path) -> u64 {
     let mut journal = place.as_os_str().to_owned();
     journal.push("-wal");
     fs::metadata(journal).map_or(0, |metadata| metadata.len())

@@ -9,6 +9,7 @@ use polylogue_core::StoreError;
 use rusqlite::Connection;
 
 use super::fault::store_error;
+use super::files::beside;
 use super::schema::{self, Found};
 use crate::{fence, io_error, private};
 
@@ -92,13 +93,6 @@ impl Drop for Draft {
         // Fails when it has got its name.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// The name of a file beside the database.
-fn beside(place: &Path, end: &str) -> PathBuf {
-    let mut path = place.as_os_str().to_owned();
-    path.push(end);
-    path.into()
 }
 
 /// Journals of a database that was removed: SQLite would take them for those of the new one.

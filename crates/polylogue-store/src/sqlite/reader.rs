@@ -7,9 +7,13 @@ use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
 use super::connect::{self, Reading};
+use super::desk::first_link;
 use super::fault::store_error;
-use crate::batch;
-use crate::intact::{Salvage, parse_event};
+use super::listing::{damaged, listings, quick_check, whole_check};
+use super::seat;
+use crate::chain::{Chain, Link};
+use crate::head::Head;
+use crate::intact::{Ends, Salvage, changed, parse_event};
 use crate::io_error::show;
 
 /// A connection that reads, made when it is needed.
@@ -19,8 +23,8 @@ pub(super) struct Reader {
 }
 
 /// Events of a log upwards from one of them, and downwards to it.
-const UP: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
-const DOWN: &str = "SELECT seq, json FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
+const UP: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
+const DOWN: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
 
 impl Reader {
     pub(super) fn reading<T>(
@@ -29,7 +33,9 @@ impl Reader {
         read: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T, StoreError> {
         let fail = |error| store_error(place, &error);
-        let reading = match self.reading.take() {
+        // A database that was put in the place of the one that is open is another one.
+        let reading = self.reading.take().filter(|reading| reading.files.check().is_ok());
+        let reading = match reading {
             Some(reading) => reading,
             None => connect::to_read(place).map_err(fail)?,
         };
@@ -38,18 +44,28 @@ impl Reader {
         done
     }
 
-    /// The log's number.
-    fn log(&mut self, place: &Path, id: &LogId) -> Result<i64, StoreError> {
-        let log = self.reading(place, |connection| find(connection, id))?;
-        log.ok_or_else(|| StoreError::NotFound { id: id.clone() })
+    /// The log's number, after what its writer said of it.
+    fn log(&mut self, place: &Path, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
+        // Looked at first: what was acknowledged by then is in the database.
+        let said = seat::acknowledged(place).remove(id);
+        match (self.reading(place, |connection| find(connection, id))?, said) {
+            (Some(log), said) => Ok((said, log)),
+            // One that was claimed cannot have been removed.
+            (None, Some(Head { events, lease_ms: 1.., .. })) => {
+                let why = format!("it is lost, and {events} events of it were acknowledged");
+                Err(StoreError::Damaged { place: format!("`{id}` in {}", show(place)), why, intact: 0 })
+            }
+            (None, _) => Err(StoreError::NotFound { id: id.clone() }),
+        }
     }
 
     pub(super) fn read(&mut self, place: &Path, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        let log = self.log(place, id)?;
-        let events = self.reading(place, |connection| match events(connection, log, from) {
-            Err(error) if is_damage(&error) => Ok(None),
-            events => events,
-        })?;
+        let (said, log) = self.log(place, id)?;
+        let events =
+            self.reading(place, |connection| match events(connection, (id, log), from, said.as_ref()) {
+                Err(error) if is_damage(&error) => Ok(None),
+                events => events,
+            })?;
         match events {
             Some(events) => Ok(events),
             None => Err(self.damage(place, id)),
@@ -66,41 +82,66 @@ impl Reader {
     }
 
     pub(super) fn read_intact(&mut self, place: &Path, id: &LogId) -> Result<Intact, StoreError> {
-        let log = self.log(place, id)?;
+        let (said, log) = self.log(place, id)?;
         self.reading(place, |connection| {
+            let connection = &*connection.unchecked_transaction()?;
             let mut salvage = Salvage::default();
-            if let Err(flaw) = collect(connection, UP, log, 0, |event| salvage.take(event)) {
+            let (front, head) = match (about(connection, id, log), head_of(connection, log)) {
+                (Ok(about), Ok(head)) => {
+                    about.flaw.into_iter().for_each(|flaw| salvage.note(flaw));
+                    (about.link, head)
+                }
+                (about, head) => {
+                    let flaw = about.err().or(head.err()).unwrap_or(Error::QueryReturnedNoRows);
+                    salvage.note(tolerated(flaw)?);
+                    (None, None)
+                }
+            };
+            let mut ends = Heads::of(&head, said.as_ref(), 0, front);
+            let mut chain = Chain::from(front);
+            let up = collect(connection, UP, log, 0, |row| {
+                let event = row.event(&mut chain, salvage.next_seq());
+                if let Ok(event) = &event {
+                    ends.pass(event.seq, row.link);
+                }
+                salvage.take(event);
+            });
+            if let Err(flaw) = up {
                 salvage.note(tolerated(flaw)?);
                 // What is behind the damage is reached from the other end.
                 let (mut behind, next) = (Vec::new(), salvage.next_seq());
-                if let Err(flaw) = collect(connection, DOWN, log, next, |event| behind.push(event)) {
+                if let Err(flaw) =
+                    collect(connection, DOWN, log, next, |row| behind.push(parse_event(row.json, row.seq)))
+                {
                     tolerated(flaw)?;
                 }
                 behind.into_iter().rev().for_each(|event| salvage.take(event));
+            }
+            if let Some(flaw) = ends.flaw().filter(|_| salvage.is_whole()) {
+                salvage.note(flaw);
             }
             Ok(salvage.finish(format!("`{id}` in {}", show(place))))
         })
     }
 
     pub(super) fn meta(&mut self, place: &Path, id: &LogId) -> Result<Meta, StoreError> {
-        let log = self.log(place, id)?;
-        let sql = "SELECT title, created_ms, team FROM logs WHERE nr = ?1";
-        let meta = self.reading(place, |connection| {
-            let columns = |row: &Row<'_>| meta(row.get(0)?, row.get(1)?, row.get(2)?);
-            connection.prepare_cached(sql)?.query_row([log], columns).optional()
-        })?;
-        let (meta, flaw) = meta.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        match flaw {
-            None => Ok(meta),
-            Some(why) => {
-                let intact = self.read_intact(place, id).map_or(0, |intact| intact.events.len() as u64);
-                Err(StoreError::Damaged { place: format!("`{id}` in {}", show(place)), why, intact })
+        let (_, log) = self.log(place, id)?;
+        let about = self.reading(place, |connection| match about(connection, id, log) {
+            Err(error) if is_damage(&error) => {
+                let flaw = Some(error.to_string());
+                Ok(About { meta: Meta::default(), flaw, link: None })
             }
+            about => about,
+        })?;
+        match about.flaw {
+            None => Ok(about.meta),
+            Some(_) => Err(self.damage(place, id)),
         }
     }
 
     pub(super) fn list(&mut self, place: &Path) -> Result<Vec<Listing>, StoreError> {
-        let (listings, flaw) = self.reading(place, listings)?;
+        let said = seat::acknowledged(place);
+        let (listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
         match flaw {
             None => Ok(listings),
             Some(why) => Err(damaged(place, why, &listings)),
@@ -111,7 +152,8 @@ impl Reader {
         &mut self,
         place: &Path,
     ) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
-        let (mut listings, flaw) = self.reading(place, listings)?;
+        let said = seat::acknowledged(place);
+        let (mut listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
         let check = self.reading(place, quick_check)?;
         let damage = check.or(flaw);
         if damage.is_some() {
@@ -123,19 +165,16 @@ impl Reader {
         let damage = damage.map(|why| damaged(place, why, &listings));
         Ok((listings, damage))
     }
-}
 
-fn damaged(place: &Path, why: String, listings: &[Listing]) -> StoreError {
-    let why = format!("{why}; {} conversations can be listed", listings.len());
-    StoreError::Damaged {
-        place: show(place),
-        why,
-        intact: listings.iter().map(|listing| listing.events).sum(),
+    /// What SQLite finds wrong, if anything.
+    pub(super) fn check(&mut self, place: &Path) -> Result<Option<StoreError>, StoreError> {
+        let why = self.reading(place, whole_check)?;
+        Ok(why.map(|why| StoreError::Damaged { place: show(place), why, intact: 0 }))
     }
 }
 
 /// Whether it is the database that is at fault, and not the way to it.
-fn is_damage(error: &Error) -> bool {
+pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
         || matches!(
             error,
@@ -144,7 +183,7 @@ fn is_damage(error: &Error) -> bool {
 }
 
 /// What is wrong with the database; other errors go on.
-fn tolerated(error: Error) -> Result<String> {
+pub(super) fn tolerated(error: Error) -> Result<String> {
     if is_damage(&error) { Ok(error.to_string()) } else { Err(error) }
 }
 
@@ -158,15 +197,113 @@ fn find(connection: &Connection, id: &LogId) -> Result<Option<i64>> {
     }
 }
 
-/// The events from `from` on, or `None` when one of them is damaged.
-fn events(connection: &Connection, log: i64, from: u64) -> Result<Option<Vec<Event>>> {
-    let mut events = Vec::new();
-    let mut whole = true;
-    collect(connection, UP, log, from, |event| match event {
-        Ok(event) if event.seq == from.saturating_add(events.len() as u64) => events.push(event),
+/// The events from `from` on, or `None` when one of them is damaged or lost.
+fn events(
+    connection: &Connection,
+    (id, log): (&LogId, i64),
+    from: u64,
+    said: Option<&Head>,
+) -> Result<Option<Vec<Event>>> {
+    let connection = &*connection.unchecked_transaction()?;
+    let link = match from {
+        0 => {
+            let about = about(connection, id, log)?;
+            if about.flaw.is_some() {
+                return Ok(None);
+            }
+            about.link
+        }
+        _ => {
+            let sql = "SELECT chain FROM events WHERE log = ?1 AND seq = ?2";
+            let before = i64::try_from(from - 1).unwrap_or(i64::MAX);
+            let mut select = connection.prepare_cached(sql)?;
+            match select.query_row([log, before], |row| link_of(row, 0)).optional()? {
+                Some(link) => link,
+                // It is not as long.
+                None => {
+                    return Ok(head_of(connection, log)?
+                        .filter(|head| head.events < from)
+                        .map(|_| Vec::new()));
+                }
+            }
+        }
+    };
+    let head = head_of(connection, log)?;
+    let mut ends = Heads::of(&head, said, from, link);
+    let (mut events, mut whole, mut chain) = (Vec::new(), link.is_some(), Chain::from(link));
+    collect(connection, UP, log, from, |row| match row.event(&mut chain, row.seq) {
+        Ok(event) if event.seq == from.saturating_add(events.len() as u64) => {
+            ends.pass(event.seq, row.link);
+            events.push(event);
+        }
         _ => whole = false,
     })?;
-    Ok(whole.then_some(events))
+    Ok((whole && ends.flaw().is_none()).then_some(events))
+}
+
+/// The ends of a log that were written down, within the database and beside it.
+struct Heads<'h>([Ends<'h>; 2], u64);
+
+impl<'h> Heads<'h> {
+    fn of(head: &'h Option<Head>, said: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
+        // What was said under an earlier claim counts no more.
+        let said = said.filter(|said| head.as_ref().is_none_or(|head| said.fence >= head.fence));
+        let events = head.as_ref().map_or(u64::MAX, |head| head.events);
+        Self([Ends::of(head.as_ref(), from, link), Ends::of(said, from, link)], events)
+    }
+
+    fn pass(&mut self, seq: u64, link: Option<Link>) {
+        self.0.iter_mut().for_each(|ends| ends.pass(seq, link));
+    }
+
+    fn flaw(&self) -> Option<String> {
+        let [within, beside] = &self.0;
+        let events = within.events;
+        let more =
+            (events > self.1).then(|| format!("it has {events} events, of which {} were appended", self.1));
+        let unknown = (self.1 == u64::MAX).then(|| "its end is lost".to_owned());
+        unknown.or_else(|| within.flaw()).or_else(|| beside.flaw()).or(more)
+    }
+}
+
+/// The end that was written together with the last event.
+fn head_of(connection: &Connection, log: i64) -> Result<Option<Head>> {
+    let sql =
+        "SELECT heads.fence, heads.events, heads.chain, id FROM heads JOIN logs ON nr = log WHERE log = ?1";
+    let columns = |row: &Row<'_>| {
+        let (fence, events, id): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        let (link, id) = (link_of(row, 2)?, LogId::new(&id).ok());
+        Ok(link.zip(id).map(|(link, id)| Head {
+            id,
+            fence: fence.cast_unsigned(),
+            events: events.cast_unsigned(),
+            link,
+            lease_ms: 0,
+        }))
+    };
+    Ok(connection.prepare_cached(sql)?.query_row([log], columns).optional()?.flatten())
+}
+
+/// A link in a column.
+pub(super) fn link_of(row: &Row<'_>, column: usize) -> Result<Option<Link>> {
+    Ok(row.get_ref(column)?.as_blob_or_null()?.and_then(Link::from_bytes))
+}
+
+/// An event's row.
+struct Found<'r> {
+    seq: u64,
+    json: &'r [u8],
+    link: Option<Link>,
+}
+
+impl Found<'_> {
+    /// The event, if it is the one that was written behind those before, where that with the number `next` belongs.
+    fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
+        let holds = chain.holds(self.json, self.link);
+        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
+        // Behind one that is missing, it follows nothing that could be compared.
+        if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }
+    }
 }
 
 fn collect(
@@ -174,80 +311,38 @@ fn collect(
     sql: &str,
     log: i64,
     from: u64,
-    mut take: impl FnMut(Result<Event, String>),
+    mut take: impl FnMut(Found<'_>),
 ) -> Result<()> {
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([log, i64::try_from(from).unwrap_or(i64::MAX)])?;
     while let Some(row) = rows.next()? {
-        let seq: i64 = row.get(0)?;
-        take(parse_event(row.get_ref(1)?.as_bytes()?, seq.cast_unsigned()));
+        let seq = row.get::<_, i64>(0)?.cast_unsigned();
+        take(Found { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });
     }
     Ok(())
 }
 
-/// A log's meta, and what is wrong with it.
-fn meta(title: String, created: i64, team: String) -> Result<(Meta, Option<String>)> {
-    let (team, flaw) = match serde_json::from_str(&team) {
-        Ok(team) => (team, None),
-        Err(error) => (Value::Null, Some(format!("its team is unreadable: {error}"))),
-    };
-    Ok((Meta { title, created: Timestamp(created.cast_unsigned()), team }, flaw))
+/// What was said of a log when it was created.
+struct About {
+    meta: Meta,
+    /// What is wrong with it.
+    flaw: Option<String>,
+    /// The link from which its events go on.
+    link: Option<Link>,
 }
 
-/// All logs that can be read, newest first, and what is wrong with the table of logs, if anything.
-fn listings(connection: &Connection) -> Result<(Vec<Listing>, Option<String>)> {
-    let mut found = Vec::new();
-    let mut flaw = None;
-    for order in ["ASC", "DESC"] {
-        let sql = format!("SELECT nr, id, title, created_ms, team FROM logs NOT INDEXED ORDER BY nr {order}");
-        match rows(connection, &sql, &mut found) {
-            Ok(()) => break,
-            // What is behind the damage is reached from the other end.
-            Err(error) => flaw = Some(tolerated(error)?),
-        }
-    }
-    found.sort_by_key(|(nr, _)| *nr);
-    found.dedup_by_key(|(nr, _)| *nr);
-    let mut listings = Vec::with_capacity(found.len());
-    for (log, mut listing) in found {
-        (listing.events, listing.last) = last(connection, log)?;
-        listings.push(listing);
-    }
-    batch::newest_first(&mut listings);
-    Ok((listings, flaw))
-}
-
-fn rows(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> Result<()> {
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let id: String = row.get(1)?;
-        let (meta, _) = meta(row.get(2)?, row.get(3)?, row.get(4)?)?;
-        // Another program may have put in what is no id.
-        if let Ok(id) = LogId::new(&id) {
-            found.push((row.get(0)?, Listing { id, meta, events: 0, last: None }));
-        }
-    }
-    Ok(())
-}
-
-/// How many events a log has, and the last one, as far as that can be read.
-fn last(connection: &Connection, log: i64) -> Result<(u64, Option<Event>)> {
-    let sql = "SELECT seq, json FROM events WHERE log = ?1 ORDER BY seq DESC LIMIT 1";
-    let columns = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, String>(1)?));
-    match connection.prepare_cached(sql)?.query_row([log], columns).optional() {
-        Ok(None) => Ok((0, None)),
-        Ok(Some((seq, json))) => Ok((seq.saturating_add(1), parse_event(json.as_bytes(), seq).ok())),
-        Err(error) => tolerated(error).map(|_| (0, None)),
-    }
-}
-
-/// The first thing that SQLite finds wrong, if anything.
-fn quick_check(connection: &Connection) -> Result<Option<String>> {
-    let first = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    match first {
-        Ok(finding) if finding == "ok" => Ok(None),
-        Ok(finding) => Ok(Some(finding.replace('\n', ", "))),
-        Err(error) => tolerated(error).map(Some),
-    }
+fn about(connection: &Connection, id: &LogId, log: i64) -> Result<About> {
+    let sql = "SELECT title, created_ms, team, chain FROM logs WHERE nr = ?1";
+    connection.prepare_cached(sql)?.query_row([log], |row| {
+        let (title, created, team): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let link = link_of(row, 3)?;
+        let is_whole = link == Some(first_link(id.as_str(), &title, created, &team));
+        let (team, flaw) = match serde_json::from_str(&team) {
+            Ok(team) => (team, None),
+            Err(error) => (Value::Null, Some(format!("its team is unreadable: {error}"))),
+        };
+        let changed = || "its title, time, team or name is not what was written".to_owned();
+        let flaw = flaw.or_else(|| (!is_whole).then(changed));
+        Ok(About { meta: Meta { title, created: Timestamp(created.cast_unsigned()), team }, flaw, link })
+    })
 }

@@ -11,8 +11,8 @@ use crate::io_error::{reading, show};
 /// `PLYL`: tells `file` and us whose database it is.
 const APPLICATION: u32 = 0x504C_594C;
 
-/// The only format so far.
-pub(super) const FORMAT: u32 = 1;
+/// The only format that is read.
+pub(super) const FORMAT: u32 = 2;
 
 /// Makes an empty database ours; to be run in a transaction.
 pub(super) const CREATE: &str = "
@@ -21,14 +21,22 @@ CREATE TABLE logs(
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
-    team TEXT NOT NULL
+    team TEXT NOT NULL,
+    chain BLOB NOT NULL
 ) STRICT;
 CREATE TABLE events(
     log INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     json TEXT NOT NULL,
+    chain BLOB NOT NULL,
     PRIMARY KEY(log, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE heads(
+    log INTEGER PRIMARY KEY,
+    fence INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    chain BLOB NOT NULL
+) STRICT;
 CREATE TABLE claims(
     fence INTEGER PRIMARY KEY AUTOINCREMENT,
     log INTEGER NOT NULL UNIQUE,
@@ -36,7 +44,7 @@ CREATE TABLE claims(
     holder TEXT NOT NULL
 ) STRICT;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 ";
 
 /// What is at the place of a database.
@@ -69,7 +77,10 @@ pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
         (Some(APPLICATION), Some(found)) if found > FORMAT => {
             Err(StoreError::Newer { place: show(place), found: found.into(), known: FORMAT.into() })
         }
-        (Some(APPLICATION), Some(_)) => Ok(Found::Database),
+        (Some(APPLICATION), Some(FORMAT)) => Ok(Found::Database),
+        (Some(APPLICATION), Some(found)) => {
+            Err(StoreError::Older { place: show(place), found: found.into(), known: FORMAT.into() })
+        }
         _ => Err(foreign("it is an SQLite database of another program")),
     }
 }

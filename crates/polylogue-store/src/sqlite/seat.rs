@@ -1,22 +1,28 @@
 //! How processes know of one another: each that writes holds a file locked.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use polylogue_core::LogId;
+
+use super::heads::{self, Heads};
+use crate::head::Head;
 use crate::{fence, private};
 
-/// The file that this store holds locked for as long as it lives.
+/// The file that this store holds locked for as long as it lives, in which it says how far its logs go.
+///
+/// What it says was committed before: when a log has less, its database has lost commits, such as by damage to its journal.
 #[derive(Debug)]
 pub(super) struct Seat {
     token: String,
-    writers: PathBuf,
-    /// Locked.
-    _file: File,
+    place: PathBuf,
+    heads: Heads,
 }
 
 impl Seat {
-    /// Takes a seat beside the database at `place`, and clears those of dead processes away.
+    /// Takes a seat beside the database at `place`.
     ///
     /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a seat
     /// at once.
@@ -28,22 +34,75 @@ impl Seat {
         file.lock()?;
         // It gets its name when it is locked, so that nobody takes it for a dead one.
         fs::rename(&draft, writers.join(&token))?;
-        clear(&writers, &token);
-        Ok(Self { token, writers, _file: file })
+        Ok(Self { token, place: place.to_owned(), heads: Heads::new(file) })
     }
 
     /// What claims call it.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
+
+    /// What it says.
+    pub(super) const fn heads(&mut self) -> &mut Heads {
+        &mut self.heads
+    }
+
+    /// The seats of dead processes, and what became of processes that died while they took theirs.
+    pub(super) fn dead(&self) -> Vec<Dead> {
+        let mut dead = Vec::new();
+        for entry in fs::read_dir(folder(&self.place)).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let token = name.to_str().map(|name| name.strip_prefix('.').unwrap_or(name));
+            if token.is_some_and(|token| token != self.token && is_token(token) && !is_locked(&entry.path()))
+            {
+                dead.push(Dead { heads: heads::read(&entry.path()), path: entry.path() });
+            }
+        }
+        dead
+    }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // What stays is cleared away by the next process; the folder stays while others have seats.
-        let _ = fs::remove_file(self.writers.join(&self.token));
-        let _ = fs::remove_dir(&self.writers);
+        // While there is a journal, what was said of its commits is needed. It, and what stays after a crash, is cleared away
+        // by the next process; the folder stays while others have seats.
+        if super::connect::journal_bytes(&self.place) == 0 {
+            let writers = folder(&self.place);
+            let _ = fs::remove_file(writers.join(&self.token));
+            let _ = fs::remove_dir(&writers);
+        }
     }
+}
+
+/// What a dead process left.
+#[derive(Debug)]
+pub(super) struct Dead {
+    pub(super) heads: Vec<Head>,
+    path: PathBuf,
+}
+
+impl Dead {
+    /// Clears it away.
+    pub(super) fn clear(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
+
+/// What all who write, or died, say of how far logs go; of each log, what was said under the latest claim.
+pub(super) fn acknowledged(place: &Path) -> HashMap<LogId, Head> {
+    let mut all = HashMap::new();
+    for entry in fs::read_dir(folder(place)).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_token) {
+            heads::read(&entry.path()).into_iter().for_each(|head| heads::keep_latest(&mut all, head));
+        }
+    }
+    all
+}
+
+/// What the process that took the seat `token` says of the log `id`.
+pub(super) fn said_by(place: &Path, token: &str, id: &LogId) -> Option<Head> {
+    let heads = if is_token(token) { heads::read(&folder(place).join(token)) } else { Vec::new() };
+    heads.into_iter().find(|head| head.id == *id)
 }
 
 fn folder(place: &Path) -> PathBuf {
@@ -58,7 +117,7 @@ fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     let mut opened = Err(ErrorKind::NotFound.into());
     for _ in 0..TRIES {
         private::make_folder(writers)?;
-        opened = private::options().write(true).create_new(true).open(path);
+        opened = private::options().read(true).write(true).create_new(true).open(path);
         if !opened.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             break;
         }
@@ -80,17 +139,6 @@ fn is_locked(seat: &Path) -> bool {
     match File::open(seat) {
         Err(error) => error.kind() != ErrorKind::NotFound,
         Ok(file) => !matches!(file.try_lock_shared(), Ok(())),
-    }
-}
-
-/// Removes the seats of dead processes, and what became of processes that died while they took theirs.
-fn clear(writers: &Path, own: &str) {
-    for entry in fs::read_dir(writers).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let token = name.to_str().map(|name| name.strip_prefix('.').unwrap_or(name));
-        if token.is_some_and(|token| token != own && is_token(token) && !is_locked(&entry.path())) {
-            let _ = fs::remove_file(entry.path());
-        }
     }
 }
 
@@ -117,7 +165,8 @@ mod tests {
         let alive = Seat::take(&place).unwrap();
         let dead = ["4711-1", ".4711-2"].map(|name| folder(&place).join(name));
         dead.iter().for_each(|seat| fs::write(seat, "").unwrap());
-        let _other = Seat::take(&place).unwrap();
+        let other = Seat::take(&place).unwrap();
+        other.dead().into_iter().for_each(Dead::clear);
         assert!(!dead.iter().any(|seat| seat.exists()));
         assert!(is_taken(&place, alive.token()));
     }

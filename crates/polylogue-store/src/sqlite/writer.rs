@@ -9,8 +9,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
 use tokio::sync::oneshot;
 
-use super::desk::{Desk, Office};
+use super::desk::Desk;
 use super::fault::{Fault, store_error};
+use super::office::Office;
 use crate::grant::Grant;
 use crate::workers::gone;
 
@@ -141,13 +142,27 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
 
 /// Commits a group of tasks at once; if that fails, each by itself, so that only those fail that have to.
 fn commit(connection: &mut Connection, office: &Office, mut group: Vec<Box<dyn Task>>) {
+    if let Err(error) = office.check() {
+        return refuse(group, &error);
+    }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         // It is not the tasks' fault, and a task by itself would have to wait as long.
         Err(error) => return fail(group, office, &error),
     };
-    match (write(transaction, office, &mut group), group.len()) {
-        (Ok(()), _) => group.into_iter().for_each(|task| task.answer(Ok(()))),
+    let written = write(transaction, office, &mut group);
+    if written.is_err() {
+        office.rolled_back();
+    }
+    match (written, group.len()) {
+        // What was committed to files that nobody else finds any more is not kept.
+        (Ok(()), _) => match office.check() {
+            Ok(()) => {
+                office.committed();
+                group.into_iter().for_each(|task| task.answer(Ok(())));
+            }
+            Err(error) => refuse(group, &error),
+        },
         (Err(error), 1) => fail(group, office, &error),
         (Err(_), _) => group.into_iter().for_each(|task| commit(connection, office, vec![task])),
     }
@@ -161,6 +176,9 @@ fn write(transaction: Transaction<'_>, office: &Office, group: &mut [Box<dyn Tas
 }
 
 fn fail(group: Vec<Box<dyn Task>>, office: &Office, error: &rusqlite::Error) {
-    let error = store_error(office.place(), error);
+    refuse(group, &store_error(office.place(), error));
+}
+
+fn refuse(group: Vec<Box<dyn Task>>, error: &StoreError) {
     group.into_iter().for_each(|task| task.answer(Err(error.clone())));
 }

@@ -91,6 +91,18 @@ impl Store for Faulty {
             self.0.remove(id).await
         }
     }
+
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.0.renew(claim).await
+    }
+
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.0.take_over(id).await
+    }
+
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.0.repair(id).await
+    }
 }
 
 /// What the suite says of a store.

@@ -88,7 +88,7 @@ async fn at_every_call(kind: Kind, calls: &[&str], fault: &str, prepared: bool) 
                 met += 1;
             }
             goes_on(kind, dir.path(), acknowledged, &what).await;
-            if fault.starts_with("error") && nth >= 24 {
+            if fault.starts_with("error") && nth >= 10 {
                 break;
             }
         }

@@ -34,10 +34,19 @@ async fn a_log_is_a_header_and_one_event_a_line() {
     let (dir, file) = folder(2).await;
     let text = fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.split('\n').collect();
-    assert_eq!(lines[0], r#"{"polylogue":1,"meta":{"title":"a","created_ms":0,"team":null}}"#);
-    assert_eq!(serde_json::from_str::<Event>(lines[1]).unwrap(), *event(0));
-    assert_eq!(lines[3..], [""]);
-    assert_eq!(contents(dir.path()).len(), 1, "nothing else is left when the store is closed");
+    assert!(
+        lines[0].starts_with(r#"{"polylogue":2,"title":"a","created_ms":0,"has_team":false,"chain":""#),
+        "{text}"
+    );
+    assert!(lines[1].starts_with(r#"{"team":null,"chain":""#), "{text}");
+    assert_eq!(serde_json::from_str::<Event>(lines[2]).unwrap(), *event(0));
+    let chain = |line: &str| {
+        serde_json::from_str::<serde_json::Value>(line).unwrap()["chain"].as_str().unwrap().len()
+    };
+    assert_eq!([0, 1, 2, 3].map(|line| chain(lines[line])), [32; 4]);
+    assert_eq!(lines[4..], [""]);
+    let names: Vec<String> = contents(dir.path()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a.head", "a.jsonl"]);
 }
 
 #[tokio::test]
@@ -48,16 +57,16 @@ async fn a_claimed_log_names_its_writer() {
     let Err(StoreError::Busy { holder, .. }) = open(&dir).claim(&claim.id).await else { panic!("not busy") };
     assert!(holder.starts_with(&format!("process {}", std::process::id())), "{holder}");
     store.release(claim).await.unwrap();
-    assert!(!dir.path().join("a.writer").exists());
+    assert!(!fs::read_to_string(dir.path().join("a.head")).unwrap().contains("process"));
 }
 
 #[tokio::test]
 async fn a_log_of_a_newer_version_is_left_alone() {
     let (dir, file) = folder(2).await;
-    edit(&file, |lines| lines[0] = r#"{"polylogue":2,"title":"moved"}"#.into());
+    edit(&file, |lines| lines[0] = r#"{"polylogue":3,"named":"moved"}"#.into());
     let before = contents(dir.path());
     let place = file.display().to_string();
-    let newer = StoreError::Newer { place, found: 2, known: 1 };
+    let newer = StoreError::Newer { place, found: 3, known: 2 };
     let store = open(&dir);
     assert_eq!(store.read(&id("a"), 0).await, Err(newer.clone()));
     assert_eq!(store.read_intact(&id("a")).await, Err(newer.clone()));
@@ -70,23 +79,23 @@ async fn a_log_of_a_newer_version_is_left_alone() {
 #[tokio::test]
 async fn what_is_around_a_damaged_line_is_readable() {
     let (dir, file) = folder(9).await;
-    edit(&file, |lines| lines[6].insert(8, '"'));
+    edit(&file, |lines| lines[7].insert(8, '"'));
     let store = open(&dir);
     let damage = store.read(&id("a"), 0).await.unwrap_err();
     let StoreError::Damaged { why, intact: 5, .. } = &damage else { panic!("{damage:?}") };
-    assert!(why.starts_with("line 7 is no event: "), "{why}");
+    assert!(why.starts_with("line 8 is no event: "), "{why}");
     assert!(!why.contains("line 1 "), "{why}");
     let intact = store.read_intact(&id("a")).await.unwrap();
     assert_eq!(intact.damage, Some(damage));
     assert_events(&intact.events[..5], 0, 5);
     assert_events(&intact.events[5..], 6, 9);
-    assert_events(&store.read(&id("a"), 6).await.unwrap(), 6, 9);
+    assert!(store.read(&id("a"), 6).await.is_err(), "whatever is read, all of it has to hold");
 }
 
 #[tokio::test]
 async fn a_missing_line_is_damage() {
     let (dir, file) = folder(9).await;
-    edit(&file, |lines| drop(lines.remove(4)));
+    edit(&file, |lines| drop(lines.remove(5)));
     let intact = open(&dir).read_intact(&id("a")).await.unwrap();
     assert_eq!(seqs(&intact.events), [0, 1, 2, 4, 5, 6, 7, 8]);
     let Some(StoreError::Damaged { why, intact: 3, .. }) = intact.damage else {
@@ -125,13 +134,12 @@ async fn events_survive_a_missing_header() {
 async fn one_damaged_log_does_not_hide_others() {
     let (dir, file) = folder(3).await;
     begin(&open(&dir), "b", 2).await;
-    edit(&file, |lines| lines[3] = "?".into());
+    edit(&file, |lines| lines[4] = "?".into());
     for name in ["no id.jsonl", "notes.txt", ".hidden.jsonl"] {
         fs::write(dir.path().join(name), "?").unwrap();
     }
     let list = open(&dir).list().await.unwrap();
-    let found: Vec<_> =
-        list.iter().map(|log| (log.id.as_str(), log.meta.title.as_str(), log.events)).collect();
+    let found: Vec<_> = list.iter().map(|log| (log.id.as_str(), log.title.as_str(), log.events)).collect();
     assert_eq!(found, [("b", "b", 2), ("a", "a", 2)]);
     assert!(list[0].last.is_some() && list[1].last.is_none());
 }
@@ -154,7 +162,7 @@ const EVENTS: u64 = 8;
 
 /// How many whole lines of events are in `bytes`; `None` if the header is not whole.
 fn whole_events(bytes: &[u8]) -> Option<u64> {
-    (bytes.iter().filter(|byte| **byte == b'\n').count() as u64).checked_sub(1)
+    (bytes.iter().filter(|byte| **byte == b'\n').count() as u64).checked_sub(2)
 }
 
 proptest! {
@@ -173,6 +181,9 @@ proptest! {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             bytes.truncate((bytes.len() as f64 * cut) as usize);
             fs::write(&file, &bytes).unwrap();
+            let lost = whole_events(&bytes).is_none_or(|kept| kept < EVENTS);
+            assert_eq!(open(&dir).read(&id("a"), 0).await.is_err(), lost, "its writer has said how many there are");
+            fs::remove_file(dir.path().join("a.head")).unwrap();
             let store = AnyStore::new(open(&dir));
             let Some(kept) = whole_events(&bytes) else {
                 let error = store.claim(&id("a")).await.unwrap_err();

@@ -28,9 +28,11 @@ async fn listed(store: AnyStore) -> Verdict {
         let batch = some(0, events);
         done("append", store.append(&claim, &batch).await)?;
         let last = batch.last().map(|event| polylogue_core::Event::clone(event));
-        wanted.push(Listing { id, meta, events, last });
+        let Meta { title, created, team } = meta;
+        let has_team = !team.is_null();
+        wanted.push(Listing { id, title, created, has_team, events, last, is_damaged: false });
     }
-    wanted.sort_by_key(|listing| std::cmp::Reverse(listing.meta.created));
+    wanted.sort_by_key(|listing| std::cmp::Reverse(listing.created));
     same("the list", &list(&store).await?, &wanted)
 }
 

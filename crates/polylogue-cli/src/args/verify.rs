@@ -1,0 +1,22 @@
+//! The command line of `polylogue verify`.
+
+use clap::Args;
+
+/// What is verified: exit code 0 when everything is intact, 1 when something is damaged or lost.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes:
+  0  everything is intact, or was repaired
+  1  something is damaged or lost, or cannot be read
+  2  there is no such conversation")]
+pub(crate) struct Verify {
+    /// The conversation: its id, the beginning of its id, or `last`. Default: all, and the file that they share
+    pub(crate) id: Option<String>,
+
+    /// Write one line of JSON for each conversation
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Keep the intact beginning of a damaged conversation and set the rest aside, so that it can be resumed
+    #[arg(long, requires = "id")]
+    pub(crate) repair: bool,
+}

@@ -1,0 +1,97 @@
+//! `polylogue verify`: whether what is kept of conversations is what was written.
+
+use polylogue::{AnyStore, Intact, LogId, Store, StoreError};
+use serde_json::{Value, json};
+
+use super::write;
+use crate::play::tell;
+use crate::screen::Shown;
+use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, Trouble> {
+    let store = place::existing(cli.store.as_deref())?;
+    let mut verdicts = Vec::new();
+    if let Some(text) = &args.id {
+        verdicts.push(of_log(&store, place::find(&store, text).await?, args.repair).await?);
+    } else {
+        let all = store.list().await?;
+        for listing in all {
+            verdicts.push(of_log(&store, listing.id, false).await?);
+        }
+        verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
+    }
+    let text: Shown = match args.json {
+        true => verdicts
+            .iter()
+            .map(|verdict| Shown::json(&verdict.as_json()))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Trouble::failed(format!("the verdict cannot be written: {error}")))?,
+        false => verdicts.iter().map(|verdict| Shown::row(&verdict.line())).collect(),
+    };
+    write(&text)?;
+    match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
+        None => Ok(Exit::Done),
+        Some(damage) => {
+            damage.hint().filter(|_| !args.json).iter().for_each(|hint| tell(&format!("hint: {hint}")));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Trouble> {
+    if repair {
+        store.repair(&id).await?;
+    }
+    let (events, damage) = match store.read_intact(&id).await {
+        Ok(Intact { events, damage }) => (events.len() as u64, damage),
+        Err(damage @ (StoreError::Damaged { .. } | StoreError::Older { .. } | StoreError::Newer { .. })) => {
+            (0, Some(damage))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Verdict::new(Some(id), events, damage))
+}
+
+/// What is found of a conversation, or of the file that all share.
+struct Verdict {
+    id: Option<LogId>,
+    /// How many events can be read, those behind the damage included.
+    events: u64,
+    /// How many of them are the intact beginning, and what is wrong with the next one.
+    intact: u64,
+    damage: Option<StoreError>,
+}
+
+impl Verdict {
+    fn new(id: Option<LogId>, events: u64, damage: Option<StoreError>) -> Self {
+        let intact = match damage {
+            Some(StoreError::Damaged { intact, .. }) => intact,
+            Some(_) => 0,
+            None => events,
+        };
+        Self { id, events, intact, damage }
+    }
+
+    fn line(&self) -> String {
+        let name = self.id.as_ref().map_or("the file", LogId::as_str);
+        match &self.damage {
+            None => format!("{name:<8} intact   {:>6} events", self.events),
+            Some(StoreError::Damaged { why, .. }) if self.id.is_some() => format!(
+                "{name:<8} damaged  {:>6} events are intact; the first bad one is event {}: {why}",
+                self.intact, self.intact
+            ),
+            Some(error) => format!("{name:<8} damaged  {error}"),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let Some(damage) = &self.damage else {
+            return json!({ "id": self.id, "state": "intact", "events": self.events, "intact": self.intact });
+        };
+        json!({
+            "id": self.id, "state": "damaged", "events": self.events, "intact": self.intact,
+            "first_bad": self.id.as_ref().map(|_| self.intact), "why": damage.to_string(),
+        })
+    }
+}

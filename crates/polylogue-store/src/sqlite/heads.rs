@@ -1,0 +1,110 @@
+//! What a store says of how far its logs go: a file of lines of fixed length, one a log, each written over as the log grows.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use polylogue_core::LogId;
+
+use crate::head::Head;
+
+/// Of how many logs at most that were given back something is still said: those before are in the database itself by then.
+const RELEASED: usize = 1024;
+
+/// The file, and what is in it.
+#[derive(Debug)]
+pub(super) struct Heads {
+    file: File,
+    lines: Vec<Head>,
+    at: HashMap<LogId, usize>,
+    /// The lines of logs that were given back, in the order in which they were.
+    released: VecDeque<usize>,
+}
+
+impl Heads {
+    pub(super) fn new(file: File) -> Self {
+        Self { file, lines: Vec::new(), at: HashMap::new(), released: VecDeque::new() }
+    }
+
+    /// What was said last of a log.
+    pub(super) fn of(&self, id: &LogId) -> Option<&Head> {
+        self.lines.get(*self.at.get(id)?)
+    }
+
+    /// Says how far a log goes. It is not synchronised: it says no more than what the database has, and after a loss of power
+    /// less is said.
+    pub(super) fn say(&mut self, head: Head) {
+        let at = match self.at.get(&head.id) {
+            Some(at) => *at,
+            None => self.free_line(),
+        };
+        let start = (at * Head::BYTES) as u64;
+        // Where it cannot be written, less is known of a loss, and the lease is not renewed: the database has what counts.
+        let _ = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.write_all(&head.line()));
+        if head.lease_ms == 0 {
+            self.released.push_back(at);
+        }
+        self.at.insert(head.id.clone(), at);
+        match self.lines.get_mut(at) {
+            Some(line) => *line = head,
+            None => self.lines.push(head),
+        }
+    }
+
+    /// A line of which nothing needs to be known any more, or a new one.
+    fn free_line(&mut self) -> usize {
+        while self.released.len() > RELEASED {
+            let Some(at) = self.released.pop_front() else { break };
+            // It may have been claimed again, or given back a second time.
+            let is_free = self.lines.get(at).is_some_and(|head| head.lease_ms == 0);
+            if is_free && !self.released.contains(&at) {
+                self.at.retain(|_, taken| *taken != at);
+                return at;
+            }
+        }
+        self.lines.len()
+    }
+}
+
+/// All whole lines of such a file.
+pub(super) fn read(path: &Path) -> Vec<Head> {
+    let bytes = fs::read(path).unwrap_or_default();
+    bytes.chunks_exact(Head::BYTES).filter_map(Head::read).collect()
+}
+
+/// Keeps what was said last of a log.
+pub(super) fn keep_latest(all: &mut HashMap<LogId, Head>, head: Head) {
+    let is_later =
+        all.get(&head.id).is_none_or(|known| (known.fence, known.events) <= (head.fence, head.events));
+    if is_later {
+        all.insert(head.id.clone(), head);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Link;
+
+    fn head(nth: usize, lease_ms: u64) -> Head {
+        let id = LogId::new(&format!("log-{nth}")).unwrap();
+        Head { id, fence: nth as u64, events: 1, link: Link::first(&[]), lease_ms }
+    }
+
+    #[test]
+    fn what_is_said_is_read_and_the_file_does_not_grow_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("heads");
+        let mut heads = Heads::new(File::create(&path).unwrap());
+        heads.say(head(0, 7));
+        for nth in 1..2 * RELEASED {
+            heads.say(head(nth, 7));
+            heads.say(head(nth, 0));
+        }
+        let said = read(&path);
+        assert!(said.contains(&head(0, 7)), "a claimed log keeps its line");
+        assert!(said.contains(&head(2 * RELEASED - 1, 0)));
+        assert!((RELEASED..RELEASED + 8).contains(&said.len()), "{}", said.len());
+    }
+}
