@@ -258,7 +258,7 @@ pub(crate) fn run(
     // Elsewhere nobody looks how much the work directory takes.
     #[cfg(not(target_os = "linux"))]
     let mut watch = || None;
-    let watched = Watched { sandbox, halt, watch: &mut watch, end: &|| container.end() };
+    let watched = Watched { sandbox, halt, slow: &mut watch, end: &|| container.end() };
     match supervised(command, Streams { input: streams.input, output: told }, watched)? {
         How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
         how => Ok(how),

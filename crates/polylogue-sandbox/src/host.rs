@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::files;
-use crate::supervise::{Running, Source, supervise};
+use crate::supervise::{Look, Running, Source, supervise};
 use crate::{Error, Halt, How, Program, Sandbox, Streams};
 
 /// Runs `program` with all rights of the user.
@@ -22,7 +22,7 @@ pub(crate) fn run(
     files::write(sandbox.work(), &program.files)?;
     let mut command = Command::new(Sandbox::path_of(program)?);
     command.args(&program.args).current_dir(sandbox.work()).env_clear().envs(sandbox.environment());
-    let watched = Watched { sandbox, halt, watch: &mut || None, end: &|| {} };
+    let watched = Watched { sandbox, halt, slow: &mut || None, end: &|| {} };
     supervised(command, streams, watched)
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Watched<'a> {
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) halt: &'a Halt,
     /// Looks whether it uses too much.
-    pub(crate) watch: &'a mut dyn FnMut() -> Option<How>,
+    pub(crate) slow: Look<'a>,
     /// Ends what the process itself did not start, after it was ended before its time.
-    pub(crate) end: &'a dyn Fn(),
+    pub(crate) end: &'a (dyn Fn() + Sync),
 }
 
 /// Runs `command` in a process group of its own, which is gone at the end.
@@ -70,7 +70,8 @@ pub(crate) fn supervised(
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
         over: ends.as_ref().map(AsRawFd::as_raw_fd),
-        watch: watched.watch,
+        quick: &mut || None,
+        slow: watched.slow,
         is_over: &mut is_over,
         kill: &kill_all,
         sink: streams.output,
@@ -79,7 +80,7 @@ pub(crate) fn supervised(
     // What it left behind in its group goes, too.
     kill();
     drop(child.wait());
-    Ok(how)
+    how
 }
 
 /// What becomes readable when the process ends.

@@ -16,7 +16,7 @@ mod sys;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use self::group::Group;
@@ -75,17 +75,26 @@ pub(crate) fn run(
     let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
     sys::set_nonblocking(reports.pipe.as_raw_fd());
     let fd = reports.pipe.as_raw_fd();
-    let over = std::cell::RefCell::new(&mut reports);
-    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), disk: WatchDisk::new(sandbox) };
+    // Until the program is started only the enclosure uses something.
+    let runs = AtomicBool::new(false);
+    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now() };
+    let mut disk = WatchDisk::new(sandbox);
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
         over: Some(fd),
-        watch: &mut || if over.borrow().has(Stage::Started) { watch.look() } else { None },
-        is_over: &mut || over.borrow_mut().read(),
+        quick: &mut || if runs.load(Ordering::Relaxed) { watch.look() } else { None },
+        slow: &mut || {
+            if runs.load(Ordering::Relaxed) { disk.look(|| descendants(init.0).processes) } else { None }
+        },
+        is_over: &mut || {
+            let how = reports.read();
+            runs.fetch_or(reports.has(Stage::Started), Ordering::Relaxed);
+            how
+        },
         kill: &|| init.kill(),
         sink: streams.output,
     };
-    let how = supervise(running, sandbox.limits(), halt, started);
+    let how = supervise(running, sandbox.limits(), halt, started)?;
     // Returns when the last process of the namespace is gone.
     drop(init);
     drop(proxy);
@@ -295,10 +304,10 @@ struct Watch<'a> {
     pid: i32,
     sandbox: &'a Sandbox,
     since: Instant,
-    disk: WatchDisk<'a>,
 }
 
 impl Watch<'_> {
+    /// What it uses too much of.
     fn look(&mut self) -> Option<How> {
         let limits = self.sandbox.limits();
         if self.since.elapsed() >= WATCH {
@@ -311,6 +320,6 @@ impl Watch<'_> {
                 return Some(How::TooMuchMemory);
             }
         }
-        self.disk.look(|| descendants(self.pid).processes)
+        None
     }
 }

@@ -42,7 +42,7 @@ pub struct Streams<'a> {
     /// Its input; it reads nothing when there is none.
     pub input: Option<std::io::PipeReader>,
     /// Gets its output and its error output, in the order in which they were written, piece by piece. While this takes its
-    /// time the program is not watched.
+    /// time no more output is read; limits hold meanwhile.
     pub output: &'a mut dyn FnMut(&[u8]),
 }
 

@@ -1,18 +1,28 @@
 //! Reading what a program writes, and ending it when it has used up what it may use.
+//!
+//! Limits are kept by threads of their own. Nothing that the program writes, and nothing that is done with it, holds them up.
 #![allow(unsafe_code, reason = "reading with a time limit is a matter of system calls")]
 
 use std::os::fd::RawFd;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::{Error, Halt, How, Limits};
 
-/// How long the supervisor sleeps at most: how late a program may be halted.
+/// How long a supervisor sleeps at most: how late a program may be halted.
 const TICK: Duration = Duration::from_millis(20);
-/// How much is read at once, in bytes.
+/// How much is read at once, in bytes, and how often in one turn.
 const CHUNK: usize = 16 * 1024;
+const CHUNKS: usize = 16;
+/// How often a pipe is read whose program is dead: as much as pipes hold by default, and more than once.
+const LAST_CHUNKS: usize = 256;
 
 /// A descriptor that is read without waiting.
 pub(crate) struct Source(RawFd);
+
+/// What looks from time to time whether a program uses too much.
+pub(crate) type Look<'a> = &'a mut (dyn FnMut() -> Option<How> + Send);
 
 /// A program that runs.
 pub(crate) struct Running<'a> {
@@ -20,18 +30,21 @@ pub(crate) struct Running<'a> {
     pub(crate) output: Source,
     /// What becomes readable, or closed, when it is over; without one it is asked at every tick.
     pub(crate) over: Option<RawFd>,
-    /// Looks whether it uses too much.
-    pub(crate) watch: &'a mut dyn FnMut() -> Option<How>,
+    /// Looks at what can be seen quickly, and at what takes its time.
+    pub(crate) quick: Look<'a>,
+    pub(crate) slow: Look<'a>,
     /// How it ended, if it did.
     pub(crate) is_over: &'a mut dyn FnMut() -> Option<How>,
     /// Ends it, and all that it started.
-    pub(crate) kill: &'a dyn Fn(),
+    pub(crate) kill: &'a (dyn Fn() + Sync),
     /// Where its output goes.
     pub(crate) sink: &'a mut dyn FnMut(&[u8]),
 }
 
 enum Read {
     Nothing,
+    /// There may be more.
+    Some,
     End,
     TooMuch,
 }
@@ -51,10 +64,10 @@ impl Source {
         Ok(Self(fd))
     }
 
-    /// Hands on all there is, within what is left of `room`.
-    fn read(&self, sink: &mut dyn FnMut(&[u8]), room: &mut usize) -> Read {
+    /// Hands on what there is, but no more than so many `chunks`, within what is left of `room`.
+    fn read(&self, sink: &mut dyn FnMut(&[u8]), room: &mut usize, chunks: usize) -> Read {
         let mut chunk = [0_u8; CHUNK];
-        loop {
+        for _ in 0..chunks {
             // SAFETY: the buffer is as long as is said.
             let count = unsafe { libc::read(self.0, chunk.as_mut_ptr().cast(), chunk.len()) };
             let Ok(count) = usize::try_from(count) else {
@@ -73,50 +86,153 @@ impl Source {
                 return Read::TooMuch;
             }
         }
+        Read::Some
+    }
+}
+
+/// What the threads that supervise one program know.
+struct Guard<'a> {
+    state: Mutex<State>,
+    changed: Condvar,
+    kill: &'a (dyn Fn() + Sync),
+}
+
+#[derive(Default)]
+struct State {
+    /// It ended by itself, and may have been forgotten by the system: it must not be killed any more.
+    is_over: bool,
+    /// Why it was ended.
+    ended: Option<How>,
+}
+
+impl Guard<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it because of `how`, unless it is over.
+    fn end(&self, how: How) {
+        let mut state = self.state();
+        if !state.is_over && state.ended.is_none() {
+            state.ended = Some(how);
+            (self.kill)();
+        }
+        self.changed.notify_all();
+    }
+
+    /// Whether it is over, after a wait of at most `pause`.
+    fn is_over_after(&self, pause: Duration) -> bool {
+        let is_going = |state: &mut State| !state.is_over && state.ended.is_none();
+        let waited = self.changed.wait_timeout_while(self.state(), pause, is_going);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !is_going(&mut state)
+    }
+
+    /// Keeps it to its time, to what `look` sees, and to being halted.
+    fn keep(&self, look: Look<'_>, halt: &Halt, deadline: Option<Instant>) {
+        let left = || deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
+        while !self.is_over_after(TICK.min(left())) {
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let how = if halt.is_halted() { Some(How::Halted) } else { is_late.then_some(How::TimedOut) };
+            if let Some(how) = how.or_else(&mut *look) {
+                self.end(how);
+            }
+        }
+    }
+
+    /// Keeps it to what `look` sees, which may take its time.
+    fn keep_slowly(&self, look: Look<'_>) {
+        while !self.is_over_after(TICK) {
+            if let Some(how) = look() {
+                self.end(how);
+            }
+        }
+    }
+}
+
+/// Lets the threads end, whatever happens.
+struct Over<'a>(&'a Guard<'a>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.state().is_over = true;
+        self.0.changed.notify_all();
     }
 }
 
 /// Waits for the program, and ends it if need be. How it ended.
-pub(crate) fn supervise(running: Running<'_>, limits: &Limits, halt: &Halt, started: Instant) -> How {
-    let mut room = limits.output_bytes;
-    let mut closed = false;
+///
+/// # Errors
+/// When there are no threads to watch it; then it is ended.
+pub(crate) fn supervise(
+    running: Running<'_>,
+    limits: &Limits,
+    halt: &Halt,
+    started: Instant,
+) -> Result<How, Error> {
+    let Running { output, over, quick, slow, is_over, kill, sink } = running;
+    let guard = Guard { state: Mutex::default(), changed: Condvar::new(), kill };
     let deadline = started.checked_add(limits.time);
-    let how = loop {
-        wait(&running, closed, deadline);
-        match running.output.read(running.sink, &mut room) {
-            Read::TooMuch => break How::TooMuchOutput,
-            Read::End => closed = true,
-            Read::Nothing => {}
+    let reading = Reading { output, over, room: limits.output_bytes, closed: false };
+    std::thread::scope(|scope| {
+        let _over = Over(&guard);
+        let thread = || Builder::new().name("polylogue-guard".into());
+        let begun = thread()
+            .spawn_scoped(scope, || guard.keep(quick, halt, deadline))
+            .and_then(|_| thread().spawn_scoped(scope, || guard.keep_slowly(slow)));
+        if let Err(error) = begun {
+            kill();
+            return Err(Error::system("there is no thread to watch the program", error));
         }
-        if let Some(how) = (running.is_over)() {
-            // What it wrote between the last look and its end.
-            let rest = running.output.read(running.sink, &mut room);
-            return if matches!(rest, Read::TooMuch) { How::TooMuchOutput } else { how };
-        }
-        if halt.is_halted() {
-            break How::Halted;
-        }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            break How::TimedOut;
-        }
-        if let Some(how) = (running.watch)() {
-            break how;
-        }
-    };
-    (running.kill)();
-    running.output.read(running.sink, &mut room);
-    how
+        Ok(reading.until_the_end(&guard, is_over, sink))
+    })
 }
 
-/// Sleeps until there is something to read, the program is over, or a tick has passed.
-fn wait(running: &Running<'_>, closed: bool, deadline: Option<Instant>) {
-    let left = deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
-    let pause = TICK.min(left);
-    let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // A negative descriptor is passed over.
-    let output = if closed { -1 } else { running.output.0 };
-    let mut fds = [entry(output), entry(running.over.unwrap_or(-1))];
-    let pause_ms = i32::try_from(pause.as_millis()).unwrap_or(i32::MAX).max(1);
-    // SAFETY: the array is as long as is said.
-    unsafe { libc::poll(fds.as_mut_ptr(), 2, pause_ms) };
+/// The side that reads.
+struct Reading {
+    output: Source,
+    over: Option<RawFd>,
+    room: usize,
+    closed: bool,
+}
+
+impl Reading {
+    fn until_the_end(
+        mut self,
+        guard: &Guard<'_>,
+        is_over: &mut dyn FnMut() -> Option<How>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> How {
+        loop {
+            self.wait();
+            match self.output.read(sink, &mut self.room, CHUNKS) {
+                Read::TooMuch => guard.end(How::TooMuchOutput),
+                Read::End => self.closed = true,
+                Read::Nothing | Read::Some => {}
+            }
+            // While the state is held nothing is killed that the system may forget now.
+            let mut state = guard.state();
+            let by_itself = if state.ended.is_none() { is_over() } else { None };
+            state.is_over = by_itself.is_some();
+            let how = state.ended.or(by_itself);
+            drop(state);
+            if let Some(how) = how {
+                // What it wrote between the last look and its end.
+                let rest = self.output.read(sink, &mut self.room, LAST_CHUNKS);
+                let was_ended = by_itself.is_none();
+                return if matches!(rest, Read::TooMuch) && !was_ended { How::TooMuchOutput } else { how };
+            }
+        }
+    }
+
+    /// Sleeps until there is something to read, the program is over, or a tick has passed.
+    fn wait(&self) {
+        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // A negative descriptor is passed over.
+        let output = if self.closed { -1 } else { self.output.0 };
+        let mut fds = [entry(output), entry(self.over.unwrap_or(-1))];
+        let pause_ms = i32::try_from(TICK.as_millis()).unwrap_or(i32::MAX).max(1);
+        // SAFETY: the array is as long as is said.
+        unsafe { libc::poll(fds.as_mut_ptr(), 2, pause_ms) };
+    }
 }

@@ -116,8 +116,9 @@ impl Tool for PythonSession {
         };
         // Put where the next call finds it before anything is awaited: this call may be given up.
         let kernel = held.insert(kernel);
-        let reply = kernel.run(code, self.sandbox.limits()).await;
-        if !reply.lives {
+        let reply =
+            kernel.run(code, self.sandbox.limits()).await.map_err(|error| ToolError(error.to_string()))?;
+        if reply.is_over {
             *held = None;
         }
         Ok(pictures::kept(reply.told(is_surprising), Folder::of(&self.sandbox)).await)

@@ -4,17 +4,27 @@ import ast, base64, builtins, codecs, io, json, linecache, os, queue, signal, sy
 sys.dont_write_bytecode = True
 sys.path.insert(0, "")
 LONGEST = 1 << 18  # characters of a result or of an error
+LONGEST_PICTURE = 4 << 20  # characters of base 64
 
 
 class Wire:
-    """Where events are told. Only what nobody else can write to is used: the standard streams are the code's."""
+    """Where messages are sent. The standard streams are the code's, and copies of this process get neither end.
+
+    Everything but text carries the key of its call, which comes with the code: what is left of an earlier call does not know it.
+    """
 
     def __init__(self):
         self.out, self.source = os.dup(1), os.fdopen(os.dup(0), encoding="utf-8", newline="\n")
-        self.lock, self.run = threading.Lock(), 0
+        self.lock, self.run, self.key = threading.Lock(), 0, None
+        os.register_at_fork(after_in_child=self.close)
+
+    def close(self):
+        for number in (self.out, self.source.fileno()):
+            os.close(number)
 
     def tell(self, **event):
-        line = json.dumps({"run": self.run, **event}).encode() + b"\n"
+        # On a line of its own, whatever else was written there.
+        line = b"\n" + json.dumps({"key": self.key, **event}).encode() + b"\n"
         with self.lock:
             while line:
                 line = line[os.write(self.out, line):]
@@ -93,7 +103,7 @@ class Session:
         self.wire.tell(ready=True)
         while True:
             request = self.asked.get()
-            self.wire.run = request["run"]
+            self.wire.run, self.wire.key = request["run"], request["key"]
             sys.stdout, sys.stderr = self.outputs
             error, value = self.run(request["code"], "<cell %d>" % request["run"])
             if os.getpid() != self.process:
@@ -152,7 +162,9 @@ class Session:
         shown, figures = value or (None, [])
         for picture in ([shown[0]] if shown else []) + figures:
             if picture:
-                self.wire.tell(picture=base64.b64encode(bytes(picture)).decode())
+                text = base64.b64encode(bytes(picture)).decode()
+                # One that is too large is counted, and not shown.
+                self.wire.tell(picture=text if len(text) <= LONGEST_PICTURE else "")
         if shown:
             self.wire.tell(result=shown[1][:LONGEST])
 

@@ -1,23 +1,26 @@
 //! An interpreter that runs, and how it is spoken with.
 
 use std::io::{ErrorKind, PipeWriter, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use polylogue_sandbox::{Error, Halt, Limits, Program, Sandbox, Streams};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::Notify;
 
-use super::reply::{Event, Reply, What};
+use super::reply::{Message, Reply};
 
 /// The program that the interpreter runs.
 const DRIVER: &str = include_str!("driver.py");
 /// How long code may take to end when it is interrupted.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a line of the driver may be, and how many bytes of lines may wait to be looked at.
-const MAX_LINE: usize = 16 << 20;
-const MAX_WAITING: usize = 32 << 20;
+/// How long a line of the driver may be, in bytes: longer than its longest picture, result or error.
+const MAX_LINE: usize = 6 << 20;
+/// How much of the last words of an interpreter is kept, in characters.
+const LAST_WORDS: usize = 2000;
+/// How long to wait between two pieces of what is written while no call is under way.
+const IDLE: Duration = Duration::from_millis(10);
 /// How long to wait before the next attempt to write to somebody who does not read.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -25,16 +28,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Kernel {
     line: Arc<Line>,
-    told: UnboundedReceiver<Told>,
     runs: u64,
-}
-
-/// What is heard of it.
-#[derive(Debug)]
-enum Told {
-    Event(Event),
-    /// It is gone: why, and whether it was never there.
-    Over(Result<String, Error>),
 }
 
 /// The way to it.
@@ -42,10 +36,37 @@ enum Told {
 struct Line {
     input: Mutex<PipeWriter>,
     halt: Halt,
-    is_over: AtomicBool,
-    /// Bytes that wait to be looked at, and those that were thrown away because too many did.
-    waiting: AtomicUsize,
-    left_out: AtomicUsize,
+    heard: Mutex<Heard>,
+    /// Told when a call is done, and when the interpreter listens or is gone.
+    changed: Notify,
+}
+
+/// What is heard of it. Its size is bounded, whatever the code writes.
+#[derive(Debug)]
+struct Heard {
+    listens: bool,
+    /// The call that is under way.
+    call: Option<Key>,
+    is_done: bool,
+    /// What came of that call; between two, what is written before the next.
+    reply: Reply,
+    /// How many bytes of text a reply may have.
+    limit: usize,
+    /// It is gone: why, and whether it was never there.
+    over: Option<Result<String, Error>>,
+}
+
+/// What the messages of one call have to carry: what is left of earlier calls cannot know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key(String);
+
+impl Key {
+    fn new() -> Result<Self, Error> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::Config(format!("the system has no random numbers: {error}")))?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
 }
 
 impl Drop for Kernel {
@@ -63,70 +84,130 @@ impl Kernel {
         let line = Arc::new(Line {
             input: Mutex::new(input),
             halt: Halt::new(),
-            is_over: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
-            left_out: AtomicUsize::new(0),
+            heard: Mutex::new(Heard::new(sandbox.limits().output_bytes)),
+            changed: Notify::new(),
         });
         // Time and output are watched call by call.
         let limits = Limits { time: Duration::MAX, output_bytes: usize::MAX, ..*sandbox.limits() };
         let sandbox = sandbox.clone().limited(limits);
         let program = Program::new(interpreter).arg("-I").arg("-c").arg(DRIVER);
-        let (tell, told) = unbounded_channel();
         let own = Arc::clone(&line);
-        let listen = move || listen(&sandbox, &program, source, &own, &tell);
+        let listen = move || listen(&sandbox, &program, source, &own);
+        let kernel = Self { line, runs: 0 };
         let thread = std::thread::Builder::new().name("polylogue-python".into()).spawn(listen);
         thread.map_err(|source| Error::System { what: "there is no thread for the session", source })?;
-        let mut kernel = Self { line, told, runs: 0 };
-        match kernel.told.recv().await {
-            Some(Told::Event(_)) => Ok(kernel),
-            Some(Told::Over(Err(error))) => Err(error),
-            Some(Told::Over(Ok(why))) => {
-                Err(Error::Config(format!("`{interpreter}` started no session: {why}")))
-            }
-            None => Err(Error::Config(format!("`{interpreter}` started no session"))),
+        kernel.line.until(|heard| heard.listens).await;
+        let over = kernel.line.heard().over.take();
+        match over {
+            None => Ok(kernel),
+            Some(Err(error)) => Err(error),
+            Some(Ok(why)) => Err(Error::Config(format!("`{interpreter}` started no session: {why}"))),
         }
     }
 
     pub(super) fn lives(&self) -> bool {
-        !self.line.is_over.load(Ordering::Acquire)
+        self.line.heard().over.is_none()
     }
 
     /// Runs `code`, within the limits on time and output.
-    pub(super) async fn run(&mut self, code: &str, limits: &Limits) -> Reply {
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub(super) async fn run(&mut self, code: &str, limits: &Limits) -> Result<Reply, Error> {
         self.runs += 1;
-        let run = self.runs;
-        let call = Call::begin(&self.line, run, code, limits.time);
-        let mut reply = Reply::new();
-        while let Some(told) = self.told.recv().await {
-            match told {
-                Told::Event(event) => {
-                    self.line.waiting.fetch_sub(event.what.size(), Ordering::AcqRel);
-                    // What earlier code still writes is written into the one that runs, as in any terminal; what else is
-                    // left of a call that was given up is nobody's.
-                    let is_own = event.run == run || matches!(event.what, What::Stream { .. });
-                    if is_own && reply.take(event.what, limits.output_bytes) {
-                        break;
-                    }
-                }
-                Told::Over(why) => {
-                    reply.lives = false;
-                    let why = why.unwrap_or_else(|error| error.to_string());
-                    reply.note(format!(
-                        "The session ended ({why}): what it had set is gone, and the next call begins anew"
-                    ));
-                    break;
-                }
-            }
+        let key = Key::new()?;
+        self.line.heard().begin(&key, limits.output_bytes);
+        let _under_way = UnderWay(&self.line);
+        let call =
+            Call::begin(&self.line, json!({"run": self.runs, "key": key.0, "code": code}), limits.time);
+        self.line.until(|heard| heard.is_done).await;
+        let (mut reply, over) = {
+            let mut heard = self.line.heard();
+            (std::mem::take(&mut heard.reply), heard.over.as_ref().map(why))
+        };
+        if let Some(why) = over {
+            reply.is_over = true;
+            reply.note(format!(
+                "The session ended ({why}): what it had set is gone, and the next call begins anew"
+            ));
         }
-        reply.add_left_out(self.line.left_out.swap(0, Ordering::AcqRel));
         if call.end() {
             reply.note(format!("Timeout: interrupted after {} s", limits.time.as_secs_f64()));
         }
-        reply
+        Ok(reply)
+    }
+}
+
+fn why(over: &Result<String, Error>) -> String {
+    match over {
+        Ok(why) => why.clone(),
+        Err(error) => error.to_string(),
+    }
+}
+
+impl Heard {
+    fn new(limit: usize) -> Self {
+        Self { listens: false, call: None, is_done: false, reply: Reply::default(), limit, over: None }
+    }
+
+    /// What earlier code still writes is written into the call that begins, as in any terminal; what else is left of a call
+    /// that was given up belongs to none.
+    fn begin(&mut self, key: &Key, limit: usize) {
+        self.reply = std::mem::take(&mut self.reply).text_only();
+        self.call = Some(key.clone());
+        self.is_done = false;
+        self.limit = limit;
+    }
+
+    /// Takes in a message. Whether something changed that is waited for.
+    fn take(&mut self, message: Message<'_>) -> bool {
+        if let Some(text) = message.text {
+            // Whoever can write to the code's output can write to it.
+            self.reply.write(&text, self.limit);
+            return false;
+        }
+        if !self.listens {
+            self.listens = message.ready;
+            return self.listens;
+        }
+        let is_own = self.call.as_ref().is_some_and(|call| message.key.as_deref() == Some(&*call.0));
+        if !is_own || self.is_done {
+            return false;
+        }
+        self.is_done = message.done.is_some();
+        self.reply.take(message);
+        self.is_done
+    }
+}
+
+/// A call that somebody waits for.
+struct UnderWay<'a>(&'a Line);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.heard().call = None;
     }
 }
 
 impl Line {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until that holds, or the interpreter is gone.
+    async fn until(&self, holds: impl Fn(&Heard) -> bool) {
+        loop {
+            {
+                let heard = self.heard();
+                if heard.over.is_some() || holds(&heard) {
+                    return;
+                }
+            }
+            // What changed in between is remembered.
+            self.changed.notified().await;
+        }
+    }
+
     /// Says something, as long as `until` if nobody reads it. Whether it was said.
     fn say(&self, what: &Value, until: Instant) -> bool {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,12 +235,11 @@ struct Call {
 
 impl Call {
     /// When this is dropped before the code has ended, the code is interrupted: nobody waits for it.
-    fn begin(line: &Arc<Line>, run: u64, code: &str, time: Duration) -> Self {
+    fn begin(line: &Arc<Line>, request: Value, time: Duration) -> Self {
         let (over, is_over) = mpsc::channel();
         let timed_out = Arc::new(AtomicBool::new(false));
-        let (line, told, code) = (Arc::clone(line), Arc::clone(&timed_out), code.to_owned());
-        let watched = Arc::clone(&line);
-        let watch = move || watch(&watched, run, &code, time, &is_over, &told);
+        let (watched, told) = (Arc::clone(line), Arc::clone(&timed_out));
+        let watch = move || watch(&watched, &request, time, &is_over, &told);
         if std::thread::Builder::new().name("polylogue-python-call".into()).spawn(watch).is_err() {
             // Nobody could end it.
             line.halt.halt();
@@ -176,87 +256,87 @@ impl Call {
 }
 
 /// Says the code and waits for its end; interrupts it when that does not come, and kills it when that does not help.
-fn watch(
-    line: &Line,
-    run: u64,
-    code: &str,
-    time: Duration,
-    over: &mpsc::Receiver<()>,
-    timed_out: &AtomicBool,
-) {
+fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>, timed_out: &AtomicBool) {
+    let interrupt = json!({"interrupt": request.get("run")});
     let now = Instant::now();
     let until = now.checked_add(time).unwrap_or_else(|| now + Duration::from_secs(u32::MAX.into()));
-    if line.say(&json!({"run": run, "code": code}), until) {
+    if line.say(request, until) {
         match over.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(()) => return,
             Err(mpsc::RecvTimeoutError::Timeout) => timed_out.store(true, Ordering::Release),
             // Nobody waits for it any more.
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                line.say(&json!({"interrupt": run}), Instant::now() + GRACE);
+                line.say(&interrupt, Instant::now() + GRACE);
                 return;
             }
         }
     } else {
         timed_out.store(Instant::now() >= until, Ordering::Release);
     }
-    let is_said = line.say(&json!({"interrupt": run}), Instant::now() + GRACE);
+    let is_said = line.say(&interrupt, Instant::now() + GRACE);
     if !is_said || matches!(over.recv_timeout(GRACE), Err(mpsc::RecvTimeoutError::Timeout)) {
         line.halt.halt();
     }
 }
 
-/// Runs the interpreter to its end, and hands on what it tells.
-fn listen(
-    sandbox: &Sandbox,
-    program: &Program,
-    source: std::io::PipeReader,
-    line: &Line,
-    tell: &UnboundedSender<Told>,
-) {
-    let mut kept = Vec::new();
+/// Runs the interpreter to its end, and hears what it says.
+fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, line: &Line) {
+    let mut lines = Lines::default();
     let mut hear = |bytes: &[u8]| {
-        kept.extend_from_slice(bytes);
-        while let Some(end) = kept.iter().position(|byte| *byte == b'\n') {
-            let text: Vec<u8> = kept.drain(..=end).collect();
-            heard(&text, line, tell);
-        }
-        if kept.len() > MAX_LINE {
-            kept.clear();
-            line.halt.halt();
+        lines.take(bytes, &mut |text| {
+            // What makes no sense was written by something else.
+            let Ok(message) = serde_json::from_slice::<Message<'_>>(text) else { return };
+            if line.heard().take(message) {
+                line.changed.notify_one();
+            }
+        });
+        let is_idle = {
+            let heard = line.heard();
+            heard.listens && heard.call.is_none()
+        };
+        if is_idle {
+            // Whatever still writes is to take no more than a little time of this process.
+            std::thread::sleep(IDLE);
         }
     };
     let streams = Streams { input: Some(source), output: &mut hear };
     let how = sandbox.run_streamed(program, &line.halt, streams);
-    line.is_over.store(true, Ordering::Release);
     // What is no line of the driver's are an interpreter's last words.
-    let last = String::from_utf8_lossy(&kept).trim().chars().take(2000).collect::<String>();
+    let last = String::from_utf8_lossy(&lines.kept).trim().chars().take(LAST_WORDS).collect::<String>();
     let why = how.map(|how| if last.is_empty() { how.to_string() } else { format!("{how}: {last}") });
-    // Nobody may be left to be told.
-    drop(tell.send(Told::Over(why)));
+    line.heard().over = Some(why);
+    line.changed.notify_one();
 }
 
-fn heard(text: &[u8], line: &Line, tell: &UnboundedSender<Told>) {
-    // Code that finds the way to tell something itself is heard if it makes sense, and it is its own session only.
-    let Ok(event) = serde_json::from_slice::<Event>(text) else { return };
-    let size = event.what.size();
-    let is_stream = matches!(event.what, What::Stream { .. });
-    if is_stream && line.waiting.load(Ordering::Acquire) > MAX_WAITING {
-        line.left_out.fetch_add(size, Ordering::AcqRel);
-        return;
+/// Bytes, line by line. Lines that are too long are passed over.
+#[derive(Default)]
+struct Lines {
+    /// The beginning of a line, in which no end was found.
+    kept: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (last, next) = rest.split_at(end + 1);
+            self.keep(last);
+            if !std::mem::take(&mut self.is_too_long) {
+                heard(&self.kept);
+            }
+            self.kept.clear();
+            rest = next;
+        }
+        self.keep(rest);
     }
-    line.waiting.fetch_add(size, Ordering::AcqRel);
-    drop(tell.send(Told::Event(event)));
-}
 
-impl What {
-    /// Bytes that it takes.
-    const fn size(&self) -> usize {
-        match self {
-            Self::Stream { text } => text.len(),
-            Self::Result { result } => result.len(),
-            Self::Picture { picture } => picture.len(),
-            Self::Error { error } => error.len(),
-            Self::Done { .. } | Self::Ready { .. } => 0,
+    fn keep(&mut self, bytes: &[u8]) {
+        self.is_too_long |= self.kept.len() + bytes.len() > MAX_LINE;
+        if self.is_too_long {
+            self.kept = Vec::new();
+        } else {
+            self.kept.extend_from_slice(bytes);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What came of a piece of code.
 
+use std::borrow::Cow;
+
 use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
 use serde::Deserialize;
 
@@ -7,37 +9,20 @@ use serde::Deserialize;
 const MAX_PICTURE: usize = 4 << 20;
 const MAX_PICTURES: usize = 8;
 
-/// What the driver tells.
-#[derive(Debug, Deserialize)]
-pub(super) struct Event {
-    /// Of which piece of code.
-    pub(super) run: u64,
-    #[serde(flatten)]
-    pub(super) what: What,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum What {
-    Stream {
-        text: String,
-    },
-    Result {
-        result: String,
-    },
-    Picture {
-        picture: String,
-    },
-    Error {
-        error: String,
-    },
-    Done {
-        done: bool,
-    },
-    Ready {
-        #[serde(rename = "ready")]
-        _ready: bool,
-    },
+/// What the driver says: one of these, and the key of its call. Anything else in it is passed over without being kept, so
+/// that a message takes no more memory than its line.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) key: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Cow<'a, str>>,
+    pub(super) result: Option<String>,
+    pub(super) picture: Option<String>,
+    pub(super) error: Option<String>,
+    pub(super) done: Option<bool>,
+    pub(super) ready: bool,
 }
 
 /// What came of a piece of code.
@@ -54,34 +39,29 @@ pub(super) struct Reply {
     /// What has to be said of the session itself.
     notes: Vec<String>,
     failed: bool,
-    /// Whether the session goes on.
-    pub(super) lives: bool,
+    /// Whether the session ended with it.
+    pub(super) is_over: bool,
 }
 
 impl Reply {
-    /// Of a session that lives, as far as anybody knows.
-    pub(super) fn new() -> Self {
-        Self { lives: true, ..Self::default() }
+    /// The same without anything but what was written.
+    pub(super) fn text_only(self) -> Self {
+        Self { text: self.text, left_out: self.left_out, ..Self::default() }
     }
 
-    /// Takes in what was told. Whether that was all.
-    pub(super) fn take(&mut self, what: What, limit: usize) -> bool {
-        match what {
-            What::Stream { text } => self.write(&text, limit),
-            What::Result { result } => self.result = Some(result),
-            What::Picture { picture } if self.is_shown(&picture) => self.pictures.push(picture),
-            What::Picture { .. } => self.pictures_left_out += 1,
-            What::Error { error } => self.error = Some(error),
-            What::Ready { .. } => {}
-            What::Done { done } => {
-                self.failed |= !done;
-                return true;
-            }
+    /// Takes in what was said.
+    pub(super) fn take(&mut self, message: Message<'_>) {
+        match message.picture {
+            Some(picture) if self.is_shown(&picture) => self.pictures.push(picture),
+            Some(_) => self.pictures_left_out += 1,
+            None => {}
         }
-        false
+        self.result = message.result.or(self.result.take());
+        self.error = message.error.or(self.error.take());
+        self.failed |= message.done == Some(false);
     }
 
-    fn write(&mut self, text: &str, limit: usize) {
+    pub(super) fn write(&mut self, text: &str, limit: usize) {
         let room = text.floor_char_boundary(limit.saturating_sub(self.text.len()));
         self.text.push_str(text.get(..room).unwrap_or_default());
         self.left_out += text.len() - room;
@@ -93,10 +73,6 @@ impl Reply {
         // The first bytes of every PNG.
         let is_png = picture.starts_with("iVBORw0KGgo");
         is_base64 && is_png && picture.len() <= MAX_PICTURE && self.pictures.len() < MAX_PICTURES
-    }
-
-    pub(super) fn add_left_out(&mut self, bytes: usize) {
-        self.left_out += bytes;
     }
 
     pub(super) fn note(&mut self, note: impl Into<String>) {

@@ -1,7 +1,11 @@
 //! What code in a session tries against the process that runs it, and against the other tools of its work directory.
 
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use polylogue_core::OutcomeStatus::Done;
 use polylogue_tools::PythonSession;
-use polylogue_tools::code::shell;
+use polylogue_tools::code::{Limits, Sandbox, shell};
 use serde_json::json;
 
 use crate::{Dir, sandbox, told};
@@ -32,4 +36,138 @@ async fn directories_that_are_exchanged_for_links_leak_no_names() {
         assert!(!text.contains("private"), "{text}");
     }
     told(&session, json!({"code": "import os\nos.kill(-1, 9)"})).await;
+}
+
+/// Where the channel of a session is, for code that looks for it: the pipes that are no standard stream.
+const CHANNEL: &str = "
+import fcntl, json, os, time
+def pipes():
+    found = []
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            pipe = os.readlink('/proc/self/fd/' + name)
+            if pipe.startswith('pipe:') and pipe != os.readlink('/proc/self/fd/1'): found.append(int(name))
+        except OSError: pass
+    return found
+def writable():
+    return [fd for fd in pipes() if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY]
+def fork():
+    import ctypes
+    return ctypes.CDLL(None).fork()
+";
+
+fn session(sandbox: Sandbox, change: impl FnOnce(&mut Limits)) -> PythonSession {
+    let mut limits = Limits { time: Duration::from_secs(3), ..*sandbox.limits() };
+    change(&mut limits);
+    PythonSession::new(sandbox.limited(limits))
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// How much the memory of this process grows while `future` runs, at most.
+async fn growth<T>(future: impl Future<Output = T>) -> (T, u64) {
+    let before = resident();
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let most = std::thread::spawn(move || {
+        let mut most = 0;
+        while is_over.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+            most = most.max(resident());
+        }
+        most
+    });
+    let got = future.await;
+    drop(over);
+    (got, most.join().unwrap().saturating_sub(before))
+}
+
+/// A child raises the size of the pipe and floods it with lines of 15 MiB.
+#[tokio::test]
+async fn a_flood_of_lines_holds_up_no_limit() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = session(sandbox, |limits| limits.disk_bytes = 100 << 20);
+    let flood = format!(
+        "{CHANNEL}\nfor n in range(4):\n  if not fork():\n    for fd in writable() + [1]:\n      try: fcntl.fcntl(fd, 1031, 1 << 20)\n      except OSError: pass\n    line = b'{{' + b'A' * (15 << 20) + b'\\n'\n    while True:\n      for fd in writable(): os.write(fd, line)\n"
+    );
+    // Its time: the code never ends.
+    let began = Instant::now();
+    let code = format!(
+        "{flood}\nimport signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass"
+    );
+    let ((_, text), grown) = growth(told(&session, json!({"code": code}))).await;
+    assert!(text.contains("Timeout: interrupted after 3 s"), "{text}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(grown < 200 << 20, "this process grew by {} MiB", grown >> 20);
+    // Its disk.
+    let code = format!(
+        "{flood}\nfor n in range(1000):\n  open(f'f{{n}}', 'wb').write(bytes(1 << 20))\n  time.sleep(0.01)"
+    );
+    let (_, text) = told(&session, json!({"code": code})).await;
+    assert!(text.contains("the work directory grew too large"), "{text}");
+}
+
+/// A child that outlives its call says what only the interpreter may say.
+#[tokio::test]
+async fn messages_of_earlier_calls_count_for_nothing() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = session(sandbox, |limits| limits.time = Duration::from_secs(20));
+    let forge = r"
+if not fork():
+    kinds = [{'error': 'FORGED'}, {'result': 'FORGED'}, {'picture': 'FORGED'}, {'done': True}, {'done': False}, {'ready': True}]
+    while True:
+        for run in range(5):
+            for kind in kinds:
+                for fd in WRITABLE: os.write(fd, b'\n' + json.dumps({'run': run, 'key': KEY, **kind}).encode() + b'\n')
+        time.sleep(0.001)
+";
+    // With the key of its own call, which it may well find out.
+    let find = "import gc\nKEY = next((getattr(o, 'key', None) for o in gc.get_objects() if type(o).__name__ == 'Wire'), None)\nWRITABLE = writable()";
+    told(&session, json!({"code": format!("{CHANNEL}\n{find}\n{forge}\nNone")})).await;
+    for _ in 0..3 {
+        let (status, text) = told(&session, json!({"code": "time.sleep(0.3)\n6 * 7"})).await;
+        assert_eq!((status, &*text), (Done, "42"));
+    }
+}
+
+/// What a call leaves behind floods the session after it ended.
+#[tokio::test]
+async fn what_is_left_of_a_call_takes_no_memory_of_the_host() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = session(sandbox, |_| {});
+    // One child, whose lines no other one cuts into pieces.
+    let code = format!(
+        r#"{CHANNEL}
+if not fork():
+    lines = [json.dumps({{'run': run, kind: 'A' * (1 << 20)}}).encode() for kind in ['error', 'text', 'result', 'picture'] for run in [0, 1]]
+    lines += [json.dumps({{'run': 0, 'text': ''}}).encode()] * 500 + [b'{{"text":' + b'[0,' * 100000]
+    while True:
+        for line in lines:
+            for fd in writable(): os.write(fd, b'\n' + line + b'\n')
+None"#
+    );
+    let ((), grown) = growth(async {
+        told(&session, json!({"code": code})).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    })
+    .await;
+    assert!(grown < 64 << 20, "this process grew by {} MiB", grown >> 20);
+}
+
+/// The children of a session have neither end of its channel, so that they cannot take what is meant for it.
+#[tokio::test]
+async fn copies_of_the_interpreter_have_no_channel() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = session(sandbox, |limits| limits.time = Duration::from_secs(20));
+    let code = format!(
+        "{CHANNEL}\nkept = set(os.readlink(f'/proc/self/fd/{{fd}}') for fd in (1, 2))\nif not os.fork():\n  print('left', [fd for fd in pipes() if os.readlink(f'/proc/self/fd/{{fd}}') not in kept])\n  os._exit(0)\nos.wait()\nNone"
+    );
+    let (_, text) = told(&session, json!({"code": code})).await;
+    assert_eq!(text, "left []");
 }
