@@ -62,9 +62,9 @@ def _said(message: dict) -> list[list[str]]:
         if "text" in part:
             text.append(part["text"])
         elif "call" in part:
-            told.append([message["from"], f"calls {shown_call(part['call']['name'], part['call'].get('args'))}"])
+            told.append([message["from"], f"calls {shown_call(part['call']['tool'], part['call'].get('args'))}"])
         elif "outcome" in part:
-            told.append([message["from"], f"result: {_outcome(part['outcome'])}"])
+            told.append([message["from"], f"result: {_outcome(part['outcome']['outcome'])}"])
     return ([[message["from"], "".join(text)]] if text or not told else []) + told
 
 

@@ -2,6 +2,9 @@
 
 import json
 
+# Who asks for the next speaker in AutoGen's groups: no participant.
+SELECTOR = "checking_agent"
+
 
 def lines(recorded: list[dict], merged: bool, named: bool) -> list[str]:
     """All requests; what the original sends is told as Polylogue would send it.
@@ -55,7 +58,8 @@ def _messages(messages: list[dict], named: bool) -> list[tuple[str, str]]:
             continue
         if text or not message.get("tool_calls"):
             name = message.get("name")
-            told.append((role, f"{name}: {text}" if named and name and role == "user" else text))
+            named_here = named and role == "user" and name and name != SELECTOR
+            told.append((role, f"{name}: {text}" if named_here else text))
         for call in message.get("tool_calls") or []:
             tools[call.get("id")] = call["function"]["name"]
             told.append(("calls", shown_call(call["function"]["name"], call["function"]["arguments"])))

@@ -23,7 +23,8 @@ class Scenario:
     original: str
     title: str
     script: object
-    human: list[str] | None
+    # What people type, on the side of the original and of Polylogue.
+    human: tuple[list[str] | None, list[str] | None]
     named: bool
     # Whether Polylogue's outermost chat is one of the original's, too, and no mere sequence of them.
     outer: bool
@@ -82,7 +83,7 @@ def _of(name: str, original: str, data: dict, path: pathlib.Path) -> Scenario:
         original=original,
         title=data["title"],
         script=data["script"],
-        human=data.get("human"),
+        human=_human(data.get("human")),
         named=data.get("names", "none") == "text",
         outer=data.get("outer", True),
         program=_text(program, path),
@@ -92,6 +93,10 @@ def _of(name: str, original: str, data: dict, path: pathlib.Path) -> Scenario:
         reasons=entry["why"],
         difference=entry["diff"].strip("\n"),
     )
+
+
+def _human(lines: list[str] | dict | None) -> tuple[list[str] | None, list[str] | None]:
+    return (lines["original"], lines["polylogue"]) if isinstance(lines, dict) else (lines, lines)
 
 
 def _text(value: str, path: pathlib.Path) -> str:

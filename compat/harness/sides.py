@@ -100,7 +100,7 @@ def original(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
         }
         # `-u`: what a person reads at the prompt is there when it is asked.
         command = [str(machine.python(scenario.original)), "-u", str(program)]
-        code, screen = terminal.run(command, str(folder), env, scenario.human)
+        code, screen = terminal.run(command, str(folder), env, scenario.human[0])
     (folder / "screen.txt").write_text(screen)
     if not report.exists():
         raise Broke(f"the original reported nothing (exit code {code}):\n{screen}")
@@ -114,7 +114,7 @@ def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
     screens = []
     with _server(machine, scenario, folder) as (address, seen):
         env = _environment(folder, address) | {"POLYLOGUE_STORE": str(folder / "store.db")}
-        human = scenario.human
+        human = scenario.human[1]
         for command in scenario.commands:
             names_model = re.search(r"^model:", scenario.team, re.MULTILINE)
             model = ["--model", scenario.model] if command[0] == "run" and not names_model else []

@@ -9,6 +9,7 @@ import os
 
 import autogen
 from autogen import ConversableAgent, GroupChat, GroupChatManager
+from autogen.io.console import IOConsole
 
 MODEL = {
     "config_list": [{"model": "scripted", "api_key": "no-key", "base_url": os.environ["OPENAI_BASE_URL"], "price": [0, 0]}],
@@ -17,8 +18,7 @@ MODEL = {
 }
 NO_CODE = {"code_execution_config": False}
 
-_agents, _asked, _chats, _open, _values = [], [], [], [], {}
-_names = {}
+_agents, _asked, _typed, _chats, _open, _values = [], [], [], [], [], {}
 
 
 def value(key, what):
@@ -45,7 +45,9 @@ def _lines(message):
     if isinstance(message, str):
         return [message]
     if message.get("tool_responses"):
-        return [f"result: {response['content']}" for response in message["tool_responses"]]
+        told = [f"result: {response['content']}" for response in message["tool_responses"]]
+        # A person who answers instead of the tools says something besides.
+        return told if message.get("role") == "tool" else [_content(message), *told]
     calls = [call["function"] for call in message.get("tool_calls") or []]
     told = [f"calls {call['name']} {_arguments(call['arguments'])}" for call in calls]
     return ([_content(message)] if _content(message) or not told else []) + told
@@ -69,7 +71,8 @@ def _begin(inner, self, *args, **kwargs):
 
 @_watch(ConversableAgent, "_print_received_message")
 def _hear(inner, self, message, sender):
-    if _open:
+    # A message with several results is printed once more for each of them.
+    if _open and not (isinstance(message, dict) and message.get("role") == "tool" and "tool_responses" not in message):
         _open[-1]["said"] += [[sender.name, line] for line in _lines(message)]
         _open[-1]["ends"] = None
     return inner(self, message, sender)
@@ -80,6 +83,20 @@ def _ask(inner, self, prompt):
     answer = inner(self, prompt)
     _asked.append([self.name, answer])
     return answer
+
+
+@_watch(IOConsole, "input")
+def _type(inner, self, *args, **kwargs):
+    _typed.append(inner(self, *args, **kwargs))
+    return _typed[-1]
+
+
+@_watch(GroupChat, "manual_select_speaker")
+def _choose(inner, self, *args, **kwargs):
+    known = len(_typed)
+    chosen = inner(self, *args, **kwargs)
+    _asked.extend(["chat_manager", answer] for answer in _typed[known:])
+    return chosen
 
 
 @_watch(ConversableAgent, "check_termination_and_human_reply")
@@ -115,6 +132,18 @@ def _chat(inner, self, recipient, *args, **kwargs):
         raise
     finally:
         _open.pop()
+    chat["summary"], chat["ends"] = result.summary, chat["ends"] or _end(recipient, kwargs)
+    return result
+
+
+@_watch(ConversableAgent, "a_initiate_chat")
+async def _async_chat(inner, self, recipient, *args, **kwargs):
+    # One after the other: of chats that run at the same time the messages cannot be told apart.
+    chat = {"said": [], "ends": None, "summary": None}
+    _chats.append(chat)
+    _open.append(chat)
+    result = await inner(self, recipient, *args, **kwargs)
+    _open.remove(chat)
     chat["summary"], chat["ends"] = result.summary, chat["ends"] or _end(recipient, kwargs)
     return result
 

@@ -50,6 +50,8 @@ struct CallLine {
     tool: String,
     #[serde(default)]
     args: Value,
+    /// The text of the arguments, when it is to be no JSON.
+    raw: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,9 +65,9 @@ impl Playbook {
     /// Reads a script: a list of answers, given in the order of requests, or `{"agents": [{"system": "You are the
     /// critic", "answers": [..]}]}`, given as by [`Playbook::by_agent`].
     ///
-    /// An answer is a text, or an object with any of `text`, `think`, `calls` (`[{"tool", "args", "id"}]`), `usage`
-    /// (`{"input", "output"}`), `finish`, `pieces`, `status`, `message`, `retry_after_secs` and `misbehave` (names of
-    /// [`Quirk`]s).
+    /// An answer is a text, or an object with any of `text`, `think`, `calls` (`[{"tool", "args", "id"}]`, or
+    /// `[{"tool", "raw"}]` for arguments that need not be JSON), `usage` (`{"input", "output"}`), `finish`, `pieces`,
+    /// `status`, `message`, `retry_after_secs` and `misbehave` (names of [`Quirk`]s).
     ///
     /// ```
     /// use polylogue_test::server::Playbook;
@@ -105,9 +107,11 @@ fn answer(line: Line) -> Result<Answer, String> {
     };
     answer = answer.think(fields.think);
     for call in fields.calls {
-        answer = match call.id {
-            Some(id) => answer.call_as(id, call.tool, call.args),
-            None => answer.call(call.tool, call.args),
+        answer = match (call.raw, call.id) {
+            (Some(raw), None) => answer.call_raw(call.tool, raw),
+            (Some(_), Some(_)) => return Err("a call has `raw` or an `id`".into()),
+            (None, Some(id)) => answer.call_as(id, call.tool, call.args),
+            (None, None) => answer.call(call.tool, call.args),
         };
     }
     if let Some(usage) = fields.usage {
