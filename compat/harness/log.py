@@ -1,5 +1,7 @@
 """What happened in a conversation of Polylogue, by its log, in the words that originals are reported with."""
 
+import re
+
 from .requests import shown_call
 
 # Why a chat ended. Where the originals tell no two kinds apart, neither does this.
@@ -38,6 +40,17 @@ def report(events: list[dict], outer: bool) -> dict:
     if not outer:
         chats.pop("", None)
     return {"chats": list(chats.values()), "asked": asked, "usage": usage}
+
+
+def histories(text: str) -> dict[str, list[list[str]]]:
+    """What `show --history` prints, by agent: roles and texts, without the system text."""
+    told: dict[str, list[list[str]]] = {}
+    pieces = re.split(r"^------ (.+) ------$", text, flags=re.MULTILINE)
+    for name, history in zip(pieces[1::2], pieces[2::2]):
+        messages = re.split(r"^\[(system|user|assistant|tool)\]:$", history, flags=re.MULTILINE)
+        pairs = zip(messages[1::2], messages[2::2])
+        told[name] = [[role, words.strip("\n")] for role, words in pairs if role != "system"]
+    return told
 
 
 def _tell(event: dict, chat: dict) -> None:

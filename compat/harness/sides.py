@@ -123,9 +123,11 @@ def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
             screens.append(screen)
         show = [str(machine.polylogue), "show", "last", "--json"]
         failed, events = terminal.run(show, str(folder), env, None)
+        _, history = terminal.run([*show[:3], "--history"], str(folder), env, None)
     screen = "\n".join(screens)
     (folder / "screen.txt").write_text(screen)
     if failed:
         raise Broke(f"there is no conversation (exit code {code}):\n{screen}")
     report = log.report([json.loads(line) for line in events.splitlines()], scenario.outer)
+    report["histories"] = log.histories(history)
     return Run(report, seen["requests"], seen["refused"], code, screen)
