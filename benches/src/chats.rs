@@ -122,7 +122,7 @@ async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
 /// Runs the chat, which has to come to its limit of turns.
 async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
     match chat.run(log, TASK).await? {
-        Status::Closed { reason: Reason::Turns { .. }, .. } => Ok(()),
+        Status::Closed { reason: Reason::Planned { .. }, .. } => Ok(()),
         other => Err(format!("a chat ended otherwise than it should: {other:?}").into()),
     }
 }

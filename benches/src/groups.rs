@@ -42,7 +42,7 @@ async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> 
     let id = LogId::new(&format!("group-{id}"))?;
     let mut log = Log::create(store.clone(), id, &Meta::default()).await?;
     match chat.run(&mut log, TASK).await? {
-        Status::Closed { reason: Reason::Turns { limit }, .. } if limit == rounds => Ok(()),
+        Status::Closed { reason: Reason::Planned { count, .. }, .. } if count == rounds => Ok(()),
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
     }
 }

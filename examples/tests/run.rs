@@ -69,7 +69,7 @@ mod tests {
             env!("CARGO_BIN_EXE_resume"),
             &expect![[r#"
             Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
-            Friday: Closed { reason: Turns { limit: 3 }, summary: "Booked: 9:40, a seat at the window." }
+            Friday: Closed { reason: Planned { count: 3, of: Turns }, summary: "Booked: 9:40, a seat at the window." }
         "#]],
         );
     }
@@ -171,7 +171,7 @@ mod tests {
             Critics: Add a comparison.
             Writer: The sea is blue like old glass.
             Critics: Leave it so.
-            -- the limit of 4 turns: Leave it so.
+            -- 4 of 4 turns: Leave it so.
         "#]],
         );
     }

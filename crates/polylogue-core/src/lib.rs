@@ -72,7 +72,7 @@ pub use model::{
 pub use name::{Name, NameError};
 pub use outcome::{Outcome, OutcomeStatus};
 pub use policy::{Choice, Chooser, Policy, Step};
-pub use reason::{Circle, Ending, Erred, Reason};
+pub use reason::{Circle, Counted, Ending, Erred, Reason};
 pub use skills::{Skill, Skills};
 pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};

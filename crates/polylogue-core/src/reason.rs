@@ -14,6 +14,15 @@ use crate::{Money, Name};
 pub enum Reason {
     /// The policy came to its end: everybody had their turn.
     Finished,
+    /// All turns, messages or iterations that the chat was asked for were made. This is an expected end; the limits that keep
+    /// a chat or a run from going too far are [`Turns`](Self::Turns), [`Messages`](Self::Messages) and
+    /// [`Rounds`](Self::Rounds).
+    Planned {
+        /// How many.
+        count: u64,
+        /// Of what.
+        of: Counted,
+    },
     /// A message held the text, or was the text, that ends the chat.
     Mentioned {
         /// The text.
@@ -33,7 +42,7 @@ pub enum Reason {
         /// What the caller calls it.
         name: String,
     },
-    /// The limit on turns.
+    /// The limit on turns: the cap of a chat, or the limit of a whole run.
     Turns {
         /// How many are allowed.
         limit: u64,
@@ -146,6 +155,29 @@ pub enum Reason {
     All(Vec<Reason>),
 }
 
+/// What a chat was asked for a number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Counted {
+    /// Turns in the room.
+    Turns,
+    /// Messages in the room, those of the opening included.
+    Messages,
+    /// Iterations, in each of which every participant speaks once.
+    Iterations,
+}
+
+impl Counted {
+    const fn one(self) -> &'static str {
+        match self {
+            Self::Turns => "turn",
+            Self::Messages => "message",
+            Self::Iterations => "iteration",
+        }
+    }
+}
+
 /// What a model made errors in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -209,6 +241,7 @@ impl Reason {
     pub fn ending(&self) -> Ending {
         match self {
             Self::Finished
+            | Self::Planned { .. }
             | Self::Mentioned { .. }
             | Self::Matched { .. }
             | Self::Condition { .. }
@@ -233,6 +266,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => f.write_str("everybody had their turn"),
+            Self::Planned { count, of } => write!(f, "{count} of {}", counted(*count, of.one())),
             Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
             Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
             Self::Condition { name } => write!(f, "the condition `{name}` held"),

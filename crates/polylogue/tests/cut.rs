@@ -112,7 +112,7 @@ async fn chats_within_chats_at_several_depths() {
             .unwrap()
     })
     .await;
-    assert!(log.last().unwrap().contains(r#""turns":{"limit":4}"#), "{log:#?}");
+    assert!(log.last().unwrap().contains(r#""planned":{"count":4,"of":"turns"}"#), "{log:#?}");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
-    Act, AnyStore, Assistant, Chat, ChatBuilder, Function, Group, Human, Log, LogId, Meta, Name, Reason,
-    Sees, Selector, Status, Tool, ToolError, Transcript, joining, until,
+    Act, AnyStore, Assistant, Chat, ChatBuilder, Counted, Function, Group, Human, Log, LogId, Meta, Name,
+    Reason, Sees, Selector, Status, Tool, ToolError, Transcript, joining, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -166,5 +166,5 @@ fn five_thousand_messages_need_no_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
-    assert_eq!(reason, Reason::Messages { limit: 5_000 });
+    assert_eq!(reason, Reason::Planned { count: 5_000, of: Counted::Messages });
 }

@@ -90,7 +90,7 @@ async fn a_call_that_another_makes_is_paired_with_its_answer_for_the_caller_and_
             4 Runner says: add #c1 of Caller: 42
             5 cue Caller
             6 Caller says: Done
-            7 closed (the limit of 3 turns): Done
+            7 closed (3 of 3 turns): Done
         "#]],
     )
     .await;
@@ -291,7 +291,7 @@ async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_th
         12 cue B
         13 B samples script:test (stop, $0.0000): four
         14 B says: four
-        15 closed (the limit of 2 turns): four
+        15 closed (2 of 2 turns): four
     "#]]
     .assert_eq(&transcript(&events[early..]));
     expect![[r#"
@@ -554,7 +554,7 @@ async fn an_agent_remembers_of_its_turn_what_it_chose_to_and_the_others_hear_wha
             11 A samples script:test (stop, $0.0000): {}
             12 A remembers: said I can use the tool. | heard It returned 3.
             13 A says: It returned 3.
-            14 closed (the limit of 3 turns): It returned 3.
+            14 closed (3 of 3 turns): It returned 3.
         "#]],
     )
     .await;

@@ -9,9 +9,9 @@ use common::{log, log_in, name, script};
 use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Cue, Error, Fault, Function, GetHistory, Human,
-    Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step, Store,
-    Tool, ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
+    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Counted, Cue, Error, Fault, Function, GetHistory,
+    Human, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step,
+    Store, Tool, ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -77,7 +77,7 @@ async fn a_member_who_opens_the_chat_has_spoken() {
             1 cue B
             2 B samples script:test (stop, $0.0000): hello
             3 B says: hello
-            4 closed (the limit of 1 turn): hello
+            4 closed (1 of 1 turn): hello
         "#]],
     )
     .await;
@@ -143,7 +143,10 @@ async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
 
     let mut log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
     let status = pair(&script, max_turns(2)).resume(&mut log).await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "two".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "two".into() }
+    );
 }
 
 #[tokio::test]
@@ -167,7 +170,10 @@ async fn turns_are_counted_over_all_chats() {
     let chat = house.policy(once_each()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
     let status = chat.run(&mut log, "go").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "go".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "go".into() }
+    );
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
     assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { reason: Reason::Finished, .. }));
@@ -450,7 +456,10 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     log.answer(at, &question.who, "hi").await.unwrap();
     assert!(log.answer(at, &question.who, "again").await.is_err(), "it is answered");
     let status = chat.resume(&mut log).await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "hello".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "hello".into() }
+    );
 }
 
 #[tokio::test]
@@ -459,7 +468,13 @@ async fn summaries_can_be_computed() {
     let policy = summed_up(until(max_turns(2), in_turn()), |chat| format!("{} messages", chat.room_len()));
     let chat = Chat::named("c").with(assistant("A", &script)).with(assistant("B", &script)).policy(policy);
     let status = chat.build().unwrap().run(&mut log().await, "go").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "3 messages".into() });
+    assert_eq!(
+        status,
+        Status::Closed {
+            reason: Reason::Planned { count: 2, of: Counted::Turns },
+            summary: "3 messages".into()
+        }
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ mod common;
 use common::{name, talk, talk_of};
 use polylogue::circles::Circles;
 use polylogue::stop::{self, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when};
-use polylogue::{Circle, Ending, Money, Reason};
+use polylogue::{Circle, Counted, Ending, Money, Reason};
 
 fn now(stop: impl Into<Stop>, lines: &[(&str, &str)]) -> Option<Reason> {
     stop.into().now(&talk(lines))
@@ -54,9 +54,9 @@ fn regular_expressions_end_a_chat_and_bad_ones_are_refused() {
 #[test]
 fn counts_end_a_chat() {
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
-    assert_eq!(now(max_turns(2), &lines), Some(Reason::Turns { limit: 2 }));
+    assert_eq!(now(max_turns(2), &lines), Some(Reason::Planned { count: 2, of: Counted::Turns }));
     assert_eq!(now(max_turns(3), &lines), None);
-    assert_eq!(now(max_messages(3), &lines), Some(Reason::Messages { limit: 3 }));
+    assert_eq!(now(max_messages(3), &lines), Some(Reason::Planned { count: 3, of: Counted::Messages }));
     assert_eq!(now(max_messages(4), &lines), None);
 }
 
@@ -85,7 +85,10 @@ fn own_conditions_end_a_chat_by_name() {
 fn either_condition_ends_a_chat_and_the_first_given_is_the_reason() {
     let stop = || says("DONE") | max_turns(1);
     assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), mentioned("DONE", "A"));
-    assert_eq!(now(stop(), &[("user", "x"), ("A", "hm")]), Some(Reason::Turns { limit: 1 }));
+    assert_eq!(
+        now(stop(), &[("user", "x"), ("A", "hm")]),
+        Some(Reason::Planned { count: 1, of: Counted::Turns })
+    );
 }
 
 #[test]

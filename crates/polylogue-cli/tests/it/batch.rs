@@ -70,10 +70,10 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
     let ran = home.run(&over_cross(&[])).ok();
     expect![[r#"
                       rows      calls        tokens  cost
-        limit           12         48       unknown  $0
+        done            12         48       unknown  $0
         all             12         48       unknown  $0
 
-              12  the limit of 4 turns
+              12  4 of 4 turns
 
         records: out.jsonl · conversations: STORE
     "#]]
@@ -83,7 +83,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
     assert_eq!(ids(&home)[..3], ["001_001_001", "001_001_002", "001_002_001"]);
     let record = &records[11];
     assert_eq!(record["vars"], serde_json::json!({"assistant": "Cook", "user": "Fool"}));
-    assert_eq!((&record["task"], &record["state"]), (&"task 2".into(), &"limit".into()));
+    assert_eq!((&record["task"], &record["state"]), (&"task 2".into(), &"done".into()));
     let said: Vec<_> =
         record["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(said, ["task 2", "one", "two", "three", "four"]);
@@ -138,7 +138,7 @@ fn a_row_that_fails_is_listed_stops_no_other_and_is_taken_up_again() {
     let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(Some("King"))));
     let mut home = home.var("OPENAI_BASE_URL", &server.base_url());
     let ran = home.run(&over_cross(&["-m", "openai:test"])).exits(1);
-    assert!(ran.out.contains("\nlimit            8 "), "{}", ran.out);
+    assert!(ran.out.contains("\ndone             8 "), "{}", ran.out);
     assert!(ran.out.contains("\n  failed  001_002_001: openai:test: "), "{}", ran.out);
     assert!(ran.out.ends_with("\nrun it again to go on: what is over is not run again\n"), "{}", ran.out);
     let failed = &records(&home)[2];
@@ -149,7 +149,7 @@ fn a_row_that_fails_is_listed_stops_no_other_and_is_taken_up_again() {
     home.run(&over_cross(&["-m", "openai:test"])).ok();
     assert_eq!(quick.count(), 4 * 3, "what A had said first was not asked again");
     assert!(ids(&home).is_sorted());
-    assert!(records(&home).iter().all(|record| record["state"] == "limit"));
+    assert!(records(&home).iter().all(|record| record["state"] == "done"));
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn a_budget_is_for_all_and_for_all_runs() {
     assert_eq!(server.count(), paid, "the budget is of all runs");
     let told = &again.lines()[0];
     assert_eq!((&told["rows"], &told["records"]), (&12.into(), &"out.jsonl".into()));
-    let over = told["states"]["limit"]["rows"].as_u64().unwrap();
+    let over = told["states"]["done"]["rows"].as_u64().unwrap();
     assert_eq!(told["not_over"].as_u64().unwrap() + over, 12);
-    assert_eq!(told["reasons"], serde_json::json!([{"reason": "the limit of 4 turns", "rows": over}]));
+    assert_eq!(told["reasons"], serde_json::json!([{"reason": "4 of 4 turns", "rows": over}]));
     assert!(told["spent"].as_f64() >= told["budget"].as_f64(), "{told}");
     home.run(&over_cross(&["-m", "openai:test", "--budget", "1000"])).ok();
     assert_eq!(server.count(), calls, "nothing was paid twice");
@@ -200,7 +200,7 @@ fn a_batch_that_is_killed_loses_no_row_and_pays_none_twice() {
         fs::write(home.path("out.jsonl"), torn).unwrap();
         home.run(&over_cross(&["-m", "openai:test", "--at-once", "3"])).ok();
         assert_eq!(ids(&home), ids(&undisturbed));
-        assert!(records(&home).iter().all(|record| record["calls"] == 4 && record["state"] == "limit"));
+        assert!(records(&home).iter().all(|record| record["calls"] == 4 && record["state"] == "done"));
         // A reply that arrived and was not written yet is asked for again: at most one for each that was held.
         assert!((48..=51).contains(&server.count()), "{} calls", server.count());
     }

@@ -139,7 +139,7 @@ fn enter_passes_and_exit_leaves() {
         Kim>  EXIT
         ┊
         ┊ Kim leaves: said `exit`
-        ┊ meeting ends: the limit of 4 turns
+        ┊ meeting ends: 4 of 4 turns
 
         meeting
         Then not.
@@ -318,7 +318,7 @@ fn people_talk_among_themselves() {
         ran.err
     );
     home.run(&["resume", "last", "--answer", "You."]).exits(5);
-    assert_eq!(home.run(&["resume", "last", "--answer", "No, you.", "--quiet"]).exits(3).out, "No, you.\n");
+    assert_eq!(home.run(&["resume", "last", "--answer", "No, you.", "--quiet"]).ok().out, "No, you.\n");
     let offline = home.run(&["run", "team.yaml", "--offline"]).exits(5);
     assert!(!offline.err.contains("demonstration"), "{}", offline.err);
 }

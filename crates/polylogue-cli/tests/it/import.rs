@@ -49,7 +49,7 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
     assert_eq!(printed.out, text);
 
     fs::write(home.path("team.yaml"), format!("{text}script: [{{Ann: Hello}}, {{Bob: Hi}}]\n")).unwrap();
-    let ran = home.run(&["run", "team.yaml", "Greet", "--offline", "--style", "autogen"]).exits(3);
+    let ran = home.run(&["run", "team.yaml", "Greet", "--offline", "--style", "autogen"]).ok();
     assert!(ran.out.contains("Bob (to Ann):\n\nHi\n"), "{}", ran.out);
 
     expect![[r#"

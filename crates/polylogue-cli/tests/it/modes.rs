@@ -274,69 +274,69 @@ fn a_person_who_picks_the_speakers() {
         &home,
         &keys,
         &expect![[r#"
-        with Ann, Bob
+            with Ann, Bob
 
-        user → all
-        Write
+            user → all
+            Write
 
-        Chair is asked:
-        Who speaks next?
-        1  Ann: Writes
-        2  Bob: Reads
-        Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
-        Chair> 2
+            Chair is asked:
+            Who speaks next?
+            1  Ann: Writes
+            2  Bob: Reads
+            Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
+            Chair> 2
 
-        Chair picks Bob among Ann, Bob; the reply was: 2
+            Chair picks Bob among Ann, Bob; the reply was: 2
 
-        Bob → Ann
-        Read
+            Bob → Ann
+            Read
 
-        Chair is asked:
-        Who speaks next?
-        1  Ann: Writes
-        2  Bob: Reads
-        Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
-        Chair> somebody
+            Chair is asked:
+            Who speaks next?
+            1  Ann: Writes
+            2  Bob: Reads
+            Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
+            Chair> somebody
 
-        answer for Chair: somebody
+            answer for Chair: somebody
 
-        Chair is asked:
-        somebody is none of them. Who speaks next?
-        1  Ann: Writes
-        2  Bob: Reads
-        Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
-        Chair> Ann
+            Chair is asked:
+            somebody is none of them. Who speaks next?
+            1  Ann: Writes
+            2  Bob: Reads
+            Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
+            Chair> Ann
 
-        Chair picks Ann among Ann, Bob
+            Chair picks Ann among Ann, Bob
 
-        Ann → Bob
-        Wrote
+            Ann → Bob
+            Wrote
 
-        Chair is asked:
-        Who speaks next?
-        1  Ann: Writes
-        2  Bob: Reads
-        Type a number or a name. Enter takes the next in order (Bob), exit ends the conversation.
-        Chair>
+            Chair is asked:
+            Who speaks next?
+            1  Ann: Writes
+            2  Bob: Reads
+            Type a number or a name. Enter takes the next in order (Bob), exit ends the conversation.
+            Chair>
 
-        Bob → Ann
-        Read again
+            Bob → Ann
+            Read again
 
-        Chair is asked:
-        Who speaks next?
-        1  Ann: Writes
-        2  Bob: Reads
-        Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
-        Chair> 1
+            Chair is asked:
+            Who speaks next?
+            1  Ann: Writes
+            2  Bob: Reads
+            Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
+            Chair> 1
 
-        Chair picks Ann among Ann, Bob; the reply was: 1
+            Chair picks Ann among Ann, Bob; the reply was: 1
 
-        Ann → Bob
-        Wrote again
+            Ann → Bob
+            Wrote again
 
-        limit: the limit of 4 turns · 4 turns · tokens unknown · $0 · TIME
-        `polylogue show ID` / `polylogue resume ID`
-    "#]],
+            done: 4 of 4 turns · 4 turns · tokens unknown · $0 · TIME
+            `polylogue show ID`
+        "#]],
     );
-    assert_eq!(code, 3, "the limit of 4 turns");
+    assert_eq!(code, 0, "4 of 4 turns");
 }

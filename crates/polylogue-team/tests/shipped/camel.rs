@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Entry, Part, Reason};
+use polylogue_core::{Body, Counted, Entry, Part, Reason};
 use polylogue_team::{Overrides, Summary, Team, Window};
 
 use crate::stage::{Played, chat, files, log, name, play, team, team_with};
@@ -171,13 +171,13 @@ async fn the_marker_within_an_instruction_a_solution_or_a_thought_ends_nothing()
 async fn limits_on_turns_and_messages_are_exact_and_say_what_they_are() {
     for limit in [1, 2, 7] {
         let played = play(&talk_up_to(limit)).await;
-        assert_eq!(*played.end_of("/work.1").0, Reason::Turns { limit });
+        assert_eq!(*played.end_of("/work.1").0, Reason::Planned { count: limit, of: Counted::Turns });
         assert_eq!(played.said("/work.1").len() as u64, 1 + limit, "the opening is no turn");
 
         let mut team = talk_up_to(limit);
         stop(&mut team).max_messages = Some(limit);
         let played = play(&team).await;
-        assert_eq!(*played.end_of("/work.1").0, Reason::Messages { limit });
+        assert_eq!(*played.end_of("/work.1").0, Reason::Planned { count: limit, of: Counted::Messages });
         assert_eq!(played.said("/work.1").len() as u64, limit, "the opening is a message");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
-use polylogue_core::{Line, Money, Name, Reason, Transcript};
+use polylogue_core::{Counted, Line, Money, Name, Reason, Transcript};
 use regex::Regex;
 
 /// A condition that ends a chat: a pure function of the transcript, asked after every step.
@@ -110,16 +110,17 @@ fn count(condition: impl Fn(&Transcript) -> Option<Reason> + Send + Sync + 'stat
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the room. What is said aside is no turn in the room.
+/// After `limit` turns in the room: an expected end, [`Reason::Planned`]. What is said aside is no turn in the room. What a
+/// chat must not exceed is its [cap](polylogue_core::ChatBuilder::cap).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
-    count(move |t| (t.turns() >= limit).then_some(Reason::Turns { limit }))
+    count(move |t| (t.turns() >= limit).then_some(Reason::Planned { count: limit, of: Counted::Turns }))
 }
 
-/// After `limit` messages in the room, those of the opening included.
+/// After `limit` messages in the room, those of the opening included: an expected end, [`Reason::Planned`].
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
-    count(move |t| (t.room_len() >= limit).then_some(Reason::Messages { limit }))
+    count(move |t| (t.room_len() >= limit).then_some(Reason::Planned { count: limit, of: Counted::Messages }))
 }
 
 /// After `limit` tokens read and written, in chats within this one too. Calls whose tokens are unknown do not count.

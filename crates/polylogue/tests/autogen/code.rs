@@ -102,7 +102,7 @@ async fn code_is_run_until_a_block_fails() {
     let message = "```sh\necho one; exit 3\n```\nthen\n```sh\ntouch never\n```";
     let (status, events) = run(&pair(&[message], bench.coder(), 2), "go").await;
     assert_eq!(said(&events, "Bob"), ["exitcode: 3 (execution failed)\nCode output: one"]);
-    assert_eq!((bench.file("never"), &*closed(&status).0), (None, "the limit of 2 turns"));
+    assert_eq!((bench.file("never"), &*closed(&status).0), (None, "2 of 2 turns"));
     let text = printed(&events);
     assert_eq!(text.matches("Bob calls shell").count(), 1, "{text}");
     assert!(text.contains(r#"Bob calls shell {"code":"echo one; exit 3\n"} #code-0-0"#), "{text}");
@@ -198,7 +198,7 @@ async fn a_dangerous_command_is_an_execution_that_failed() {
         replies[0].starts_with("exitcode: 1 (execution failed)") && !replies[0].contains("gone"),
         "{replies:?}"
     );
-    assert_eq!((&*replies[1], &*closed(&status).0), ("(nothing)", "the limit of 4 turns"));
+    assert_eq!((&*replies[1], &*closed(&status).0), ("(nothing)", "4 of 4 turns"));
 }
 
 // Item 72, trap T30.

@@ -87,7 +87,7 @@ async fn cell(oversight: Oversight, over: bool, ends: bool, answer: &str) -> (bo
         status = chat.resume(&mut log).await.unwrap();
     }
     let (reason, summary) = closed(&status);
-    (asked, if reason == "the limit of 4 turns" { summary } else { reason })
+    (asked, if reason == "4 of 4 turns" { summary } else { reason })
 }
 
 const ENDED: &str = "Ann said `TERMINATE`";
@@ -175,7 +175,7 @@ async fn a_person_can_go_on_after_a_message_that_ends_the_conversation() {
     let chat = pair(&["TERMINATE", "bye"], Oversight::terminate(), 4);
     let (status, events) = talk(&chat, "", &["Wait, one more thing"]).await;
     assert_eq!(replies(&events), ["asked: Wait, one more thing", "auto"]);
-    assert_eq!(closed(&status).0, "the limit of 4 turns");
+    assert_eq!(closed(&status).0, "4 of 4 turns");
 }
 
 // Items 32 and 37. With no automatic reply at all, none is even made.
@@ -308,11 +308,11 @@ async fn what_ends_a_conversation() {
     for (oversight, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),
-        (never(), "ok TERMINATE", "the limit of 2 turns"),
-        (never(), "terminate", "the limit of 2 turns"),
+        (never(), "ok TERMINATE", "2 of 2 turns"),
+        (never(), "terminate", "2 of 2 turns"),
         (never().ends_on(says("TERMINATE")), "ok TERMINATE", ENDED),
-        (never().ends_on(says("TERMINATE").by(name("Cem"))), "ok TERMINATE", "the limit of 2 turns"),
-        (never().ends_on(says("DONE")), "TERMINATE", "the limit of 2 turns"),
+        (never().ends_on(says("TERMINATE").by(name("Cem"))), "ok TERMINATE", "2 of 2 turns"),
+        (never().ends_on(says("DONE")), "TERMINATE", "2 of 2 turns"),
         (never().ends_when("work done", word), "It is DONE", "the condition `work done` held"),
     ] {
         let lines: &'static [&'static str] = Box::leak(Box::new([said]));
@@ -322,7 +322,7 @@ async fn what_ends_a_conversation() {
     let bob =
         Stack::new("Bob").unwrap().then(Oversight::never().ends_on(says("TERMINATE"))).otherwise("auto");
     let chat = Chat::named("alone").with(bob).policy(until(max_turns(1), in_turn())).build().unwrap();
-    assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "the limit of 1 turn");
+    assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
 // Trap T1: a message without a text is no message that ends anything, and no fault.

@@ -147,7 +147,7 @@ async fn whatever_is_wrong_with_a_call_is_its_outcome() {
         let (status, events) = run(&pair(&model, executor), "go").await;
         let text = printed(&events);
         assert!(text.contains(told), "{told}\n{text}");
-        assert_eq!(closed(&status).0, "the limit of 3 turns", "{text}");
+        assert_eq!(closed(&status).0, "3 of 3 turns", "{text}");
     }
 }
 
@@ -375,6 +375,6 @@ async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };
-    assert_eq!(reason(|nth| nth).await, "the limit of 14 turns");
+    assert_eq!(reason(|nth| nth).await, "14 of 14 turns");
     assert_eq!(reason(|_| 7).await, "going in circles: nearly the same messages again and again");
 }

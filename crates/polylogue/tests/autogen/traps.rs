@@ -51,7 +51,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     let (status, events) = run(&chat.policy(until(max_turns(4), in_turn())).build().unwrap(), "go").await;
     assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
     let (reason, reply) = closed(&status);
-    assert_eq!(reason, "the limit of 4 turns");
+    assert_eq!(reason, "4 of 4 turns");
     assert!(reply.starts_with("exitcode: 1 (execution failed)"), "{reply}");
     assert!(reply.contains("/nowhere/docker"), "{reply}");
 }

@@ -61,7 +61,7 @@ async fn one_turn_is_one_message_of_each_side() {
     let model = script(r#"[{"Bob": "r1"}]"#);
     let chat = pair(assistant("Ann", &model), assistant("Bob", &model), turns(1));
     let (status, events) = run(&chat, "hi").await;
-    assert_eq!(closed(&status), ("the limit of 2 messages".into(), "r1".into()));
+    assert_eq!(closed(&status), ("2 of 2 messages".into(), "r1".into()));
     assert_eq!(room(&events), ["Ann: hi", "Bob: r1"]);
     let ann = [Entry::user("Begin."), Entry::assistant("hi"), Entry::user("r1")];
     assert_eq!(view(&events, "Ann"), ann);
@@ -118,7 +118,7 @@ fn five_thousand_messages_need_no_stack() {
         let chat = pair(brief_parrot("Ann", 9_000), brief_parrot("Bob", 9_000), turns(2_500));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (status, events) = runtime.block_on(run(&chat, "hi"));
-        assert_eq!(closed(&status).0, "the limit of 5000 messages");
+        assert_eq!(closed(&status).0, "5000 of 5000 messages");
         room(&events).len()
     };
     let thread = std::thread::Builder::new().stack_size(512 * 1024).spawn(long).unwrap();
@@ -296,5 +296,5 @@ fn two_agents_of_one_name_are_refused() {
 async fn limits_of_several_kinds_are_one_set_of_conditions() {
     let stop: Stop = max_turns(9) | max_messages(3);
     let (status, _) = run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(stop, in_turn())), "hi").await;
-    assert_eq!(closed(&status).0, "the limit of 3 messages");
+    assert_eq!(closed(&status).0, "3 of 3 messages");
 }

@@ -170,6 +170,21 @@ async fn errors_have_limits_that_are_counted_apart() {
     assert_eq!(done.reason, "M's limit of 0 errors in calling `high_low`");
 }
 
+// Arguments that are JSON and no object do not fit the tool, whatever the tool is: they count to that limit, and the model
+// receives what they are.
+#[tokio::test]
+async fn json_that_is_no_object_counts_as_arguments_that_do_not_fit() {
+    for json in ["[1,2]", "```json\n[1, 2]\n```", "7", "\"seven\"", "null"] {
+        let taught = || must().max_errors(0).max_call_errors(1);
+        let done = turn(lines(&["a", json, json]), |model| talker(model, taught())).await;
+        assert_eq!(done.reason, "M's limit of 1 error in the arguments of `high_low`", "{json}");
+    }
+    let done = turn(lines(&["a", "[1,2]", JSON, "end"]), |model| talker(model, must())).await;
+    let told = &prompts(&done.asked)[2];
+    assert!(told.contains("the arguments must be a JSON object; got [1,2]"), "{told}");
+    assert!(told.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{told}");
+}
+
 // Item 62: arguments that do not fit come back with how they look; the tool is not run with them.
 #[tokio::test]
 async fn arguments_that_do_not_fit_are_told_with_how_they_look() {

@@ -269,6 +269,29 @@ async fn words_of_executors_and_peers_are_introduced_as_one_likes() {
     assert!(matches!(sold.parts.last(), Some(Part::Note(_))));
 }
 
+/// What the validation of a block objected to is what the model reads next.
+#[tokio::test]
+async fn what_the_validation_of_a_block_objected_to_reaches_the_model() {
+    let spy = Spy::on(script(
+        r#"[{"solver": "```\n{\"article\": }\n```"}, {"solver": "I see."}, {"solver": "```\n[1]\n```"}]"#,
+    ));
+    let block = ToolBlock::new("shop").between("```\n", "```").json();
+    let solver = Parsed::new(agent("solver", &spy.model()), block);
+    let session = session().await;
+    let called = session.call(&solver, "Sell it.").await.unwrap();
+    let refused = session.call(&shop(), called).await.unwrap();
+    assert_eq!(Ran::of(&refused).unwrap().state, RunState::NotRead);
+    session.call(&solver, refused).await.unwrap();
+    let told = plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
+    assert_eq!(
+        told,
+        "What you wrote does not have the required form and was not run: expected value at line 1 column 13"
+    );
+    let called = session.call(&solver, "And a list?").await.unwrap();
+    let refused = session.call(&shop(), called).await.unwrap();
+    assert!(refused.plain().ends_with("was not run: it is no JSON object"), "{}", refused.plain());
+}
+
 struct Once(ToolSpec);
 
 impl Tool for Once {

@@ -126,7 +126,9 @@ fn the_first_block_is_read_and_its_end_may_be_missing() {
     let two = "a```python\n1\n```\nb```python\n2\n```\n";
     assert_eq!(read(&python(), two), block("a", "1", 1));
     let json = ToolBlock::new("interpreter").between("```python\n", "\n```\n").json();
-    assert_eq!(read(&json, "a```python\n{\"name\":\n```\n"), block("a", "{\"name\":", -1));
+    let mut refused = block("a", "{\"name\":", -1);
+    refused["flaw"] = "EOF while parsing a value at line 1 column 8".into();
+    assert_eq!(read(&json, "a```python\n{\"name\":\n```\n"), refused);
     assert_eq!(read(&json, "```python\n{\"name\": 1}")["action"], json!({"name": 1}));
 }
 

@@ -1,7 +1,7 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
 use polylogue::solve::Completion;
-use polylogue::{Act, EndMode, Function, History, Reason, Solve, Solved, Task, Turn};
+use polylogue::{Act, Counted, EndMode, Ending, Function, History, Reason, Solve, Solved, Task, Turn};
 
 use crate::stage::name;
 use crate::table::{Played, lists, one, two};
@@ -92,7 +92,12 @@ async fn the_limit_holds_in_every_mode() {
         let one = if mode == MaxIterations { &["A1", "A2", "A3"][..] } else { &one };
         let played = play(mode, ONE, 2, one, &["B1", "B2", "B3"]).await;
         assert_eq!(played.said(), ["B2", "A2", "B3", "A3"], "{mode:?}");
-        assert_eq!(played.solved.reason, Some(Reason::Rounds { limit: 2 }));
+        // In a mode of its own the number of iterations is what was asked for; in all others it is a limit.
+        let (reason, ending) = match mode {
+            MaxIterations => (Reason::Planned { count: 2, of: Counted::Iterations }, Ending::Done),
+            _ => (Reason::Rounds { limit: 2 }, Ending::Limit),
+        };
+        assert_eq!((reason.ending(), played.solved.reason), (ending, Some(reason)), "{mode:?}");
         assert_eq!((played.solved.iterations, played.solved.complete.len()), (2, 0));
     }
 }

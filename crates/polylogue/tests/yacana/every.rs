@@ -187,7 +187,11 @@ impl Expected {
     }
 
     fn reason(&self, set: Set) -> String {
-        let limit = format!("the limit of {} round{}", set.max, if set.max == 1 { "" } else { "s" });
+        let s = if set.max == 1 { "" } else { "s" };
+        let limit = match set.mode {
+            EndMode::MaxIterations => format!("{0} of {0} iteration{s}", set.max),
+            _ => format!("the limit of {} round{s}", set.max),
+        };
         let complete = match self.completed.as_slice() {
             [one] => format!("the task of {one} is complete"),
             both => format!("the tasks of {} are complete", both.join(" and ")),

@@ -26,7 +26,7 @@ async fn two_plain_tasks_and_one_iteration() {
     "#]],
     );
     assert_eq!(played.requests(), ["one: P1", "two: P2", "two: A1", "one: B2"]);
-    assert_eq!(played.reason(), "the limit of 1 round");
+    assert_eq!(played.reason(), "1 of 1 iteration");
 }
 
 // Item 2: the default is five iterations.

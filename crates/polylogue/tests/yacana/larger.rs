@@ -45,6 +45,9 @@ async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
         user TaskManager: C, it's your turn to speak now.
         assistant c1"#]]
     .assert_eq(&knows[1..].join("\n"));
+    // The histories of those who spoke before hold the rest of the iteration, too.
+    assert_eq!(["A", "B", "C"].map(|who| played.knows(who).len()), [14, 14, 14]);
+    assert_eq!(played.knows("A").last().unwrap(), "user C: c1");
     // The same in the same order for everybody, names apart.
     let view = |who: &str| {
         let entries =

@@ -11,7 +11,7 @@ async fn there_are_five_iterations_unless_it_is_told_otherwise() {
     let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
     let played = Played::of(spy, solve).await;
     assert_eq!((played.knows("one").len(), played.knows("two").len()), (12, 12));
-    assert_eq!((played.solved.iterations, played.reason().as_str()), (5, "the limit of 5 rounds"));
+    assert_eq!((played.solved.iterations, played.reason().as_str()), (5, "5 of 5 iterations"));
 }
 
 // Item 4.

@@ -6,7 +6,7 @@ use polylogue_core::{Act, OutcomeStatus, Part, Reply, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::no_json;
-use super::talk::{Errors, Flaw, fitting, outcome_in_words};
+use super::talk::{Errors, Flaw, fitting, no_object, outcome_in_words};
 use super::work::{Offer, Work};
 use super::{lenient, words};
 
@@ -127,8 +127,11 @@ fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Ste
     let args = match call.get("args") {
         Some(Value::Object(args)) => args.clone(),
         // A model that is held to a schema writes what is to be an object as a text now and then.
-        Some(Value::String(text)) => lenient::object(text).unwrap_or_default(),
-        _ => Map::new(),
+        Some(args @ Value::String(text)) => {
+            lenient::object(text).ok_or_else(|| Flaw::of_arguments(*offer, no_object(args)))?
+        }
+        Some(Value::Null) | None => Map::new(),
+        Some(other) => return Err(Flaw::of_arguments(*offer, no_object(other))),
     };
     fitting(args, *offer).map(|args| Step::Call(*offer, args))
 }

@@ -156,10 +156,19 @@ pub(super) fn outcome_in_words(spec: &ToolSpec, parts: &[Part]) -> String {
 }
 
 fn read_arguments<'w>(reply: &Reply, offer: Offer<'w>) -> Result<Value, Flaw<'w>> {
-    match lenient::object(&reply.plain()) {
+    let text = reply.plain();
+    match lenient::object(&text) {
         Some(args) => fitting(args, offer),
-        None => Err(Flaw::of_tool(offer, no_json(reply))),
+        None => Err(match lenient::value(&text) {
+            Some(other) => Flaw::of_arguments(offer, no_object(&other)),
+            None => Flaw::of_tool(offer, no_json(reply)),
+        }),
     }
+}
+
+/// What is wrong with arguments that are JSON, but no object.
+pub(super) fn no_object(args: &Value) -> String {
+    format!("the arguments must be a JSON object; got {args}")
 }
 
 /// The arguments, if they fit the tool. Models like to wrap them once more.
@@ -171,7 +180,7 @@ pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Valu
     let inner = wrappers.into_iter().filter_map(|wrapper| args.get(wrapper)).find(|inner| inner.is_object());
     match inner {
         Some(inner) if check::check(inner, schema).is_ok() => Ok(inner.clone()),
-        _ => Err(Flaw { offer: Some(offer), kind: Kind::Arguments, text: flaw }),
+        _ => Err(Flaw::of_arguments(offer, flaw)),
     }
 }
 
@@ -192,6 +201,10 @@ enum Kind {
 impl<'w> Flaw<'w> {
     pub(super) const fn of_tool(offer: Offer<'w>, text: String) -> Self {
         Self { offer: Some(offer), kind: Kind::Tool, text }
+    }
+
+    pub(super) const fn of_arguments(offer: Offer<'w>, text: String) -> Self {
+        Self { offer: Some(offer), kind: Kind::Arguments, text }
     }
 
     pub(super) const fn of_choice(text: String) -> Self {

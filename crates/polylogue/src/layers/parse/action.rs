@@ -132,12 +132,12 @@ impl Actions {
         let block = match (Block::of(message), value(message)) {
             (Some(block), _) => block,
             (None, Some(call @ Value::Object(_))) => {
-                Block { tool_type: None, thought: String::new(), action: call.clone(), status: 1 }
+                Block { tool_type: None, thought: String::new(), action: call.clone(), status: 1, flaw: None }
             }
             _ => return Err(nothing()),
         };
         match (block.action, block.status) {
-            (_, -1) => Err(Refusal::not_read("What you wrote has not the form asked for, and was not run.")),
+            (_, -1) => Err(Refusal::of_form(block.flaw.as_deref())),
             (Value::Null, _) => Err(nothing()),
             (Value::String(code), _) => {
                 let kind = block.tool_type.unwrap_or_default();
@@ -219,6 +219,12 @@ struct Refusal {
 }
 
 impl Refusal {
+    /// The validation of a block refused its content.
+    fn of_form(flaw: Option<&str>) -> Self {
+        let why = flaw.map(|flaw| format!(": {flaw}")).unwrap_or_default();
+        Self::not_read(&format!("What you wrote does not have the required form and was not run{why}"))
+    }
+
     fn not_read(why: &str) -> Self {
         let ran = Ran { tool: None, args: Value::Null, state: RunState::NotRead };
         Self { ran: Box::new(ran), why: why.to_owned() }

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::{Parser, value};
 
-/// What a [`ToolBlock`] reads in a text. As JSON it has four keys: `tool_type`, `thought`, `action` and `status`.
+/// What a [`ToolBlock`] reads in a text. As JSON it has the keys `tool_type`, `thought`, `action` and
+/// `status`, and `flaw` if the block was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// The kind of tool; nothing when the text has no block.
@@ -20,6 +21,9 @@ pub struct Block {
     pub action: Value,
     /// 1 for a block, 0 for none, -1 for a block whose content was refused: it is the raw text then, and nobody's call.
     pub status: i8,
+    /// Why the content was refused, in the words of its validation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<String>,
 }
 
 impl Block {
@@ -27,6 +31,11 @@ impl Block {
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
+    }
+
+    /// A text without a block.
+    fn none(text: &str) -> Self {
+        Self { tool_type: None, thought: text.into(), action: Value::Null, status: 0, flaw: None }
     }
 
     /// The kind of tool, if the text calls one, properly or not.
@@ -94,15 +103,15 @@ impl ToolBlock {
 
     fn read(&self, text: &str) -> Block {
         let Some((thought, rest)) = text.split_once(&self.begin) else {
-            return Block { tool_type: None, thought: text.into(), action: Value::Null, status: 0 };
+            return Block::none(text);
         };
         let action = rest.split_once(&self.end).map_or(rest, |(action, _)| action);
-        let (action, status) = match self.validate.as_ref().map(|validate| validate(action)) {
-            None => (Value::from(action), 1),
-            Some(Ok(value)) => (value, 1),
-            Some(Err(_)) => (Value::from(action), -1),
+        let (action, status, flaw) = match self.validate.as_ref().map(|validate| validate(action)) {
+            None => (Value::from(action), 1, None),
+            Some(Ok(value)) => (value, 1, None),
+            Some(Err(flaw)) => (Value::from(action), -1, Some(flaw)),
         };
-        Block { tool_type: Some(self.kind.clone()), thought: thought.into(), action, status }
+        Block { tool_type: Some(self.kind.clone()), thought: thought.into(), action, status, flaw }
     }
 
     fn write(&self, text: &str, block: &Block) -> Option<String> {
@@ -173,9 +182,11 @@ impl Parser for Mixed {
     }
 
     fn parse(&self, text: &str) -> Result<Option<Value>, String> {
-        let none = Block { tool_type: None, thought: text.into(), action: Value::Null, status: 0 };
         let mut read = self.blocks.iter().map(|block| block.read(text));
-        Ok(serde_json::to_value(read.find(|block| block.tool_type.is_some()).unwrap_or(none)).ok())
+        Ok(serde_json::to_value(
+            read.find(|block| block.tool_type.is_some()).unwrap_or_else(|| Block::none(text)),
+        )
+        .ok())
     }
 
     fn render(&self, text: &str, value: &Value) -> Option<String> {

@@ -6,7 +6,8 @@ use polylogue_core::{Body, Entry, Lens, Name, OutcomeStatus, Part, Transcript, V
 
 /// What an agent was told and what it said, in order: a conversation from its point of view.
 ///
-/// It ends with the agent's own last turn: what was said after it has not been told to its model yet.
+/// Of two who talk, it ends with the agent's own last turn: what was said after it has not been told to its model yet. In a room
+/// of three or more all participants hear everything that is said, so it holds that, too.
 ///
 /// Printed, it is one block for each entry: the role in brackets, and below it what was said.
 ///
@@ -36,8 +37,10 @@ impl History {
     pub fn through(chat: &Transcript, who: &Name, lens: Lens) -> Self {
         let heard = heard_last(chat, who, &lens);
         let mut entries = View::of(chat, who, lens).entries().to_vec();
-        let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
-        entries.truncate(last.map_or(0, |last| last + 1 + heard));
+        if chat.members().len() < 3 {
+            let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
+            entries.truncate(last.map_or(0, |last| last + 1 + heard));
+        }
         Self { entries }
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Choice, Chooser, Cue, Message, Name, Part, Reason, Step, Transcript};
+use polylogue_core::{
+    Audience, Choice, Chooser, Counted, Cue, Message, Name, Part, Reason, Step, Transcript,
+};
 
 use super::check::Check;
 use super::words::{MANAGER, acknowledged, in_private, main_task, role_play, your_turn};
@@ -281,7 +283,11 @@ impl<'p> End<'p> {
     /// Why it ends here.
     fn reason(&self) -> Reason {
         let completed = Reason::Completed { who: self.complete.clone() };
-        let limit = Reason::Rounds { limit: self.talk.max_iterations };
+        let count = self.talk.max_iterations;
+        let limit = match self.talk.mode {
+            EndMode::MaxIterations => Reason::Planned { count, of: Counted::Iterations },
+            _ => Reason::Rounds { limit: count },
+        };
         match self.left {
             Some(0) => completed,
             // The limit came before those who had a last word left.

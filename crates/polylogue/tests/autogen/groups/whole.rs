@@ -28,7 +28,7 @@ async fn everybody_speaks_in_order_and_reads_the_same_with_names() {
     let policy = until(max_messages(6), Group::round_robin());
     let (status, events) = run(&begun_by_ann(scripted(&spy, &["Ann", "Bob", "Cid"], policy)), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid Ann Bob Cid");
-    assert_eq!(closed(&status), ("the limit of 6 messages".into(), "c2".into()));
+    assert_eq!(closed(&status), ("6 of 6 messages".into(), "c2".into()));
     assert_eq!(
         sent(&spy.asked()[4].entries),
         ["user: Ann: hi", "user: Bob: b1", "assistant: c1", "user: Ann: a2", "user: Bob: b2"]

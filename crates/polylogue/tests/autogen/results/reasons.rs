@@ -36,18 +36,15 @@ async fn a_termination_message_is_the_word_alone_unless_it_is_said_otherwise() {
     let whole = || says("TERMINATE").whole() | max_turns(2);
     assert_eq!(why(&pair("TERMINATE", whole()), "go").await, "Ann said `TERMINATE`");
     assert_eq!(why(&pair(" TERMINATE\n", whole()), "go").await, "Ann said `TERMINATE`");
-    assert_eq!(why(&pair("ok TERMINATE", whole()), "go").await, "the limit of 2 turns");
+    assert_eq!(why(&pair("ok TERMINATE", whole()), "go").await, "2 of 2 turns");
     assert_eq!(
         why(&pair("ok TERMINATE", says("TERMINATE") | max_turns(2)), "go").await,
         "Ann said `TERMINATE`"
     );
     // Not because of the task (trap T41), nor of somebody else's words.
-    assert_eq!(
-        why(&pair("well", says("TERMINATE") | max_turns(2)), "TERMINATE").await,
-        "the limit of 2 turns"
-    );
+    assert_eq!(why(&pair("well", says("TERMINATE") | max_turns(2)), "TERMINATE").await, "2 of 2 turns");
     let bob = says("TERMINATE").by(name("Bob"));
-    assert_eq!(why(&pair("TERMINATE", bob | max_turns(2)), "go").await, "the limit of 2 turns");
+    assert_eq!(why(&pair("TERMINATE", bob | max_turns(2)), "go").await, "2 of 2 turns");
 }
 
 #[tokio::test]
@@ -67,7 +64,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
             | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
             | max_turns(1);
         let chat = Chat::named("c").with(mute).policy(until(stop, in_turn())).build().unwrap();
-        assert_eq!(why(&chat, "go").await, "the limit of 1 turn");
+        assert_eq!(why(&chat, "go").await, "1 of 1 turn");
     }
 }
 
@@ -102,9 +99,9 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (pair("DONE", says("DONE")), none, "Ann said `DONE`"),
         (pair("DONE 7", matches(r"\d", Vec::new()).unwrap()), none, r"Ann's message matched `\d`"),
         (pair("x", when("enough", |chat| chat.turns() > 2)), none, "the condition `enough` held"),
-        (pair("x", max_turns(3)), none, "the limit of 3 turns"),
-        (pair("x", max_messages(3)), none, "the limit of 3 messages"),
-        (pair("well", both), none, "Ann said `well`, and the limit of 2 turns"),
+        (pair("x", max_turns(3)), none, "3 of 3 turns"),
+        (pair("x", max_messages(3)), none, "3 of 3 messages"),
+        (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
         (pair("x", Circles::default()), none, "going in circles: nearly the same messages again and again"),
         (solo(metered(), until(max_tokens(150), in_turn())), none, "the limit of 150 tokens (200 used)"),
         (solo(metered(), in_turn()), Limits { calls: 2, ..none }, "the limit of 2 model calls"),

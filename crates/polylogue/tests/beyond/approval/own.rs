@@ -90,7 +90,7 @@ async fn a_rejection_by_text_is_what_came_of_the_call() {
         Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
     };
     let text = print(&events_with(script, &|_| "no, Not now.", chat).await);
-    assert!(text.contains("Ann says: Then not.") && text.contains("closed (the limit of 1 turn"), "{text}");
+    assert!(text.contains("Ann says: Then not.") && text.contains("closed (1 of 1 turn"), "{text}");
     let script = r#"[{"Ann": "Understood."}, {"Ann": "{\"text\": \"a\"}"}, {"Ann": "Well."}]"#;
     let text = print(&events_with(script, &|_| "```\n{\"text\": \"b\"}\n```", chat).await);
     assert!(text.contains("returned:\\nb\\n\\n(Before it was made"), "{text}");
