@@ -8,17 +8,22 @@ use std::path::Path;
 ///
 /// A variable of the process counts before one of the file, and one that is empty counts as not set. The process's
 /// own environment is never changed.
+///
+/// A file gives [keys](Self::get), and no [addresses](Self::address) unless it is [trusted](Self::trusting): it lies in the
+/// folder that a program is started in, and who could write to it could have the keys of the process sent elsewhere.
 #[derive(Clone, Default)]
 pub struct Env {
     process: bool,
     vars: BTreeMap<String, String>,
+    /// Whether `vars` are good for keys only.
+    keys_only: bool,
 }
 
 impl Env {
     /// The process's variables alone.
     #[must_use]
     pub fn process() -> Self {
-        Self { process: true, vars: BTreeMap::new() }
+        Self { process: true, ..Self::default() }
     }
 
     /// The process's variables, and behind them those of the file at `path`, if there is one.
@@ -30,7 +35,7 @@ impl Env {
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 let vars = parse(&text).map_err(|flaw| EnvError(format!("`{file}` {flaw}")))?;
-                Ok(Self { process: true, vars })
+                Ok(Self { process: true, vars, keys_only: true })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::process()),
             Err(error) => Err(EnvError(format!("`{file}` cannot be read: {error}"))),
@@ -41,16 +46,47 @@ impl Env {
     #[must_use]
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { process: false, vars }
+        Self { process: false, vars, keys_only: false }
     }
 
-    /// The value of `name`, if it is set and not blank.
+    /// The same, with the addresses and proxies of the file.
+    #[must_use]
+    pub fn trusting(self) -> Self {
+        Self { keys_only: false, ..self }
+    }
+
+    /// The value of `name`, a key or another value that is sent, if it is set and not blank.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
-        let own = self.process.then(|| std::env::var(name).ok()).flatten();
-        let set = |value: &String| !value.trim().is_empty();
-        own.filter(set).or_else(|| self.vars.get(name).filter(|value| set(value)).cloned())
+        self.of_process(name).or_else(|| self.of_file(name))
     }
+
+    /// The value of `name`, which says where something is sent or what is run: an address, a proxy, a program. That of a file
+    /// counts only if the file is [trusted](Self::trusting).
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<String> {
+        self.of_process(name).or_else(|| self.of_file(name).filter(|_| !self.keys_only))
+    }
+
+    /// The value that the file alone has for `name`: one that counts for [`get`](Self::get) and not for
+    /// [`address`](Self::address).
+    #[must_use]
+    pub fn untrusted_address(&self, name: &str) -> Option<String> {
+        self.get(name).filter(|_| self.address(name).is_none())
+    }
+
+    fn of_process(&self, name: &str) -> Option<String> {
+        self.process.then(|| std::env::var(name).ok()).flatten().filter(is_set)
+    }
+
+    fn of_file(&self, name: &str) -> Option<String> {
+        self.vars.get(name).filter(|value| is_set(value)).cloned()
+    }
+}
+
+#[expect(clippy::ptr_arg, reason = "options pass a reference to what they hold")]
+fn is_set(value: &String) -> bool {
+    !value.trim().is_empty()
 }
 
 /// Shows names only: the values may be keys.
@@ -183,6 +219,20 @@ mod tests {
         let env = Env::with_file(&path).unwrap();
         assert_eq!(env.get("PATH"), std::env::var("PATH").ok());
         assert_eq!(env.get("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
+    }
+
+    #[test]
+    fn a_file_gives_keys_and_no_addresses_unless_it_is_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".env");
+        std::fs::write(&path, "PATH=from-file\nPOLYLOGUE_NO_SUCH=from-file").unwrap();
+        let env = Env::with_file(&path).unwrap();
+        assert_eq!(env.get("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
+        assert_eq!((env.address("POLYLOGUE_NO_SUCH"), env.address("PATH")), (None, std::env::var("PATH").ok()));
+        assert!(env.untrusted_address("POLYLOGUE_NO_SUCH").is_some() && env.untrusted_address("PATH").is_none());
+        let env = env.trusting();
+        assert_eq!(env.address("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
+        assert_eq!(env.untrusted_address("POLYLOGUE_NO_SUCH"), None);
     }
 
     proptest! {

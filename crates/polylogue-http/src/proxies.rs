@@ -29,6 +29,9 @@ pub struct Proxies {
 }
 
 impl Proxies {
+    /// The variables that say which proxies there are, each also in lower case.
+    pub const VARIABLES: [&'static str; 4] = ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
     /// None: everything is reached directly.
     #[must_use]
     pub fn none() -> Self {
@@ -39,10 +42,10 @@ impl Proxies {
     #[must_use]
     pub fn of(env: &Env) -> Self {
         // In a CGI program `HTTP_PROXY` is a header that whoever asks has sent.
-        if env.get("REQUEST_METHOD").is_some() {
+        if env.address("REQUEST_METHOD").is_some() {
             return Self::none();
         }
-        let get = |upper: &str| env.get(upper).or_else(|| env.get(&upper.to_ascii_lowercase()));
+        let get = |upper: &str| env.address(upper).or_else(|| env.address(&upper.to_ascii_lowercase()));
         Self {
             all: get("ALL_PROXY"),
             http: get("HTTP_PROXY"),

@@ -101,7 +101,7 @@ impl Declaration {
 
     fn address(&self, variables: &Variables) -> Result<Address, String> {
         let mut secrets = Vec::new();
-        let url = variables.expand(self.url.as_deref().unwrap_or_default(), &mut secrets)?;
+        let url = variables.place(self.url.as_deref().unwrap_or_default(), &mut secrets)?;
         let mut headers = Vec::new();
         for (name, value) in &self.headers {
             headers.push((name.clone(), variables.expand(value, &mut secrets)?));
@@ -113,16 +113,16 @@ impl Declaration {
 
     fn launch(&self, command: &str, variables: &Variables) -> Result<Launch, String> {
         let mut secrets = Vec::new();
-        let mut expand = |text: &str| variables.expand(text, &mut secrets);
-        let command = expand(command)?;
-        let args = self.args.iter().map(|arg| expand(arg)).collect::<Result<_, _>>()?;
-        let cwd = self.cwd.as_deref().map(&mut expand).transpose()?;
+        let mut place = |text: &str| variables.place(text, &mut secrets);
+        let command = place(command)?;
+        let args = self.args.iter().map(|arg| place(arg)).collect::<Result<_, _>>()?;
+        let cwd = self.cwd.as_deref().map(place).transpose()?;
         let mut env = Vec::new();
         for (name, value) in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(format!("has a variable with the illegal name `{}`", name.escape_debug()));
             }
-            env.push((name.clone(), expand(value)?));
+            env.push((name.clone(), variables.expand(value, &mut secrets)?));
         }
         // Even written out in the declaration they are likely keys.
         secrets.extend(env.iter().map(|(_, value)| value.clone()));

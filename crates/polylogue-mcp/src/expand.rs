@@ -7,11 +7,33 @@ type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Where variables are looked up.
 #[derive(Clone)]
-pub(crate) struct Variables(Arc<LookUp>);
+pub(crate) struct Variables {
+    /// Those that are handed to a server.
+    values: Arc<LookUp>,
+    /// Those that decide which program runs, or where requests go.
+    places: Arc<LookUp>,
+}
 
 impl Variables {
     pub(crate) fn new(look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(look_up))
+        let values: Arc<LookUp> = Arc::new(look_up);
+        Self { places: Arc::clone(&values), values }
+    }
+
+    /// The same, with those of commands, arguments, folders and addresses looked up by `places`.
+    pub(crate) fn placed_by(
+        self,
+        places: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { places: Arc::new(places), ..self }
+    }
+
+    /// A command, an argument, a folder or an address with its variables replaced, as [`expand`](Self::expand) does.
+    ///
+    /// # Errors
+    /// As [`expand`](Self::expand).
+    pub(crate) fn place(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
+        expanded(text, &*self.places, secrets)
     }
 
     /// `text` with its variables replaced, and what they were replaced by put into `secrets`. A `$` that begins no variable
@@ -20,30 +42,34 @@ impl Variables {
     /// # Errors
     /// When a variable is not set and there is nothing instead of it, or its brace is not closed.
     pub(crate) fn expand(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
-        let mut expanded = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            let (inside, behind) = after
-                .split_once('}')
-                .ok_or_else(|| format!("has `{text}`, which lacks a `}}` after `${{`"))?;
-            let (name, otherwise) = match inside.split_once(":-") {
-                Some((name, otherwise)) => (name, Some(otherwise)),
-                None => (inside, None),
-            };
-            expanded.push_str(before);
-            match ((self.0)(name).filter(|value| !value.is_empty()), otherwise) {
-                (Some(value), _) => {
-                    expanded.push_str(&value);
-                    secrets.push(value);
-                }
-                (None, Some(otherwise)) => expanded.push_str(otherwise),
-                (None, None) => return Err(format!("needs the variable `{name}`, which is not set")),
-            }
-            rest = behind;
-        }
-        expanded.push_str(rest);
-        Ok(expanded)
+        expanded(text, &*self.values, secrets)
     }
+}
+
+fn expanded(text: &str, look_up: &LookUp, secrets: &mut Vec<String>) -> Result<String, String> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (inside, behind) = after
+            .split_once('}')
+            .ok_or_else(|| format!("has `{text}`, which lacks a `}}` after `${{`"))?;
+        let (name, otherwise) = match inside.split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (inside, None),
+        };
+        expanded.push_str(before);
+        match (look_up(name).filter(|value| !value.is_empty()), otherwise) {
+            (Some(value), _) => {
+                expanded.push_str(&value);
+                secrets.push(value);
+            }
+            (None, Some(otherwise)) => expanded.push_str(otherwise),
+            (None, None) => return Err(format!("needs the variable `{name}`, which is not set")),
+        }
+        rest = behind;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
 }
 
 impl fmt::Debug for Variables {

@@ -60,6 +60,13 @@ impl Servers {
         Ok(Self::of(declared, Variables::new(look_up), Settings::default()))
     }
 
+    /// The same servers, none of them started, with the variables of commands, arguments, folders and addresses looked up by
+    /// `look_up`: they decide what runs and where requests go, so a file that may give keys need not be good enough for them.
+    #[must_use]
+    pub fn placed_by(self, look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self::of(self.declared, self.variables.placed_by(look_up), self.settings)
+    }
+
     fn of(declared: BTreeMap<String, Declaration>, variables: Variables, settings: Settings) -> Self {
         let server = |(name, declaration): (&String, &Declaration)| {
             let (declaration, variables) = (declaration.clone(), variables.clone());

@@ -123,12 +123,20 @@ impl Provider {
         self.urls
     }
 
+    /// Whether `url` is its own address, the one that counts when the environment gives no other.
+    #[must_use]
+    pub fn is_at(&self, url: &str) -> bool {
+        let plain = |url: &str| url.trim().trim_end_matches('/').to_owned();
+        let own = self.config_at(self.base_url).base_url;
+        !self.base_url.is_empty() && [plain(self.base_url), plain(&own)].contains(&plain(url))
+    }
+
     /// How to reach it, with addresses and keys out of `env`.
     ///
     /// # Errors
     /// When it has no address of its own and `env` gives none.
     pub fn config(&self, env: &Env) -> Result<Config, ModelError> {
-        let given = self.urls.iter().find_map(|name| env.get(name));
+        let given = self.urls.iter().find_map(|name| env.address(name));
         let moved = given.is_some();
         let base_url = match given {
             Some(url) => url,

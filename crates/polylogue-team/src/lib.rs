@@ -50,6 +50,7 @@ mod load;
 mod member;
 mod memory;
 mod pattern;
+mod permission;
 mod reader;
 mod reasoning;
 mod remote;
@@ -87,6 +88,7 @@ pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
     PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
 };
+pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use reasoning::{Best, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock};
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
@@ -100,5 +102,5 @@ pub use team::{
 pub use text::{Names, Template};
 pub use tooling::{Example, OwnTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
-pub use working::{Consult, Grant, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
+pub use working::{Consult, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
 pub use workplace::Workplace;

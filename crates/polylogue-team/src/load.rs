@@ -1,5 +1,6 @@
 //! Files to teams, teams within teams included.
 
+mod contents;
 mod documents;
 mod file;
 mod mcp;
@@ -7,7 +8,7 @@ mod pages;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use polylogue_core::{Name, Tool as _};
 use serde_json::Value;
@@ -22,6 +23,7 @@ use crate::suggest;
 use crate::team::Team;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
+use contents::Contents;
 use documents::put_operations;
 use file::{Files, NoFiles, OnDisk, Unreadable};
 use mcp::put_servers;
@@ -32,6 +34,9 @@ use work::put_files;
 const DEEPEST: usize = 8;
 /// How many files a team may be made of. A file that is named twice counts twice.
 const MOST_FILES: usize = 64;
+
+/// What to do about a team file that is elsewhere.
+const OUTSIDE: &str = "move it below that folder, or add `--allow outside-files` if you trust the team";
 
 /// What a caller puts in place of what a team file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +50,8 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Names of tools that agents may have besides those of this crate.
     pub tools: Vec<String>,
+    /// Whether team files may name teams of files outside the folder of the outermost one.
+    pub outside_files: bool,
 }
 
 /// A team that can be used.
@@ -54,6 +61,12 @@ pub struct Loaded {
     pub team: Team,
     /// What is probably not meant.
     pub warnings: Diagnostics,
+    /// Identifies the content of the file and of all files that it includes: the team files, files and pages that it brings along,
+    /// descriptions of services and MCP servers, and the programs in its folder that are MCP servers. Values that a caller gives
+    /// are not in it.
+    pub digest: String,
+    /// The team files outside the folder of the outermost one, as they are named.
+    pub outside: Vec<String>,
 }
 
 /// Reads the team file at `path` and the files it names.
@@ -125,16 +138,22 @@ struct Loader<'a> {
     /// The files that are being read, each named by the one before: what they are, and what they are called.
     around: Vec<(PathBuf, String)>,
     count: usize,
+    /// All that was read.
+    contents: Contents,
+    /// The team files outside the folder of the outermost one.
+    outside: Vec<String>,
 }
 
 impl<'a> Loader<'a> {
     fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
         let built_in = known_tools().into_iter().map(|tool| tool.spec().name.clone());
         let tools = built_in.chain([FILES.to_owned()]).chain(overrides.tools.iter().cloned()).collect();
-        Self { files, overrides, tools, found: Diagnostics::default(), around: Vec::new(), count: 0 }
+        let (found, contents) = (Diagnostics::default(), Contents::default());
+        Self { files, overrides, tools, found, around: Vec::new(), count: 0, contents, outside: Vec::new() }
     }
 
     fn outermost(mut self, text: &str, shown: &str, identity: PathBuf) -> Result<Loaded, Diagnostics> {
+        self.contents = Contents::of(Path::new(shown), text);
         let team = self.file(text, shown, identity, &self.overrides.vars);
         let Some(mut team) = team.filter(|_| self.found.errors() == 0) else { return Err(self.found) };
         if let Some(task) = &self.overrides.task {
@@ -143,7 +162,8 @@ impl<'a> Loader<'a> {
         if let Some(model) = &self.overrides.model {
             team.use_model(model);
         }
-        Ok(Loaded { team, warnings: self.found })
+        let digest = self.contents.digest();
+        Ok(Loaded { team, warnings: self.found, digest, outside: self.outside })
     }
 
     /// The team of one file; nothing when there is an error in it.
@@ -184,6 +204,7 @@ impl<'a> Loader<'a> {
         put_pages(&mut value, self.pages(root, report));
         put_operations(&mut value, operations);
         put_servers(&mut value, self.mcp_servers(root, report));
+        self.note_programs(&value);
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
         check::check_teams(root, &teams, report);
@@ -215,8 +236,16 @@ impl<'a> Loader<'a> {
             report.error(&file.span, message);
             return None;
         }
+        if self.is_outside(&path) {
+            if !self.overrides.outside_files {
+                let message = format!("the team file `{named}` is outside the folder of the team file");
+                report.error_with_hint(&file.span, message, OUTSIDE);
+                return None;
+            }
+            self.outside.push(path.display().to_string());
+        }
         self.count += 1;
-        let bytes = match self.files.read(&path) {
+        let bytes = match self.read(&path) {
             Ok(bytes) => bytes,
             Err(Unreadable { why, hint }) => {
                 let message = format!("the team file `{named}` cannot be read: {why}");
@@ -235,6 +264,25 @@ impl<'a> Loader<'a> {
                 None
             }
         }
+    }
+
+    /// What is in a file, which is part of the team from then on.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
+        let bytes = self.files.read(path)?;
+        self.contents.note(path, &bytes);
+        Ok(bytes)
+    }
+
+    /// Whether a team file is outside the folder of the outermost one, by its name or by links.
+    fn is_outside(&self, path: &Path) -> bool {
+        let folder = self.contents.folder();
+        let around = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let (identity, around) = (self.files.identity(path), self.files.identity(around));
+        // One that is not there has no identity: it is where its name leads.
+        if identity.starts_with(&around) && !identity.components().any(|part| part == Component::ParentDir) {
+            return false;
+        }
+        identity != path || contents::leads_out(folder, path)
     }
 
     /// Why a file is not read.

@@ -1,7 +1,5 @@
 //! What a team file says of programs: where they run, whose code is run, what else is a tool.
 
-use std::collections::BTreeMap;
-
 use polylogue_core::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -251,55 +249,4 @@ impl WorkFile {
 /// The last name of a path.
 pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
-/// Something that the enclosure does not give, which has to be asked for in the file and allowed by whoever runs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grant {
-    /// Programs run on this machine with all rights of whoever runs the team.
-    UnsafeHost,
-    /// Programs reach hosts of the network.
-    Network,
-    /// Programs read files of this machine.
-    Readable,
-    /// MCP servers that the team file declares are started on this machine, or reached.
-    Mcp,
-}
-
-impl Grant {
-    /// All there are.
-    pub const ALL: [Self; 4] = [Self::UnsafeHost, Self::Network, Self::Readable, Self::Mcp];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::UnsafeHost => "unsafe-host",
-            Self::Network => "network",
-            Self::Readable => "readable",
-            Self::Mcp => "mcp",
-        }
-    }
-}
-
-impl std::fmt::Display for Grant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl SandboxSettings {
-    /// What it asks for that has to be allowed, and what of it.
-    pub(crate) fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
-        let mut wants = BTreeMap::new();
-        if self.place == Place::UnsafeHost {
-            wants.insert(Grant::UnsafeHost, Vec::new());
-        }
-        for (grant, what) in [(Grant::Network, &self.network), (Grant::Readable, &self.readable)] {
-            if !what.is_empty() {
-                wants.insert(grant, what.clone());
-            }
-        }
-        wants
-    }
 }

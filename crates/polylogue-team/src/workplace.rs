@@ -1,6 +1,6 @@
 //! Where the programs of one conversation work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ use crate::build::{is_work_tool, runs_programs};
 use crate::reasoning::RunsBlocks;
 use crate::remote::{GivenTool, McpTools};
 use crate::team::Team;
-use crate::working::{Grant, Place, SandboxSettings};
+use crate::permission::Grant;
+use crate::working::{Place, SandboxSettings};
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
 ///
@@ -149,6 +150,10 @@ fn refusal(grant: Grant, what: &[String]) -> String {
         Grant::Network => format!("this team wants to reach {what} over the network, which was not allowed"),
         Grant::Readable => format!("the programs of this team want to read {what}, which was not allowed"),
         Grant::Mcp => format!("this team wants to start the MCP servers {what}, which was not allowed"),
+        Grant::Env => format!("this team wants to send environment variables, which was not allowed: {what}"),
+        Grant::Endpoints => format!("this team wants to send conversations to {what}, which was not allowed"),
+        Grant::Memory => format!("this team wants to use the memory {what}, which was not allowed"),
+        Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}, which was not allowed"),
     }
 }
 
@@ -202,7 +207,7 @@ impl Team {
         own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
     }
 
-    fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         self.runs_code() || self.tool_names().any(|tool| is_work_tool(tool) || self.is_command(tool))
     }
 
@@ -226,36 +231,6 @@ impl Team {
             agent.offers.iter().chain(&agent.runs).chain(blocks)
         });
         taught.map(|tool| &tool.tool).chain(named)
-    }
-
-    /// What the team and those within it ask for that has to be allowed, and what of it: hosts, paths, MCP servers.
-    #[must_use]
-    pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
-        let mut all = self.wants_of_programs();
-        let declared = self.mcp_declared();
-        let servers = self.mcp_wanted().into_iter().filter(|name| declared.contains_key(name));
-        let servers: Vec<String> = servers.map(str::to_owned).collect();
-        if !servers.is_empty() {
-            all.insert(Grant::Mcp, servers);
-        }
-        all
-    }
-
-    fn wants_of_programs(&self) -> BTreeMap<Grant, Vec<String>> {
-        let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
-        let reached = [self.reached_by_web(), self.reached_by_calls()].concat();
-        if !reached.is_empty() {
-            all.entry(Grant::Network).or_default().extend(reached);
-        }
-        for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants_of_programs()) {
-            let known: &mut Vec<String> = all.entry(grant).or_default();
-            known.extend(what);
-        }
-        for what in all.values_mut() {
-            let mut seen = BTreeSet::new();
-            what.retain(|one| seen.insert(one.clone()));
-        }
-        all
     }
 
     /// Makes the work directory `dir` with the files that the team and those within it bring along, unless it is there

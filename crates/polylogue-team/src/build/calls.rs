@@ -6,7 +6,7 @@ use polylogue_tools::http::{Call, Client};
 use polylogue_tools::openapi;
 
 use super::Crew;
-use crate::working::Grant;
+use crate::permission::Grant;
 
 impl Crew<'_> {
     /// The tools that call services and that `name` stands for; none if it is no such name.
@@ -17,6 +17,7 @@ impl Crew<'_> {
             return Ok(Vec::new());
         }
         self.workplace.check(Grant::Network, &self.team.reached_by_calls())?;
+        self.workplace.check(Grant::Env, &self.team.sent_by_calls())?;
         // To be looked at, a tool needs no real key.
         let env = match self.workplace.is_unused() {
             true => Env::of(self.team.variables_of_calls().map(|name| (name.clone(), "unused:unused"))),

@@ -8,7 +8,7 @@ use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Pages, Reach,
 
 use super::Crew;
 use crate::web::{EngineName, FETCH, FetchSettings, SEARCH, SearchEngine, Web};
-use crate::working::Grant;
+use crate::permission::Grant;
 use crate::workplace::Workplace;
 
 /// The tools of the web, whatever they will find.
@@ -97,6 +97,9 @@ impl Crew<'_> {
         }
         let reached = self.team.reached_by_web();
         self.workplace.check(Grant::Network, &reached)?;
+        if name == SEARCH {
+            self.workplace.check(Grant::Env, &self.team.sent_by_search())?;
+        }
         if self.browser.get().is_none() {
             let _ = self.browser.set(Browser::of(&self.team.web, self.workplace)?);
         }

@@ -35,6 +35,18 @@ impl Loader<'_> {
         Servers { read, folder: self.folder() }
     }
 
+    /// Notes the programs below the folder of the team file that its servers are made of, as far as they can be read.
+    pub(super) fn note_programs(&self, team: &Value) {
+        let servers = team.get("mcp").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        for server in servers {
+            let arguments = server.get("args").and_then(Value::as_array).into_iter().flatten();
+            for word in server.get("command").into_iter().chain(arguments).filter_map(Value::as_str) {
+                // What is elsewhere, missing or too large is not of the team.
+                let _ = self.below(word).and_then(|(_, path)| self.read(&path).map_err(|error| error.why));
+            }
+        }
+    }
+
     /// The folder of the file that is being read, by its whole path.
     fn folder(&self) -> Option<String> {
         let (_, shown) = self.around.last()?;

@@ -66,7 +66,7 @@ impl Loader<'_> {
             return Err("it is not below the folder of the team file".into());
         }
         let (folder, path) = self.below(named)?;
-        let bytes = self.files.read(&path).map_err(|Unreadable { why, .. }| why)?;
+        let bytes = self.read(&path).map_err(|Unreadable { why, .. }| why)?;
         // A link may lead elsewhere.
         if !self.files.identity(&path).starts_with(self.files.identity(&folder)) {
             return Err("it is not below the folder of the team file".into());

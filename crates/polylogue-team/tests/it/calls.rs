@@ -96,7 +96,9 @@ fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
         names.sort();
         assert_eq!(names, expected);
         // Whom it reaches has to be allowed, and its key has to be there.
-        assert_eq!(team.wants(), [(Grant::Network, vec!["pets.example:8080".to_owned()])].into());
+        let reached = (Grant::Network, vec!["pets.example:8080".to_owned()]);
+        let sent = (Grant::Env, vec!["PETS_KEY -> pets.example:8080".to_owned()]);
+        assert_eq!(team.wants(), [reached, sent].into());
         let build =
             |place: Workplace| team.build_at(&provide, &place).map(drop).map_err(|error| error.to_string());
         assert!(
@@ -105,6 +107,8 @@ fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
                 .contains("wants to reach `pets.example:8080` over the network")
         );
         let allowed = Workplace::none().grant([Grant::Network]);
+        assert!(build(allowed.clone()).unwrap_err().contains("`PETS_KEY -> pets.example:8080`"));
+        let allowed = allowed.grant([Grant::Env]);
         assert!(build(allowed.clone()).unwrap_err().contains("`PETS_KEY` is not set"));
         build(allowed.with_env(Env::of([("PETS_KEY", "x")]))).unwrap();
     }

@@ -14,7 +14,7 @@ use polylogue_team::{
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
 fn right(text: &str) -> Team {
-    let Loaded { team, warnings } =
+    let Loaded { team, warnings, .. } =
         parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(warnings.to_string(), "");
     team
@@ -42,7 +42,8 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     assert_eq!(sandbox.network, ["short.example.org", "*.example.org:8080"]);
     assert_eq!((sandbox.memory_mib, sandbox.disk_mib, sandbox.processes), (Some(512), Some(64), Some(16)));
     assert_eq!(sandbox.time.map(Duration::from), Some(Duration::from_secs(30)));
-    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::Network, Grant::Readable, Grant::Mcp]);
+    let wants = [Grant::Network, Grant::Readable, Grant::Mcp, Grant::Env];
+    assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), wants);
     assert_eq!(team.commands[0].description, "Counts words of a short file");
     assert!(team.commands[0].arguments["file"].may_be_option);
     assert_eq!((&*cy.runs_code.languages, cy.runs_code.last), (&[Language::Python][..], Some(2)));
@@ -128,7 +129,8 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     };
     assert_eq!(given(ann).unwrap(), ("clock".into(), vec!["short".to_owned()], vec![]));
     assert_eq!(given(bob).unwrap(), ("far".into(), vec![], vec!["delete".to_owned()]));
-    assert_eq!(team.wants()[&Grant::Mcp], ["clock", "far"]);
+    let servers = ["clock: python3 short.py (in /srv)", "far: https://short.example/mcp"];
+    assert_eq!(team.wants()[&Grant::Mcp], servers);
 }
 
 #[test]

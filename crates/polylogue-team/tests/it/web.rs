@@ -133,7 +133,8 @@ script: [{A: done}]
 fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
     let team = parse(REACHES, "t.yaml", &Overrides::default()).unwrap().team;
     let reached = ["api.tavily.com", "the public web", "127.0.0.1"].map(str::to_owned);
-    assert_eq!(team.wants(), [(Grant::Network, reached.to_vec())].into());
+    let sent = (Grant::Env, vec!["K -> api.tavily.com".to_owned()]);
+    assert_eq!(team.wants(), [(Grant::Network, reached.to_vec()), sent].into());
     let twice = REACHES.replace("tavily, key: K", "searxng, url: \"http://127.0.0.1\"");
     let named = parse(&twice, "t.yaml", &Overrides::default()).unwrap().team.wants();
     assert_eq!(
@@ -154,6 +155,8 @@ fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
         "this team wants to reach `api.tavily.com`, `the public web`, `127.0.0.1` over the network, which was not allowed"
     );
     let allowed = Workplace::none().grant([Grant::Network]);
+    assert!(build(&allowed).unwrap_err().contains("`K -> api.tavily.com`"));
+    let allowed = allowed.grant([Grant::Env]);
     assert!(build(&allowed).unwrap_err().contains("there is no key for the search engine: set `K`"));
     build(&allowed.with_env(Env::of([("K", "my-key")]))).unwrap();
 }

@@ -89,6 +89,16 @@ pub enum Kind {
 }
 
 impl Declaration {
+    /// The program and its words as they are declared, arguments by their names in braces.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let words = self.command.iter().flat_map(|words| match words {
+            Words::One(word) => std::slice::from_ref(word),
+            Words::When { words, .. } => words,
+        });
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
     /// What a model is told.
     pub(super) fn spec(&self) -> ToolSpec {
         let parameters = schema_of(&self.arguments);

@@ -1,0 +1,273 @@
+//! What a team file asks of the user's machine, keys and network: nothing of it is given unless the user allows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use polylogue::memory::Scope;
+use polylogue_models::Provider;
+use polylogue_tools::http::Header;
+
+use crate::remote::McpServer;
+use crate::team::Team;
+use crate::web::SEARCH;
+use crate::working::{Place, SandboxSettings};
+
+/// A permission: something beyond the sandbox and the user's own models, which a team file asks for and the user allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grant {
+    /// Programs run on this machine with all rights of the user.
+    UnsafeHost,
+    /// Programs and tools reach hosts of the network.
+    Network,
+    /// Programs read files of this machine.
+    Readable,
+    /// MCP servers that the team file declares are started on this machine, or reached.
+    Mcp,
+    /// Conversations are sent to addresses of models that the team file gives.
+    Endpoints,
+    /// Environment variables are sent to hosts, or handed to MCP servers.
+    Env,
+    /// Memory that other teams have written to is read and changed.
+    Memory,
+    /// Team files outside the folder of the outermost team file are read.
+    OutsideFiles,
+    /// Addresses and proxies are taken from the `.env` file of the current folder.
+    Dotenv,
+}
+
+impl Grant {
+    /// All there are.
+    pub const ALL: [Self; 9] = [
+        Self::UnsafeHost,
+        Self::Network,
+        Self::Readable,
+        Self::Mcp,
+        Self::Endpoints,
+        Self::Env,
+        Self::Memory,
+        Self::OutsideFiles,
+        Self::Dotenv,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::UnsafeHost => "unsafe-host",
+            Self::Network => "network",
+            Self::Readable => "readable",
+            Self::Mcp => "mcp",
+            Self::Endpoints => "endpoints",
+            Self::Env => "env",
+            Self::Memory => "memory",
+            Self::OutsideFiles => "outside-files",
+            Self::Dotenv => "dotenv",
+        }
+    }
+
+    /// The permission that `word` stands for.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|grant| grant.word() == word)
+    }
+}
+
+impl std::fmt::Display for Grant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// How a team is run, as far as it decides what the team asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Whether no real model is called: then nothing is sent to endpoints.
+    pub offline: bool,
+    /// MCP servers that the user declares: those of the team file with these names are not used.
+    pub own_servers: BTreeSet<String>,
+}
+
+/// What is asked for, by permission.
+type Wants = BTreeMap<Grant, Vec<String>>;
+
+impl SandboxSettings {
+    /// What it asks for that has to be allowed, and what of it.
+    pub(crate) fn wants(&self) -> Wants {
+        let mut wants = BTreeMap::new();
+        if self.place == Place::UnsafeHost {
+            wants.insert(Grant::UnsafeHost, Vec::new());
+        }
+        for (grant, what) in [(Grant::Network, &self.network), (Grant::Readable, &self.readable)] {
+            if !what.is_empty() {
+                wants.insert(grant, what.clone());
+            }
+        }
+        wants
+    }
+}
+
+impl Team {
+    /// What the team and those within it ask for that has to be allowed, and what of it: programs, hosts, paths, MCP servers,
+    /// addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
+    #[must_use]
+    pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
+        self.wants_of(&Usage::default())
+    }
+
+    /// The same of a team that is run in the way `usage` says.
+    #[must_use]
+    pub fn wants_of(&self, usage: &Usage) -> BTreeMap<Grant, Vec<String>> {
+        let mut all = self.wants_of_tools();
+        self.add_servers(usage, &mut all);
+        if !usage.offline {
+            self.add_endpoints(&mut all);
+        }
+        for what in all.values_mut() {
+            let mut seen = BTreeSet::new();
+            what.retain(|one| seen.insert(one.clone()));
+        }
+        all
+    }
+
+    /// What the endpoint that the team calls `name` asks for when its models are called.
+    #[must_use]
+    pub fn wants_of_endpoint(&self, name: &str) -> BTreeMap<Grant, Vec<String>> {
+        let mut all = Wants::new();
+        let Some(endpoint) = self.all_endpoints().remove(name) else { return all };
+        let given = endpoint.base_url.as_deref();
+        // A provider's own address and its own key are what the user has them for.
+        let provider = match given {
+            Some(url) => Provider::all().iter().find(|provider| provider.is_at(url)),
+            None => Provider::find(name),
+        };
+        if let (Some(url), None) = (given, provider) {
+            all.entry(Grant::Endpoints).or_default().push(url.to_owned());
+        }
+        let own = provider.map(Provider::key_variables).unwrap_or_default();
+        let to = given.map_or_else(|| name.to_owned(), host);
+        for variable in endpoint.variables().filter(|variable| !own.contains(variable)) {
+            all.entry(Grant::Env).or_default().push(sent(variable, &to));
+        }
+        all
+    }
+
+    /// The memory that agents of the team and of those within it share or have to themselves.
+    #[must_use]
+    pub fn memory_scopes(&self) -> BTreeSet<Scope> {
+        let agents = self.agents.iter().filter(|agent| !agent.memory.is_off());
+        let own = agents.filter_map(|agent| self.scope_of(agent).ok());
+        own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
+    }
+
+    fn add_endpoints(&self, all: &mut Wants) {
+        let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
+        let models = self.models().into_iter().chain(vectors);
+        let used: BTreeSet<&str> =
+            models.filter_map(|model| self.endpoint_of(model)).map(|(name, _)| name).collect();
+        for name in used {
+            for (grant, what) in self.wants_of_endpoint(name) {
+                all.entry(grant).or_default().extend(what);
+            }
+        }
+    }
+
+    fn add_servers(&self, usage: &Usage, all: &mut Wants) {
+        let wanted = self.mcp_wanted();
+        let used = |name: &str| wanted.contains(name) && !usage.own_servers.contains(name);
+        for (name, server) in self.mcp_declared().into_iter().filter(|(name, _)| used(name)) {
+            all.entry(Grant::Mcp).or_default().push(described(name, server));
+            let to = format!("the MCP server {name}");
+            let variables = server.variables();
+            if !variables.is_empty() {
+                let sent = variables.into_iter().map(|variable| sent(variable, &to));
+                all.entry(Grant::Env).or_default().extend(sent);
+            }
+        }
+    }
+
+    fn wants_of_tools(&self) -> Wants {
+        let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
+        if let Some(what) = all.get_mut(&Grant::UnsafeHost) {
+            *what = self.programs_in_words();
+        }
+        let reached = [self.reached_by_web(), self.reached_by_calls()].concat();
+        if !reached.is_empty() {
+            all.entry(Grant::Network).or_default().extend(reached);
+        }
+        let sent = [self.sent_by_search(), self.sent_by_calls()].concat();
+        if !sent.is_empty() {
+            all.entry(Grant::Env).or_default().extend(sent);
+        }
+        for (grant, what) in self.teams.iter().flat_map(|sub| sub.team.wants_of_tools()) {
+            all.entry(grant).or_default().extend(what);
+        }
+        all
+    }
+
+    /// The environment variable that the search engine is sent, unless it is the engine's own key at the engine's own address.
+    pub(crate) fn sent_by_search(&self) -> Vec<String> {
+        let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) else {
+            return Vec::new();
+        };
+        let engine = search.engine();
+        let kind = engine.engine.kind();
+        let variable = engine.key.as_deref().or(kind.key_variable());
+        if engine.url.is_none() && variable == kind.key_variable() {
+            return Vec::new();
+        }
+        let to = host(engine.url.as_deref().or(kind.url()).unwrap_or_default());
+        variable.map(|variable| sent(variable, &to)).into_iter().collect()
+    }
+
+    /// The environment variables that calls send, each with the host.
+    pub(crate) fn sent_by_calls(&self) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        for call in self.calls.iter().filter(|call| self.names_tool(&call.name)) {
+            for header in call.headers.values() {
+                if let Header::Secret(secret) = header {
+                    all.insert(sent(&secret.env, &call.host().unwrap_or_default()));
+                }
+            }
+        }
+        for (name, document) in &self.openapi {
+            let used = |of: &&polylogue_tools::openapi::Operation| {
+                self.names_tool(name) || self.names_tool(&of.name)
+            };
+            let to: BTreeSet<String> = document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
+            for variable in document.key.iter().chain(document.keys.values()) {
+                all.extend(to.iter().map(|to| sent(variable, to)));
+            }
+        }
+        all.into_iter().collect()
+    }
+
+    /// What runs when nothing encloses it.
+    fn programs_in_words(&self) -> Vec<String> {
+        let commands = self.commands.iter().filter(|command| self.names_tool(&command.name));
+        let commands = commands.map(|command| format!("the command {}: {}", command.name, command.in_words()));
+        let tools = ["python", "shell", "javascript", "python_session"].into_iter();
+        let tools = tools.filter(|tool| self.names_tool(tool));
+        let tools = tools.map(|tool| format!("the tool {tool}: programs that models write"));
+        let coders = self.agents.iter().filter(|agent| !agent.runs_code.is_off());
+        let coders = coders.map(|agent| format!("code in messages, run by {}", agent.name));
+        commands.chain(tools).chain(coders).collect()
+    }
+}
+
+/// The environment variable `variable`, and where it goes.
+fn sent(variable: &str, to: &str) -> String {
+    format!("{variable} -> {to}")
+}
+
+/// A server: its command and the folder it runs in, or its address.
+fn described(name: &str, server: &McpServer) -> String {
+    let folder = server.cwd.as_deref().filter(|_| server.command.is_some());
+    let folder = folder.map(|folder| format!(" (in {folder})")).unwrap_or_default();
+    format!("{name}: {}{folder}", server.in_words())
+}
+
+/// The host of an address, with its port.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
+}
