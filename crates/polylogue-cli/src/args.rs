@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod memory;
+pub(crate) mod trust;
 pub(crate) mod verify;
 
 use std::path::PathBuf;
@@ -69,8 +70,10 @@ pub(crate) enum Command {
     Rm(Rm),
     /// List, find and forget what agents remember from one conversation to the next
     Memory(memory::Memory),
-    /// Check a team file
+    /// Check a team file, and list what it asks for
     Check(Check),
+    /// List what you trust, and forget it
+    Trust(trust::Trust),
     /// Make a team file of a definition of AutoGen
     Import(Import),
     /// Serve teams as tools of another program, by MCP, over standard input and output
@@ -109,22 +112,31 @@ pub(crate) struct Run {
 /// What the team may do and use beyond what the sandbox gives it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Allowed {
-    /// Allow programs what the team file asks for: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
-    /// (its paths), `mcp` (its MCP servers)
-    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
-    pub(crate) grants: Vec<Grant>,
+    #[command(flatten)]
+    pub(crate) permits: Permits,
 
     /// MCP servers for agents that name them: a JSON file with `mcpServers`
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
 }
 
+/// What a team file gets of what it asks for. `polylogue check` lists that.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Permits {
+    /// Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
+    /// (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends),
+    /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`)
+    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
+    pub(crate) grants: Vec<Grant>,
+
+    /// Trust the team file: allow all that it asks for, now and as long as its content stays the same
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
 fn grant(text: &str) -> Result<Grant, String> {
     let known = || Grant::ALL.map(Grant::word).join(", ");
-    Grant::ALL
-        .into_iter()
-        .find(|grant| grant.word() == text)
-        .ok_or_else(|| format!("expected one of {}", known()))
+    Grant::of_word(text).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 #[derive(Debug, Args)]
@@ -359,6 +371,13 @@ pub(crate) struct Check {
     /// Set a variable of the team files
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
+
+    /// Write one line of JSON for each file: what is in it, what is wrong with it, what it asks for
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) permits: Permits,
 }
 
 #[derive(Debug, Args)]
@@ -391,6 +410,9 @@ pub(crate) struct Doctor {
     /// Find out what the model, or each of the team's, can do: three short questions, which cost a few hundred tokens
     #[arg(long)]
     pub(crate) probe: bool,
+
+    #[command(flatten)]
+    pub(crate) permits: Permits,
 }
 
 /// Any path, the empty one too: an environment variable that is empty is as good as none.

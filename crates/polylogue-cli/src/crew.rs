@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Price};
-use polylogue_models::{
-    Cassette, Embedder, Env, KnownSkills, Models, Recorder, Recording, Script, ScriptStep,
-};
+use polylogue_models::{Cassette, Embedder, KnownSkills, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
 use crate::args;
 use crate::probe::{listens, shown};
 use crate::reach::Reach;
 use crate::trouble::Trouble;
+use crate::trust::Access;
 
 /// Gives models by name.
 pub(crate) struct Crew {
@@ -35,6 +34,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) resumed: bool,
     /// What is known of what models can do.
     pub(crate) known: Option<KnownSkills>,
+    /// Where keys are, and which endpoints of the team may be used.
+    pub(crate) access: &'a Access,
 }
 
 enum Source {
@@ -60,7 +61,7 @@ impl Crew {
         let source = match (&wish.replay, wish.offline) {
             (Some(file), _) => replayed(team, file)?,
             // People among themselves, or agents that only run tools, need no model.
-            (None, _) if team.voices().is_empty() => Source::Live(reach(team, manner)?.models),
+            (None, _) if team.voices().is_empty() => Source::Live(Reach::of(team, manner).models),
             (None, true) => scripted(team, manner, None)?,
             (None, false) => live_or_scripted(team, manner).await?,
         };
@@ -188,12 +189,8 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
     }
 }
 
-fn reach(team: &Team, manner: &Manner<'_>) -> Result<Reach, Trouble> {
-    Ok(Reach::of(team, Env::with_file(Path::new(".env"))?, manner))
-}
-
 async fn live_or_scripted(team: &mut Team, manner: &Manner<'_>) -> Result<Source, Trouble> {
-    let reach = reach(team, manner)?;
+    let reach = Reach::of(team, manner);
     // A script stands in for models that the team names, not for one that was asked for.
     let may_play = manner.wish.model.is_none() && !team.script.is_empty();
     if team.models().is_empty() {

@@ -13,6 +13,7 @@ mod remembered;
 mod screen;
 mod signals;
 mod trouble;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -50,7 +51,8 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Verify(args) => commands::verify::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,
         Command::Memory(args) => commands::memory::run(cli, args).await,
-        Command::Check(args) => commands::check::run(args),
+        Command::Check(args) => commands::check::run(cli, args),
+        Command::Trust(args) => commands::trust::run(args),
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
         Command::Doctor(args) => commands::doctor::run(cli, args).await,

@@ -78,13 +78,41 @@ pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
 
 /// The work directory of the programs of the conversation `id`: beside the store, and by a whole path.
 pub(crate) fn of_work(store: Option<&Path>, id: &LogId) -> Result<PathBuf, Trouble> {
-    let store = place(store)?;
-    // A folder may be written with a slash at its end, which belongs to no name.
-    let mut work: OsString = store.components().as_path().as_os_str().to_owned();
-    work.push(".work");
-    let work = std::path::absolute(PathBuf::from(work))
+    let work = std::path::absolute(work_root(&place(store)?))
         .map_err(|error| Trouble::failed(format!("there is no work directory: {error}")))?;
     Ok(work.join(id.as_str()))
+}
+
+/// Where it is kept what the user trusts: in the user's state folder.
+pub(crate) fn of_trust() -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")));
+    state.map(|state| state.join("polylogue").join("trust.json"))
+}
+
+/// Whether the current folder is within the work directory of a conversation: what is in it may have been written by code that
+/// models wrote. Work directories are beside their store, in a folder of the store's name and `.work`.
+pub(crate) fn is_in_work_directory(store: Option<&Path>) -> bool {
+    let Ok(here) = env::current_dir().and_then(std::fs::canonicalize) else { return false };
+    let own = place(store).ok().map(|store| work_root(&store));
+    let own = own.and_then(|own| std::fs::canonicalize(own).ok());
+    if own.is_some_and(|own| here.starts_with(own)) {
+        return true;
+    }
+    here.ancestors().any(|folder| {
+        let store = folder.as_os_str().to_string_lossy().strip_suffix(WORK).map(PathBuf::from);
+        store.is_some_and(|store| store.exists())
+    })
+}
+
+/// What the folder of work directories is called, behind the name of the store.
+const WORK: &str = ".work";
+
+fn work_root(store: &Path) -> PathBuf {
+    // A folder may be written with a slash at its end, which belongs to no name.
+    let mut work: OsString = store.components().as_path().as_os_str().to_owned();
+    work.push(WORK);
+    PathBuf::from(work)
 }
 
 /// Where it is kept what models turned out to be able to do: a cache, in the user's cache folder.

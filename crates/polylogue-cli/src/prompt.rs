@@ -1,6 +1,6 @@
 //! Asking the person at the terminal.
 //!
-//! What was typed before a question stood there answers nothing: it is dropped. A question between yes and no has no default.
+//! What was typed before a question stood there answers nothing: it is dropped. A question that allows something has no default.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,7 +13,7 @@ use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::trouble::Trouble;
 
-/// How often a question between yes and no is asked until the answer is one of them.
+/// How often a question is asked until the answer is one of those that it takes.
 const MAX_ATTEMPTS: usize = 5;
 
 /// Whether there is a person who can be asked: the input and the standard error are a terminal.
@@ -21,19 +21,22 @@ pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks a question between yes and no, which has no default: `yes` or `no` has to be written after it was shown. `None` when the
-/// input ends, the person wants to stop, or no answer was one of them.
+/// Has the person choose one of `words`, none of which is a default: it has to be written in full after the question was shown.
+/// `None` when the input ends, the person wants to stop, or no answer was one of them.
 ///
-/// `text` is shown verbatim; what others wrote in it has to be [exact](polylogue::approval::exact).
-#[expect(dead_code, reason = "the question whether a team file is trusted is not built yet")]
-pub(crate) async fn confirm(text: &str, signals: &mut Signals) -> Result<Option<bool>, Trouble> {
+/// `text` is shown verbatim; what others wrote in it has to be [visible](polylogue::approval::visible).
+pub(crate) async fn choose(
+    text: &str,
+    words: &[&'static str],
+    signals: &mut Signals,
+) -> Result<Option<&'static str>, Trouble> {
     tell_verbatim(text);
+    let told = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     for _ in 0..MAX_ATTEMPTS {
-        let Some(answer) = ask("yes or no", signals).await? else { return Ok(None) };
-        match answer.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Some(true)),
-            "n" | "no" => return Ok(Some(false)),
-            _ => tell("Please write `yes` or `no`."),
+        let Some(answer) = ask(&words.join(" or "), signals).await? else { return Ok(None) };
+        match words.iter().find(|word| answer.trim().eq_ignore_ascii_case(word)) {
+            Some(word) => return Ok(Some(word)),
+            None => tell(&format!("Please write one of {told}.")),
         }
     }
     Ok(None)

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use polylogue::{ModelError, ModelErrorKind};
-use polylogue_models::{Config, Env, Models, Provider, Timeouts};
+use polylogue_models::{Config, Models, Provider, Timeouts};
 use polylogue_team::Team;
 
 use crate::crew::Manner;
 use crate::probe::host;
+use crate::trust::{Access, Want};
 
 /// Models, and how their endpoints are to be used.
 pub(crate) struct Reach {
@@ -19,12 +20,14 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Makes the endpoints of `team` known, with keys out of `env`. One that cannot be used is an error only when it is.
-    pub(crate) fn of(team: &Team, env: Env, manner: &Manner<'_>) -> Self {
+    /// Makes the endpoints of `team` known. One that cannot be used, or is not trusted, is an error only when it is needed.
+    pub(crate) fn of(team: &Team, manner: &Manner<'_>) -> Self {
+        let env = &manner.access.env;
         let models = Models::new(env.clone());
         let mut own = BTreeMap::new();
         for (name, endpoint) in team.all_endpoints() {
-            let config = endpoint.config(name, &env).map(|config| tuned(config, manner));
+            let config = allowed(team, name, manner.access).and_then(|()| endpoint.config(name, env));
+            let config = config.map(|config| tuned(config, manner));
             let defined = config.and_then(|config| models.define(config.clone()).map(|_| config));
             own.insert(name.to_owned(), defined);
         }
@@ -51,6 +54,22 @@ impl Reach {
         }
         self.models.model(name).map(|_| address)
     }
+}
+
+/// Whether the endpoint that the team calls `name` may be used: nothing is sent to it, and no key is looked up, unless it is.
+pub(crate) fn allowed(team: &Team, name: &str, access: &Access) -> Result<(), ModelError> {
+    let wants = team.wants_of_endpoint(name).into_iter();
+    let wants: Vec<Want> =
+        wants.flat_map(|(grant, what)| what.into_iter().map(move |what| Want::new(grant, what))).collect();
+    if access.covers(&wants) {
+        return Ok(());
+    }
+    let error = ModelError::new(
+        ModelErrorKind::Config,
+        name,
+        format!("the endpoint `{name}` of the team file is not trusted"),
+    );
+    Err(error.hint("if you trust the team file, add `--allow endpoints,env`, or `--trust` to remember it"))
 }
 
 fn no_key(model: &str, config: &Config) -> ModelError {

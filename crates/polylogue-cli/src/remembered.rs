@@ -1,10 +1,11 @@
 //! What agents remember from one conversation to the next: in the database that keeps the conversations.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use polylogue::StoreError;
 use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
+use polylogue::{LogId, Store as _, StoreError};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;
 use polylogue_team::{Team, Workplace};
@@ -34,6 +35,50 @@ impl Remembered {
             None => place,
         }
     }
+}
+
+/// The memory of `team` that holds what teams of another content have written down, by scope. `digest` is of the content.
+pub(crate) async fn of_others(
+    team: &Team,
+    store: Option<&Path>,
+    digest: &str,
+) -> Result<Vec<String>, Trouble> {
+    let all = all_of_others(team, store, digest).await?;
+    let scopes = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
+    Ok(scopes.filter(|scope| all.contains(scope)).collect())
+}
+
+/// All memory that holds what teams of another content have written down, by scope; none for a `team` that has no memory.
+pub(crate) async fn all_of_others(
+    team: &Team,
+    store: Option<&Path>,
+    digest: &str,
+) -> Result<BTreeSet<String>, Trouble> {
+    let at = place::place(store)?;
+    if !team.needs_memory() || !at.exists() || place::is_folder(&at) {
+        return Ok(BTreeSet::new());
+    }
+    let facts = Facts::open(&at)?.list(None, usize::MAX).await?;
+    let store = place::open(store)?;
+    let mut whose: BTreeMap<LogId, bool> = BTreeMap::new();
+    let mut scopes = BTreeSet::new();
+    for fact in facts.into_iter().filter(|fact| !fact.text.is_empty()) {
+        let conversation = fact.source.conversation;
+        let is_own = match whose.get(&conversation) {
+            Some(is_own) => *is_own,
+            None => {
+                // Whoever wrote a conversation that is gone is not known.
+                let meta = store.meta(&conversation).await.ok();
+                let is_own = meta.is_some_and(|meta| meta.team.get("digest").is_some_and(|of| of == digest));
+                whose.insert(conversation, is_own);
+                is_own
+            }
+        };
+        if !is_own {
+            scopes.insert(fact.scope.as_str().to_owned());
+        }
+    }
+    Ok(scopes)
 }
 
 /// The memory in `store`.

@@ -228,8 +228,13 @@ mod tests {
         std::fs::write(&path, "PATH=from-file\nPOLYLOGUE_NO_SUCH=from-file").unwrap();
         let env = Env::with_file(&path).unwrap();
         assert_eq!(env.get("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
-        assert_eq!((env.address("POLYLOGUE_NO_SUCH"), env.address("PATH")), (None, std::env::var("PATH").ok()));
-        assert!(env.untrusted_address("POLYLOGUE_NO_SUCH").is_some() && env.untrusted_address("PATH").is_none());
+        assert_eq!(
+            (env.address("POLYLOGUE_NO_SUCH"), env.address("PATH")),
+            (None, std::env::var("PATH").ok())
+        );
+        assert!(
+            env.untrusted_address("POLYLOGUE_NO_SUCH").is_some() && env.untrusted_address("PATH").is_none()
+        );
         let env = env.trusting();
         assert_eq!(env.address("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
         assert_eq!(env.untrusted_address("POLYLOGUE_NO_SUCH"), None);

@@ -21,10 +21,7 @@ impl Variables {
     }
 
     /// The same, with those of commands, arguments, folders and addresses looked up by `places`.
-    pub(crate) fn placed_by(
-        self,
-        places: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn placed_by(self, places: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { places: Arc::new(places), ..self }
     }
 
@@ -50,9 +47,8 @@ fn expanded(text: &str, look_up: &LookUp, secrets: &mut Vec<String>) -> Result<S
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (inside, behind) = after
-            .split_once('}')
-            .ok_or_else(|| format!("has `{text}`, which lacks a `}}` after `${{`"))?;
+        let (inside, behind) =
+            after.split_once('}').ok_or_else(|| format!("has `{text}`, which lacks a `}}` after `${{`"))?;
         let (name, otherwise) = match inside.split_once(":-") {
             Some((name, otherwise)) => (name, Some(otherwise)),
             None => (inside, None),

@@ -232,7 +232,8 @@ impl Team {
             let used = |of: &&polylogue_tools::openapi::Operation| {
                 self.names_tool(name) || self.names_tool(&of.name)
             };
-            let to: BTreeSet<String> = document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
+            let to: BTreeSet<String> =
+                document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
             for variable in document.key.iter().chain(document.keys.values()) {
                 all.extend(to.iter().map(|to| sent(variable, to)));
             }
@@ -243,7 +244,8 @@ impl Team {
     /// What runs when nothing encloses it.
     fn programs_in_words(&self) -> Vec<String> {
         let commands = self.commands.iter().filter(|command| self.names_tool(&command.name));
-        let commands = commands.map(|command| format!("the command {}: {}", command.name, command.in_words()));
+        let commands =
+            commands.map(|command| format!("the command {}: {}", command.name, command.in_words()));
         let tools = ["python", "shell", "javascript", "python_session"].into_iter();
         let tools = tools.filter(|tool| self.names_tool(tool));
         let tools = tools.map(|tool| format!("the tool {tool}: programs that models write"));

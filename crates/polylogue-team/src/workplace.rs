@@ -12,10 +12,10 @@ use polylogue_sandbox::{make_work_directory, remove_work_directory};
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
 use crate::build::{is_work_tool, runs_programs};
+use crate::permission::Grant;
 use crate::reasoning::RunsBlocks;
 use crate::remote::{GivenTool, McpTools};
 use crate::team::Team;
-use crate::permission::Grant;
 use crate::working::{Place, SandboxSettings};
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.

@@ -6,16 +6,16 @@ mod records;
 mod tally;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue::batch::{Batch, Ended, Purse, Start};
 use polylogue::{AnyStore, Error, Halt, LogId, Meta, Money, Status, Timestamp};
-use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Workplace, load};
+use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Usage, Workplace};
 
 use super::remote::{self, Remote, Wanted};
-use super::run::{limits, manner, settings};
+use super::run::{limits, manner, settings, usage};
 use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
@@ -23,7 +23,8 @@ use crate::remembered::Remembered;
 use crate::screen::Shown;
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
-use crate::{args, place};
+use crate::trust::{self, Access, Request};
+use crate::{args, place, remembered};
 use progress::Progress;
 use record::Record;
 use records::Records;
@@ -103,6 +104,12 @@ struct Job<'a> {
     args: &'a args::Batch,
     /// The team without any row.
     team: Team,
+    /// Identifies its content.
+    digest: String,
+    usage: Usage,
+    access: Access,
+    /// The memory that other teams have written to.
+    memory_of_others: BTreeSet<String>,
     crew: Crew,
     /// The MCP servers, which all conversations share.
     servers: Remote,
@@ -117,30 +124,45 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
     async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, Trouble> {
-        let Loaded { mut team, warnings } = load(&args.team, &overrides(args, None))?;
+        let permits = &args.allowed.permits;
+        let Loaded { mut team, warnings, digest, outside } =
+            trust::load(&args.team, &overrides(args, None), permits)?;
         warnings.iter().for_each(|warning| tell(&warning.to_string()));
         for row in rows.samples() {
-            load(&args.team, &overrides(args, Some(&row))).map_err(|wrong| {
+            trust::load(&args.team, &overrides(args, Some(&row)), permits).map_err(|wrong| {
                 Trouble::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
             })?;
         }
         let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
         let budget = args.budget.is_some() || limits(&team, &args.limits).cost.is_some();
-        let mut manner = manner(&args.models, &settings, budget, false);
+        let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
+        let file = args.allowed.mcp.as_deref();
+        let usage = usage(&args.models, file)?;
+        let request = Request {
+            team: &team,
+            digest: &digest,
+            file: &args.team.display().to_string(),
+            outside: &outside,
+            usage: usage.clone(),
+            permits,
+            before: Vec::new(),
+            memory: remembered::of_others(&team, Some(&store), &digest).await?,
+            asks: true,
+            tells: true,
+        };
+        let access = request.pass(trust::of_folder(Some(&store))?).await?;
+        let mut manner = manner(&args.models, &settings, budget, false, &access);
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
-        let grants = &args.allowed.grants;
-        work::check(&team, grants, true)?;
-        let servers = Wanted { file: args.allowed.mcp.as_deref(), grants, tells: true };
-        let servers = Remote::start(&team, &servers).await?;
-        let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
-        let grants = grants.iter().copied();
+        work::tell_refusals(&team);
+        let servers = Remote::start(&team, &Wanted { file, access: &access }).await?;
         let memory = Remembered::of(&team, Some(&store), &crew)?;
-        let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, grants)?);
+        let memory_of_others = remembered::all_of_others(&team, Some(&store), &digest).await?;
+        let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, &access)?);
         let workplace = memory.furnish(workplace);
         team.build_at(&|name| crew.model(name), &workplace).map_err(Trouble::from)?;
         let key = key(&team, args)?;
-        Ok(Self { args, team, crew, servers, memory, store, key })
+        Ok(Self { args, team, digest, usage, access, memory_of_others, crew, servers, memory, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
@@ -198,8 +220,14 @@ impl<'a> Job<'a> {
 
     /// The conversation about `row`.
     fn start(&self, row: &Row, purse: Option<&Purse>) -> polylogue::Result<Start> {
-        let loaded = load(&self.args.team, &overrides(self.args, Some(row)));
-        let mut team = loaded.map_err(|wrong| Error::Config(wrong.to_string().trim_end().into()))?.team;
+        let config = |trouble: Trouble| Error::Config(trouble.to_string().trim_end().into());
+        let given = overrides(self.args, Some(row));
+        let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits).map_err(config)?;
+        if loaded.digest != self.digest {
+            return Err(Error::Config("the team file was changed while the batch ran".into()));
+        }
+        let mut team = loaded.team;
+        self.check(&team).map_err(config)?;
         let cast = self.crew.cast(&mut team);
         let provide = |name: &str| {
             let model = cast(name)?;
@@ -212,11 +240,12 @@ impl<'a> Job<'a> {
         let id = self.id(row)?;
         let chat = team.build_at(&provide, &self.workplace(&team, &id)?)?;
         let (title, task) = (format!("{} {}", team.name, row.id), team.task.clone().unwrap_or_default());
-        let (offline, allowed) = (self.crew.is_scripted(), work::words(&self.args.allowed));
+        let (offline, allowed, digest) =
+            (self.crew.is_scripted(), self.access.kept(&team), self.digest.clone());
         let file = remote::kept(self.args.allowed.mcp.as_deref());
         let mcp = file.map_err(|trouble| Error::Config(trouble.to_string()))?;
         let (skills, remote_tools) = (self.args.models.skills, self.servers.described());
-        let kept = Kept { team, offline, skills, allowed, mcp, remote_tools };
+        let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -224,10 +253,15 @@ impl<'a> Job<'a> {
         Ok(Start { id, meta: Meta { title, created, team: kept }, chat, task })
     }
 
+    /// Refuses a row whose variables make the team ask for more than was allowed before the first one.
+    fn check(&self, team: &Team) -> Result<(), Trouble> {
+        self.access.check(team, &self.usage)?;
+        self.access.check_memory(team, &self.memory_of_others)
+    }
+
     /// Where the programs of the conversation `id` work, with the files that the team brings along.
     fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<Workplace> {
-        let grants = self.args.allowed.grants.iter().copied();
-        let place = work::place_of(team, Some(&self.store), id, grants);
+        let place = work::place_of(team, Some(&self.store), id, &self.access);
         let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
         let place = place.map_err(|trouble| Error::Config(trouble.to_string()))?;
         Ok(self.memory.furnish(self.servers.furnish(place)))

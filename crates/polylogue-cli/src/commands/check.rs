@@ -1,35 +1,113 @@
-//! `polylogue check`: whether team files are right.
+//! `polylogue check`: whether team files are right, and what they ask for.
 
-use polylogue_team::{Loaded, Overrides, load};
+use std::path::Path;
+
+use polylogue_team::{Diagnostics, Loaded, Overrides, Usage};
+use serde_json::{Value, json};
 
 use super::write;
-use crate::args;
 use crate::play::tell;
 use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
+use crate::trust::{self, Access, Want};
+use crate::{args, trust::book::Book};
 
-/// Checks every file, whatever is wrong with those before.
-pub(crate) fn run(args: &args::Check) -> Result<Exit, Trouble> {
-    let overrides = Overrides { vars: args.vars.iter().cloned().collect(), ..Overrides::default() };
+/// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
+pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, Trouble> {
+    let vars = args.vars.iter().cloned().collect();
+    let outside_files =
+        args.permits.trust || args.permits.grants.contains(&polylogue_team::Grant::OutsideFiles);
+    let overrides = Overrides { vars, outside_files, ..Overrides::default() };
     let mut exit = Exit::Done;
     for file in &args.teams {
-        match load(file, &overrides) {
-            Ok(Loaded { team, warnings }) => {
-                warnings.iter().for_each(|warning| tell(&warning.to_string()));
-                let agents = count(team.agents.len(), "agent");
-                let chats = count(team.chats.len() + 1, "chat");
-                write(&Shown::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
-                for (chat, words) in team.chats_in_words() {
-                    write(&Shown::row(&format!("  {chat}: {words}")))?;
+        match polylogue_team::load(file, &overrides) {
+            Ok(loaded) => {
+                let wants = Wants::of(cli, args, file, &loaded)?;
+                match args.json {
+                    true => line(&of_right(file, &loaded, &wants))?,
+                    false => tell_right(file, &loaded, &wants)?,
                 }
             }
             Err(diagnostics) => {
-                tell(diagnostics.to_string().trim_end());
+                match args.json {
+                    true => line(
+                        &json!({"file": file.display().to_string(), "ok": false, "problems": diagnostics}),
+                    )?,
+                    false => tell(diagnostics.to_string().trim_end()),
+                }
                 exit = Exit::Usage;
             }
         }
     }
     Ok(exit)
+}
+
+/// What a team asks for.
+struct Wants {
+    all: Vec<Want>,
+    /// Whether all of it is allowed.
+    is_trusted: bool,
+    /// The memory that it uses: whether others have written there, its store knows.
+    memory: Vec<String>,
+}
+
+impl Wants {
+    fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, Trouble> {
+        let Loaded { team, digest, outside, .. } = loaded;
+        let outside =
+            outside.iter().map(|file| Want::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
+        let all: Vec<Want> = trust::wants_of(team, &Usage::default()).into_iter().chain(outside).collect();
+        if args.permits.trust && !all.is_empty() {
+            Book::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
+        }
+        let access = Access::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
+        let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
+        Ok(Self { is_trusted: access.covers(&all), all, memory })
+    }
+}
+
+fn tell_right(file: &Path, Loaded { team, warnings, .. }: &Loaded, wants: &Wants) -> Result<(), Trouble> {
+    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    let agents = count(team.agents.len(), "agent");
+    let chats = count(team.chats.len() + 1, "chat");
+    write(&Shown::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
+    for (chat, words) in team.chats_in_words() {
+        write(&Shown::row(&format!("  {chat}: {words}")))?;
+    }
+    if !wants.all.is_empty() {
+        let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
+        write(&Shown::plain(&format!("  {state}, and asks to\n{}\n", indented(&trust::list(&wants.all)))))?;
+    }
+    if !wants.memory.is_empty() {
+        write(&Shown::row(&format!("  remembers as `{}`", wants.memory.join("`, `"))))?;
+    }
+    Ok(())
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: &Wants) -> Value {
+    let warnings: &Diagnostics = warnings;
+    json!({
+        "file": file.display().to_string(),
+        "ok": true,
+        "problems": warnings,
+        "name": team.name,
+        "agents": team.agents.len(),
+        "chats": team.chats.len() + 1,
+        "digest": digest,
+        "trusted": wants.is_trusted,
+        "wants": wants.all,
+        "memory": wants.memory,
+    })
+}
+
+fn line(value: &Value) -> Result<(), Trouble> {
+    let text = Shown::json(value)
+        .map_err(|error| Trouble::failed(format!("the output cannot be written: {error}")))?;
+    write(&text)
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -9,30 +9,33 @@ use std::path::Path;
 
 use polylogue::Store;
 use polylogue_models::{Config, Env, Provider};
-use polylogue_team::{Endpoint, Loaded, Overrides, Team, load};
+use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
 use super::write;
 use crate::play::tell;
 use crate::probe::{listens, ollama, shown};
-use crate::reach::is_ones_own;
+use crate::reach::{allowed, is_ones_own};
 use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
-use crate::{args, place};
+use crate::trust::{self, Access, Request};
+use crate::{args, place, remembered};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
 pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Trouble> {
-    let team = args.team.as_deref().map(|file| team(file, &args.vars)).transpose()?;
+    let loaded = args.team.as_deref().map(|file| team(file, args)).transpose()?;
+    let access = access(cli, args, loaded.as_ref()).await?;
+    let (team, env) = (loaded.map(|loaded| loaded.team), &access.env);
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH);
     let mut text = format!("polylogue {version}, {os} {arch}\n\n");
-    let env = Env::with_file(Path::new(".env"))?;
     text.push_str("models\n");
     for provider in Provider::all() {
-        rows(&mut text, provider.name(), finding(provider, &env).await);
+        rows(&mut text, provider.name(), finding(provider, env).await);
     }
     if let Some(team) = &team {
-        let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &env).await);
+        let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &access).await);
     }
-    text.push_str(&abilities::told(args, team.as_ref(), &env).await?);
+    text.push_str(&abilities::told(args, team.as_ref(), &access).await?);
+    text.push_str(&addresses(env));
     text.push_str(&code::told());
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
@@ -40,18 +43,57 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Tr
     store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
 }
 
-fn team(file: &Path, vars: &[(String, String)]) -> Result<Team, Trouble> {
-    let overrides = Overrides { vars: vars.iter().cloned().collect(), ..Overrides::default() };
-    let Loaded { team, warnings } = load(file, &overrides)?;
-    warnings.iter().for_each(|warning| tell(&warning.to_string()));
-    Ok(team)
+fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, Trouble> {
+    let overrides = Overrides { vars: args.vars.iter().cloned().collect(), ..Overrides::default() };
+    let loaded = trust::load(file, &overrides, &args.permits)?;
+    loaded.warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    Ok(loaded)
+}
+
+/// What may be used. To ask models, all that the team asks for has to be allowed; else nothing that is not allowed is reached.
+async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, Trouble> {
+    let env = trust::of_folder(cli.store.as_deref())?;
+    if let (Some(Loaded { team, digest, outside, .. }), true) = (loaded, args.probe || args.permits.trust) {
+        let request = Request {
+            team,
+            digest,
+            file: &args.team.as_deref().unwrap_or(Path::new("")).display().to_string(),
+            outside,
+            usage: Usage::default(),
+            permits: &args.permits,
+            before: Vec::new(),
+            memory: remembered::of_others(team, cli.store.as_deref(), digest).await?,
+            asks: true,
+            tells: true,
+        };
+        return request.pass(env).await;
+    }
+    let digest = loaded.map(|loaded| loaded.digest.as_str()).unwrap_or_default();
+    let trusts = args.permits.trust || args.permits.grants.contains(&Grant::Dotenv);
+    Access::known(if trusts { env.trusting() } else { env }, &args.permits, digest)
+}
+
+/// What is said of addresses in `.env` that are not used.
+fn addresses(env: &Env) -> String {
+    let names = trust::addresses(env);
+    if names.is_empty() {
+        return String::new();
+    }
+    let names = names.join("`, `");
+    format!(
+        "\naddresses in .env\n  not used: `{names}`; a run asks before it uses them, or takes `--allow dotenv`\n"
+    )
 }
 
 /// The endpoints that a team speaks of, a few lines each.
-async fn endpoints(team: &Team, env: &Env) -> String {
+async fn endpoints(team: &Team, access: &Access) -> String {
     let mut text = String::new();
     for (name, endpoint) in team.all_endpoints() {
-        rows(&mut text, name, of_endpoint(name, endpoint, env).await);
+        let lines = match allowed(team, name, access) {
+            Ok(()) => of_endpoint(name, endpoint, &access.env).await,
+            Err(_) => untrusted(endpoint),
+        };
+        rows(&mut text, name, lines);
     }
     if text.is_empty() { "  none of its own\n".to_owned() } else { text }
 }
@@ -61,6 +103,17 @@ fn rows(text: &mut String, name: &str, lines: Vec<String>) {
     for (index, line) in lines.into_iter().enumerate() {
         let _ = writeln!(text, "  {:<14} {line}", if index == 0 { name } else { "" });
     }
+}
+
+/// An endpoint that is not reached, and no key looked up for it.
+fn untrusted(endpoint: &Endpoint) -> Vec<String> {
+    let at = endpoint.base_url.as_deref().map(|url| format!(" at {}", shown(url))).unwrap_or_default();
+    let variables: Vec<String> = endpoint.variables().map(|name| format!("`{name}`")).collect();
+    let sent =
+        (!variables.is_empty()).then(|| format!("it would be sent what is in {}", variables.join(" and ")));
+    let first =
+        format!("not reached{at}: the team file is not trusted (`--allow endpoints,env`, or `--trust`)");
+    [first].into_iter().chain(sent).collect()
 }
 
 async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> {

@@ -12,6 +12,7 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod trust;
 pub(crate) mod verify;
 pub(crate) mod work;
 
@@ -26,6 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::screen::Shown;
 use crate::trouble::Trouble;
+use crate::trust::Want;
+use crate::trust::book::Book;
 
 /// What is kept with a conversation so that it can be run again, whatever became of the team file.
 #[derive(Serialize, Deserialize)]
@@ -37,18 +40,49 @@ pub(crate) struct Kept {
     /// What its models can do, where the command line says so: a turn that was begun in one way cannot go on in another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) skills: Option<Skills>,
-    /// What its programs may do beyond what the sandbox gives them, by the words for it.
+    /// Identifies the content of the team file and of what it includes.
+    #[serde(default)]
+    pub(crate) digest: String,
+    /// What it was allowed of what it asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) allowed: Vec<String>,
+    pub(crate) allowed: Vec<Want>,
     /// The user's own document of MCP servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mcp: Option<PathBuf>,
     /// What models were told of the tools of MCP servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remote_tools: Vec<Described>,
+    /// Shows that this user allowed it: a store of another user allows nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seal: Option<String>,
 }
 
 impl Kept {
+    /// The same with the user's seal, where it matters.
+    pub(crate) fn sealed(self) -> Self {
+        if self.allowed.is_empty() && self.mcp.is_none() {
+            return self;
+        }
+        let seal = self.content().and_then(|content| Book::seal(&content));
+        Self { seal, ..self }
+    }
+
+    /// Whether this user allowed what is in it.
+    pub(crate) fn is_sealed(&self) -> Result<bool, Trouble> {
+        let Some((seal, content)) = self.seal.as_ref().zip(self.content()) else { return Ok(false) };
+        Ok(Book::read()?.is_sealed(&content, seal))
+    }
+
+    fn content(&self) -> Option<Vec<u8>> {
+        serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp)).ok()
+    }
+
+    /// Identifies the team as it is kept.
+    pub(crate) fn own_digest(&self) -> String {
+        let team = serde_json::to_vec(&self.team).unwrap_or_default();
+        format!("kept-{}", blake3::hash(&team).to_hex())
+    }
+
     /// The agents that speak by models, to be looked at, with the tools that they had.
     pub(crate) fn assistants(&self) -> polylogue::Result<Vec<Assistant>> {
         let silent = |_: &str| Ok(AnyModel::new(Script::default().model("none")));

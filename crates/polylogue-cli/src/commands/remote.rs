@@ -1,17 +1,16 @@
 //! The MCP servers of a run: whose they are, whether they may be started, and what they say meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use polylogue_http::Proxies;
 use polylogue_mcp::{Catalog, Described, Progress, Servers};
-use polylogue_models::Env;
-use polylogue_team::{Grant, McpServer, Team, Workplace};
+use polylogue_team::{Grant, McpServer, Team, Usage, Workplace};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::play::tell_wrapped;
 use crate::trouble::Trouble;
+use crate::trust::{Access, Want, wants_of};
 
 /// The servers whose tools the agents of a team are to have; they run, and end when this is dropped.
 #[derive(Default)]
@@ -25,9 +24,7 @@ pub(super) struct Remote {
 pub(super) struct Wanted<'a> {
     /// The user's own document of servers.
     pub(super) file: Option<&'a Path>,
-    pub(super) grants: &'a [Grant],
-    /// Whether a person is told what is started.
-    pub(super) tells: bool,
+    pub(super) access: &'a Access,
 }
 
 impl Remote {
@@ -51,13 +48,15 @@ impl Remote {
             let what = format!("`{}` needs the MCP server `{missing}`, which is not declared", team.name);
             return Err(Trouble::usage(what).hint("name a file that declares it, with `--mcp FILE`"));
         }
-        check(team, &strange, wanted)?;
+        let usage = Usage { own_servers: own.keys().cloned().collect(), ..Usage::default() };
+        check(team, &usage, wanted.access)?;
         let mut all = own;
         all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), json!(server))));
         let (tell, progress) = unbounded_channel();
-        let env = Env::with_file(Path::new(".env"))?;
-        let (document, proxies) = (json!({ "mcpServers": all }).to_string(), Proxies::of(&env));
+        let (document, env) = (json!({ "mcpServers": all }).to_string(), wanted.access.env.clone());
+        let (places, proxies) = (env.clone(), Proxies::of(&env));
         let servers = Servers::with_variables(&document, move |name| env.get(name))?.through(proxies);
+        let servers = servers.placed_by(move |name| places.address(name));
         let servers = servers.on_progress(move |progress| {
             // Nobody may look on.
             let _ = tell.send(progress.clone());
@@ -91,6 +90,11 @@ fn unused(team: &Team) -> Trouble {
     Trouble::usage(what).hint("add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`")
 }
 
+/// The names of the servers in the user's document.
+pub(super) fn own_names(file: Option<&Path>) -> Result<BTreeSet<String>, Trouble> {
+    Ok(file.map(own_servers).transpose()?.unwrap_or_default().into_iter().map(|(name, _)| name).collect())
+}
+
 /// The servers of the user's document.
 fn own_servers(file: &Path) -> Result<Map<String, Value>, Trouble> {
     let wrong = |why: String| Trouble::usage(format!("no MCP servers are in `{}`: {why}", file.display()));
@@ -100,29 +104,18 @@ fn own_servers(file: &Path) -> Result<Map<String, Value>, Trouble> {
     Ok(document.get("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default())
 }
 
-/// Refuses servers of the team that nobody allowed, and says what is started, or reached, of them.
-fn check(team: &Team, strange: &BTreeMap<&str, &McpServer>, wanted: &Wanted<'_>) -> Result<(), Trouble> {
-    let told: Vec<String> = strange.iter().map(|(name, server)| in_words(name, server)).collect();
-    let told = told.join("; ");
-    if told.is_empty() {
+/// Refuses servers of the team that were not allowed, and variables for them. This was asked before: nothing is started if it was
+/// forgotten.
+fn check(team: &Team, usage: &Usage, access: &Access) -> Result<(), Trouble> {
+    let wants = wants_of(team, &Usage { offline: true, ..usage.clone() });
+    let of_servers = |want: &&Want| match want.grant() {
+        Some(Grant::Mcp) => true,
+        Some(Grant::Env) => want.what.contains(" -> the MCP server "),
+        _ => false,
+    };
+    if access.covers(wants.iter().filter(of_servers)) {
         return Ok(());
     }
-    if !wanted.grants.contains(&Grant::Mcp) {
-        let what = format!("`{}` wants to use MCP servers, which nothing encloses: {told}", team.name);
-        let hint = "if you trust the team, add `--allow mcp`; with `--mcp FILE` it uses servers of your own";
-        return Err(Trouble::usage(what).hint(hint));
-    }
-    if wanted.tells {
-        tell_wrapped(&format!("warning: `{}` uses MCP servers, which nothing encloses: {told}.", team.name));
-    }
-    Ok(())
-}
-
-fn in_words(name: &str, server: &McpServer) -> String {
-    let variables: Vec<String> = server.variables().iter().map(|name| format!("`{name}`")).collect();
-    let handed = match variables.as_slice() {
-        [] => String::new(),
-        variables => format!(", which is handed what is in {}", variables.join(" and ")),
-    };
-    format!("`{name}` is `{}`{handed}", server.in_words())
+    Err(Trouble::usage(format!("the MCP servers of `{}` were not allowed", team.name))
+        .hint("if you trust it, add `--allow mcp,env`, or `--trust` to remember it"))
 }

@@ -5,32 +5,53 @@ use std::time::{Duration, Instant};
 use polylogue::{Agent as _, AnyStore, Chat, Ending, Error, Log, LogId, Message, Name, StoreError};
 
 use super::remote::{Remote, Wanted};
-use super::run::{has_budget, limits, manner, settings, text_or_input};
+use super::run::{has_budget, limits, manner, settings, text_or_input, usage};
 use super::{Kept, work};
-use polylogue_team::Grant;
-
 use crate::crew::Crew;
 use crate::play::Play;
 use crate::remembered::Remembered;
 use crate::trouble::{Exit, Trouble};
-use crate::{args, place};
+use crate::trust::{self, Request};
+use crate::{args, place, remembered};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
     let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
-    let Kept { mut team, offline, skills, allowed, mcp, .. } = Kept::of(&store, &id).await?;
+    let kept = Kept::of(&store, &id).await?;
+    // What a store says that this user has not sealed allows nothing.
+    let is_sealed = kept.is_sealed()?;
+    let trusted = if is_sealed { kept.digest.clone() } else { kept.own_digest() };
+    let Kept { mut team, offline, skills, allowed, mcp, digest, .. } = kept;
+    let (before, mcp) = if is_sealed { (allowed, mcp) } else { (Vec::new(), None) };
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
     let skills = args.models.skills.or(skills);
     let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
-    let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true)).await?;
-    let grants: Vec<Grant> = work::granted(&allowed).chain(args.allowed.grants.iter().copied()).collect();
-    let tells = settings.output.is_conversation();
-    work::check(&team, &grants, tells)?;
+    if let Some(model) = &wish.model {
+        team.use_model(model);
+    }
     let file = args.allowed.mcp.as_deref().or(mcp.as_deref());
-    let mut servers = Remote::start(&team, &Wanted { file, grants: &grants, tells }).await?;
-    let workplace = servers.furnish(work::place_of(&team, cli.store.as_deref(), &id, grants)?);
+    let tells = settings.output.is_conversation();
+    let request = Request {
+        team: &team,
+        digest: &trusted,
+        file: &format!("conversation {id}"),
+        outside: &[],
+        usage: usage(&wish, file)?,
+        permits: &args.allowed.permits,
+        before,
+        memory: remembered::of_others(&team, cli.store.as_deref(), &digest).await?,
+        asks: args.answer.is_none(),
+        tells,
+    };
+    let access = request.pass(trust::of_folder(cli.store.as_deref())?).await?;
+    let crew = Crew::choose(&mut team, &manner(&wish, &settings, budget, true, &access)).await?;
+    if tells {
+        work::tell_refusals(&team);
+    }
+    let mut servers = Remote::start(&team, &Wanted { file, access: &access }).await?;
+    let workplace = servers.furnish(work::place_of(&team, cli.store.as_deref(), &id, &access)?);
     let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;

@@ -1,22 +1,22 @@
 //! `polylogue run`: a team on a task.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::{AnyStore, Chat, Limits, Log, LogId, Meta, Money, StoreError, Timestamp};
 use polylogue_models::KnownSkills;
-use polylogue_team::{Grant, Loaded, Overrides, Team, load};
+use polylogue_team::{Loaded, Overrides, Team, Usage};
 
 use super::remote::{self, Remote, Wanted};
 use super::{Kept, work};
 use crate::crew::{Crew, MODEL_HINT, Manner};
 use crate::play::{Play, tell, tell_wrapped};
-use crate::probe::shown;
 use crate::remembered::Remembered;
 use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::trouble::{Exit, Trouble};
-use crate::{args, place};
+use crate::trust::{self, Access, Request};
+use crate::{args, place, remembered};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Trouble> {
     let overrides = Overrides {
@@ -25,29 +25,45 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
         model: args.models.model.clone(),
         ..Overrides::default()
     };
-    let Loaded { mut team, warnings } = load(&args.team, &overrides)?;
+    let permits = &args.allowed.permits;
+    let Loaded { mut team, warnings, digest, outside } = trust::load(&args.team, &overrides, permits)?;
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
     let budget = has_budget(&team, &args.limits);
     let settings = settings(cli.color, args.output);
-    let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false)).await?;
-    let (grants, tells) = (&*args.allowed.grants, settings.output.is_conversation());
-    work::check(&team, grants, tells)?;
-    let mut servers =
-        Remote::start(&team, &Wanted { file: args.allowed.mcp.as_deref(), grants, tells }).await?;
+    let (mcp, tells) = (args.allowed.mcp.as_deref(), settings.output.is_conversation());
+    let request = Request {
+        team: &team,
+        digest: &digest,
+        file: &args.team.display().to_string(),
+        outside: &outside,
+        usage: usage(&args.models, mcp)?,
+        permits,
+        before: Vec::new(),
+        memory: remembered::of_others(&team, cli.store.as_deref(), &digest).await?,
+        asks: true,
+        tells,
+    };
+    let access = request.pass(trust::of_folder(cli.store.as_deref())?).await?;
+    let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false, &access)).await?;
+    if tells {
+        work::tell_refusals(&team);
+    }
+    let mut servers = Remote::start(&team, &Wanted { file: mcp, access: &access }).await?;
     // Whatever is wrong with the team shows before there is a store.
     let memory = Remembered::of(&team, cli.store.as_deref(), &crew)?;
-    let chat = built(&team, &crew, cli, &place::fresh_id()?, (grants, &servers, &memory))?;
+    let chat = built(&team, &crew, cli, &place::fresh_id()?, (&access, &servers, &memory))?;
     let limits = limits(&team, &args.limits);
     let store = place::open(cli.store.as_deref())?;
     if settings.output.is_conversation() {
         introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
     }
     let task = team.task.clone().unwrap_or_default();
-    let (offline, allowed) = (crew.is_scripted(), work::words(&args.allowed));
-    let (mcp, remote_tools) = (remote::kept(args.allowed.mcp.as_deref())?, servers.described());
-    let kept = Kept { team, offline, skills: args.models.skills, allowed, mcp, remote_tools };
+    let (offline, allowed) = (crew.is_scripted(), access.kept(&team));
+    let (mcp, remote_tools) = (remote::kept(mcp)?, servers.described());
+    let skills = args.models.skills;
+    let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
     let log = create(store.clone(), &kept).await?.limits(limits);
-    let chat = built(&kept.team, &crew, cli, log.id(), (grants, &servers, &memory))?;
+    let chat = built(&kept.team, &crew, cli, log.id(), (&access, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
     let (work, progress) = (cli.store.clone(), servers.progress.take());
     Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, progress }.run().await
@@ -59,9 +75,9 @@ fn built(
     crew: &Crew,
     cli: &args::Cli,
     id: &LogId,
-    (grants, servers, memory): (&[Grant], &Remote, &Remembered),
+    (access, servers, memory): (&Access, &Remote, &Remembered),
 ) -> Result<Chat, Trouble> {
-    let workplace = work::place_of(team, cli.store.as_deref(), id, grants.iter().copied())?;
+    let workplace = work::place_of(team, cli.store.as_deref(), id, access)?;
     Ok(team.build_at(&|name| crew.model(name), &memory.furnish(servers.furnish(workplace)))?)
 }
 
@@ -92,29 +108,12 @@ fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: b
         }
         tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
     }
-    if !crew.is_scripted() {
-        tell_variables(team);
-    }
     let cost = match limits.cost {
         _ if crew.is_scripted() => String::new(),
         Some(cost) => format!(", {cost}"),
         None => "; no limit on cost (`--max-cost`)".into(),
     };
     tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(chat, limits)));
-}
-
-/// Says which secrets are sent where because the team file says so: it may be somebody else's.
-fn tell_variables(team: &Team) {
-    let models = team.models().into_iter().chain(team.memory.embed.as_deref());
-    let used: BTreeMap<_, _> = models.filter_map(|model| team.endpoint_of(model)).collect();
-    for (name, endpoint) in used {
-        let variables: Vec<_> = endpoint.variables().map(|variable| format!("`{variable}`")).collect();
-        if !variables.is_empty() {
-            let at =
-                endpoint.base_url.as_deref().map(|url| format!(" at {}", shown(url))).unwrap_or_default();
-            tell_wrapped(&format!("`{name}`{at} is sent what is in {}.", variables.join(" and ")));
-        }
-    }
 }
 
 fn bounds(chat: &Chat, limits: &Limits) -> String {
@@ -127,16 +126,22 @@ fn bounds(chat: &Chat, limits: &Limits) -> String {
     bounds.join(", ")
 }
 
+/// How the team is used, as far as it decides what it asks for.
+pub(super) fn usage(wish: &args::Models, mcp: Option<&Path>) -> Result<Usage, Trouble> {
+    Ok(Usage { offline: wish.offline || wish.replay.is_some(), own_servers: remote::own_names(mcp)? })
+}
+
 /// How models are used: for whom, and under which limits.
 pub(super) fn manner<'a>(
     wish: &'a args::Models,
     settings: &Settings,
     budget: bool,
     resumed: bool,
+    access: &'a Access,
 ) -> Manner<'a> {
     let watched = settings.output == Output::Talk && settings.looks.live;
     let known = place::of_skills().map(KnownSkills::at);
-    Manner { wish, stream: settings.stream, budget, watched, resumed, known }
+    Manner { wish, stream: settings.stream, budget, watched, resumed, known, access }
 }
 
 /// The team's limits, with those of the command line over them.

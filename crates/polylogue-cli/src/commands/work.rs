@@ -3,44 +3,33 @@
 use std::path::Path;
 
 use polylogue::LogId;
-use polylogue_models::Env;
 use polylogue_sandbox::{remove_work_directory, what_is_enforced};
-use polylogue_team::{Grant, SandboxPlace, Team, Workplace};
+use polylogue_team::{SandboxPlace, Team, Workplace};
 
-use crate::args::Allowed;
 use crate::place;
 use crate::play::tell_wrapped;
 use crate::screen::Looks;
 use crate::screen::picture::{Draws, Pictures};
 use crate::trouble::Trouble;
+use crate::trust::Access;
 
 /// How many of its files are named.
 const SHOWN: usize = 5;
 /// How many are looked at.
 const LOOKED_AT: usize = 10_000;
 
-/// The words for what is allowed, as they are kept with a conversation.
-pub(super) fn words(allowed: &Allowed) -> Vec<String> {
-    allowed.grants.iter().map(ToString::to_string).collect()
-}
-
-/// What is allowed by words that were kept.
-pub(super) fn granted(words: &[String]) -> impl Iterator<Item = Grant> + use<'_> {
-    Grant::ALL.into_iter().filter(|grant| words.iter().any(|word| word == grant.word()))
-}
-
 /// Where the programs of the conversation `id` work, if its team has any.
 pub(super) fn place_of(
     team: &Team,
     store: Option<&Path>,
     id: &LogId,
-    grants: impl IntoIterator<Item = Grant>,
+    access: &Access,
 ) -> Result<Workplace, Trouble> {
     let place = match team.needs_workplace() {
         true => Workplace::at(place::of_work(store, id)?),
         false => Workplace::none(),
     };
-    Ok(place.grant(grants).with_env(Env::with_file(Path::new(".env"))?))
+    Ok(place.grant(access.grants()).with_env(access.env.clone()))
 }
 
 /// Makes the work directory of the conversation `id` with the files that the team brings along, if it runs programs and the
@@ -54,34 +43,8 @@ pub(super) fn prepare(team: &Team, store: Option<&Path>, id: &LogId) -> Result<(
     made.map_err(|error| Trouble::failed(format!("`{}` cannot be made: {error}", dir.display())))
 }
 
-/// Refuses what the team asks for and nobody allowed, and says what was allowed.
-pub(super) fn check(team: &Team, allowed: &[Grant], tells: bool) -> Result<(), Trouble> {
-    for (grant, what) in team.wants() {
-        let what = what.iter().map(|what| format!("`{what}`")).collect::<Vec<_>>().join(", ");
-        let does = match grant {
-            Grant::UnsafeHost => "run on this machine with all your rights: nothing encloses them".to_owned(),
-            Grant::Network => format!("reach {what} over the network"),
-            Grant::Readable => format!("read {what}"),
-            Grant::Mcp => continue,
-        };
-        // The network is reached by tools as well.
-        let who = if grant == Grant::Network { "programs and tools" } else { "programs" };
-        if !allowed.contains(&grant) {
-            let trouble = Trouble::usage(format!("the {who} of `{}` want to {does}", team.name));
-            return Err(trouble.hint(format!("if you trust the team, add `--allow {grant}`")));
-        }
-        if tells {
-            tell_wrapped(&format!("warning: the {who} of `{}` {does}.", team.name));
-        }
-    }
-    if tells {
-        tell_refusals(team);
-    }
-    Ok(())
-}
-
 /// Says at once that programs will be refused here, rather than when a model has been paid for writing some.
-fn tell_refusals(team: &Team) {
+pub(super) fn tell_refusals(team: &Team) {
     for why in team.runs_programs_at().into_iter().filter_map(refusal) {
         let hint = "`polylogue doctor` says what else there is";
         tell_wrapped(&format!("warning: the programs of `{}` will be refused: {why}; {hint}.", team.name));

@@ -7,8 +7,8 @@ use polylogue_models::{Env, Key, Proxies};
 use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Pages, Reach, web_fetch, web_search};
 
 use super::Crew;
-use crate::web::{EngineName, FETCH, FetchSettings, SEARCH, SearchEngine, Web};
 use crate::permission::Grant;
+use crate::web::{EngineName, FETCH, FetchSettings, SEARCH, SearchEngine, Web};
 use crate::workplace::Workplace;
 
 /// The tools of the web, whatever they will find.

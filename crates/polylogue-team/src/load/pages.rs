@@ -47,8 +47,7 @@ impl Loader<'_> {
         let mut bytes_left = MOST_BYTES;
         let mut pages = Vec::new();
         for (file, path) in found {
-            let bytes =
-                self.read(&path).map_err(|Unreadable { why, .. }| format!("`{file}`: {why}"))?;
+            let bytes = self.read(&path).map_err(|Unreadable { why, .. }| format!("`{file}`: {why}"))?;
             // A link may lead elsewhere.
             if !self.files.identity(&path).starts_with(self.files.identity(&around)) {
                 return Err(format!("`{file}` is not below the folder of the team file"));

@@ -103,8 +103,11 @@ mcp: {far: {url: "https://c.example/${PATH_OF_IT}", headers: {A: "${FAR}"}}, nea
     );
     let own = Usage { own_servers: ["far".to_owned()].into(), ..Usage::default() };
     assert_eq!(team.wants_of(&own)[&Grant::Mcp].len(), 1);
-    let scopes: Vec<String> =
-        self::team("memory: {scope: of others}").memory_scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
+    let scopes: Vec<String> = self::team("memory: {scope: of others}")
+        .memory_scopes()
+        .iter()
+        .map(|scope| scope.as_str().to_owned())
+        .collect();
     assert_eq!(scopes, ["of others"]);
 }
 
@@ -128,7 +131,10 @@ fn outer(file: &str) -> String {
 fn teams_of_other_folders_are_not_read_unless_that_is_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("team");
-    write(dir.path(), &[("secret.yaml", "password: hunter22\n"), ("good.yaml", INNER), ("team/sub/in.yaml", INNER)]);
+    write(
+        dir.path(),
+        &[("secret.yaml", "password: hunter22\n"), ("good.yaml", INNER), ("team/sub/in.yaml", INNER)],
+    );
     let names = ["../secret.yaml", "sub/../../secret.yaml", "/etc/hostname", "../nothing.yaml", "link.yaml"];
     #[cfg(unix)]
     std::os::unix::fs::symlink(dir.path().join("secret.yaml"), folder.join("link.yaml")).unwrap();

@@ -8,14 +8,20 @@ use polylogue_models::{Config, EndpointModel, Env, Finding, KnownSkills, Models,
 use polylogue_team::Team;
 
 use crate::play::tell_wrapped;
+use crate::reach::allowed;
 use crate::trouble::Trouble;
+use crate::trust::{Access, addresses};
 use crate::{args, place};
 
 const SKILLS: [(Skill, &str); 3] =
     [(Skill::Tools, "tools"), (Skill::Schema, "schema"), (Skill::Json, "JSON mode")];
 
 /// A section on what is known of models: those that are asked about, else all that were ever asked.
-pub(super) async fn told(args: &args::Doctor, team: Option<&Team>, env: &Env) -> Result<String, Trouble> {
+pub(super) async fn told(
+    args: &args::Doctor,
+    team: Option<&Team>,
+    access: &Access,
+) -> Result<String, Trouble> {
     let known = place::of_skills().map(KnownSkills::at);
     let mut names: Vec<String> = args.model.iter().cloned().collect();
     if names.is_empty() {
@@ -31,7 +37,8 @@ pub(super) async fn told(args: &args::Doctor, team: Option<&Team>, env: &Env) ->
         text.push_str(&all(known.as_ref()));
         return Ok(text);
     }
-    let reach = Reach::of(team, env, known.as_ref());
+    refuse_addresses(args, &access.env)?;
+    let reach = Reach::of(team, access, known.as_ref());
     for name in names {
         let _ = writeln!(text, "  {name}");
         match reach.model(&name) {
@@ -47,6 +54,16 @@ pub(super) async fn told(args: &args::Doctor, team: Option<&Team>, env: &Env) ->
     Ok(text)
 }
 
+/// Models are not asked while addresses in `.env` are not trusted: the questions would go to other places than runs go to.
+fn refuse_addresses(args: &args::Doctor, env: &Env) -> Result<(), Trouble> {
+    let names = addresses(env);
+    if !args.probe || names.is_empty() {
+        return Ok(());
+    }
+    let what = format!("`.env` gives addresses, which are not trusted: `{}`", names.join("`, `"));
+    Err(Trouble::usage(what).hint("if you trust them, add `--allow dotenv`; else take them out"))
+}
+
 /// The models of the environment and of a team.
 struct Reach {
     models: Models,
@@ -55,16 +72,20 @@ struct Reach {
 }
 
 impl Reach {
-    /// The models of `env` and of `team`, with what is known of them.
-    fn of(team: Option<&Team>, env: &Env, known: Option<&KnownSkills>) -> Self {
+    /// The models of the environment and of `team`, with what is known of them.
+    fn of(team: Option<&Team>, access: &Access, known: Option<&KnownSkills>) -> Self {
+        let env = &access.env;
         let models = Models::new(env.clone());
         let define = |config: Config| models.define(Config { known: known.cloned(), ..config }).map(drop);
         for provider in Provider::all() {
             // One without an address is told of when it is asked for.
             let _ = provider.config(env).and_then(define);
         }
-        let own = team.iter().flat_map(|team| team.all_endpoints());
-        let tried = own.map(|(name, endpoint)| (name, endpoint.config(name, env).and_then(define)));
+        let own = team.iter().flat_map(|team| team.all_endpoints().into_iter().map(|own| (*team, own)));
+        let tried = own.map(|(team, (name, endpoint))| {
+            let config = allowed(team, name, access).and_then(|()| endpoint.config(name, env));
+            (name, config.and_then(define))
+        });
         let broken = tried.filter_map(|(name, tried)| Some((name.to_owned(), tried.err()?))).collect();
         Self { models, broken }
     }

@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use polylogue::{AnyStore, ToolSpec};
-use polylogue_team::{Grant, Loaded, Overrides, Team, load};
+use polylogue_team::{Loaded, Overrides, Team, Usage};
 use serde_json::{Map, Value, json};
 
 use super::super::remote::{self, Remote, Wanted};
-use super::super::run::{create, limits, manner, settings};
+use super::super::run::{create, limits, manner, settings, usage};
 use super::super::{Kept, work};
 use super::talk::Talk;
 use crate::crew::Crew;
 use crate::play::tell;
 use crate::remembered::Remembered;
 use crate::trouble::Trouble;
-use crate::{args, place};
+use crate::trust::{self, Access, Request};
+use crate::{args, place, remembered};
 
 /// The argument that is the task.
 const TASK: &str = "task";
@@ -28,6 +29,10 @@ pub(super) struct Offer {
     file: PathBuf,
     /// The team without a task or values of the caller's.
     team: Team,
+    /// Identifies its content.
+    digest: String,
+    usage: Usage,
+    access: Access,
     crew: Crew,
     servers: Remote,
     memory: Remembered,
@@ -40,21 +45,36 @@ impl Offer {
     /// Reads the team, and finds out what is wrong with it before anybody calls it.
     pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, Trouble> {
         let given = Overrides { model: args.models.model.clone(), ..Overrides::default() };
-        let Loaded { mut team, warnings } = load(file, &given)?;
+        let permits = &args.allowed.permits;
+        let Loaded { mut team, warnings, digest, outside } = trust::load(file, &given, permits)?;
         warnings.iter().for_each(|warning| tell(&warning.to_string()));
         let spec = spec(&team);
         let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
         let budget = limits(&team, &args.limits).cost.is_some();
-        let mut manner = manner(&args.models, &settings, budget, false);
+        let own = args.allowed.mcp.as_deref();
+        let usage = usage(&args.models, own)?;
+        let request = Request {
+            team: &team,
+            digest: &digest,
+            file: &file.display().to_string(),
+            outside: &outside,
+            usage: usage.clone(),
+            permits,
+            before: Vec::new(),
+            memory: remembered::of_others(&team, cli.store.as_deref(), &digest).await?,
+            // The input and the output are the host's.
+            asks: false,
+            tells: true,
+        };
+        let access = request.pass(trust::of_folder(cli.store.as_deref())?).await?;
+        let mut manner = manner(&args.models, &settings, budget, false, &access);
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
-        let grants = &*args.allowed.grants;
-        work::check(&team, grants, true)?;
-        let servers = Wanted { file: args.allowed.mcp.as_deref(), grants, tells: true };
-        let servers = Remote::start(&team, &servers).await?;
+        work::tell_refusals(&team);
+        let servers = Remote::start(&team, &Wanted { file: own, access: &access }).await?;
         let (file, args, store) = (file.to_owned(), args.clone(), cli.store.clone());
         let memory = Remembered::of(&team, store.as_deref(), &crew)?;
-        let offer = Self { spec, file, team, crew, servers, memory, args, store };
+        let offer = Self { spec, file, team, digest, usage, access, crew, servers, memory, args, store };
         offer.built(&offer.team, &place::fresh_id()?, &|name| offer.crew.model(name))?;
         Ok(offer)
     }
@@ -62,7 +82,13 @@ impl Offer {
     /// Begins a conversation about what the caller gave.
     pub(super) async fn begin(&self, store: &AnyStore, given: Map<String, Value>) -> Result<Talk, Trouble> {
         let given = Overrides { model: self.args.models.model.clone(), ..overrides(&given)? };
-        let mut team = load(&self.file, &given)?.team;
+        let Loaded { mut team, digest, .. } = trust::load(&self.file, &given, &self.args.allowed.permits)?;
+        if digest != self.digest {
+            return Err(Trouble::usage("the team file was changed since it is served").hint("serve it again"));
+        }
+        self.access.check(&team, &self.usage)?;
+        let others = remembered::of_others(&team, self.store.as_deref(), &digest).await?;
+        self.access.check_memory(&team, &others.into_iter().collect())?;
         if team.mcp_document() != self.team.mcp_document() {
             return Err(Trouble::usage("the MCP servers of a team cannot be changed by its variables"));
         }
@@ -71,10 +97,10 @@ impl Offer {
         }
         let provide = self.crew.cast(&mut team);
         let task = team.task.clone().unwrap_or_default();
-        let allowed = work::words(&self.args.allowed);
+        let allowed = self.access.kept(&team);
         let (mcp, remote_tools) = (remote::kept(self.args.allowed.mcp.as_deref())?, self.servers.described());
         let (offline, skills) = (self.crew.is_scripted(), self.args.models.skills);
-        let kept = Kept { team, offline, skills, allowed, mcp, remote_tools };
+        let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
         // Whatever is wrong shows before there is a conversation.
         self.built(&kept.team, &place::fresh_id()?, &provide)?;
         let log = create(store.clone(), &kept).await?.limits(limits(&kept.team, &self.args.limits));
@@ -89,8 +115,7 @@ impl Offer {
         id: &polylogue::LogId,
         provide: polylogue_team::Provide<'_>,
     ) -> Result<polylogue::Chat, Trouble> {
-        let grants: Vec<Grant> = self.args.allowed.grants.clone();
-        let place = work::place_of(team, self.store.as_deref(), id, grants)?;
+        let place = work::place_of(team, self.store.as_deref(), id, &self.access)?;
         Ok(team.build_at(provide, &self.memory.furnish(self.servers.furnish(place)))?)
     }
 }

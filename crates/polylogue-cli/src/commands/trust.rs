@@ -1,0 +1,60 @@
+//! `polylogue trust`: which team files the user trusts.
+
+use polylogue::approval::visible;
+
+use super::write;
+use crate::args::trust::{Command, Forget, List, Trust};
+use crate::screen::Shown;
+use crate::trouble::{Exit, Trouble};
+use crate::trust::book::{Book, Entry};
+use crate::trust::list;
+
+/// How many digits of a digest are shown.
+const DIGITS: usize = 12;
+/// The shortest beginning of a digest that names one.
+const SHORTEST: usize = 6;
+
+pub(crate) fn run(args: &Trust) -> Result<Exit, Trouble> {
+    match &args.command {
+        Command::List(args) => show(args),
+        Command::Forget(args) => forget(args),
+    }
+}
+
+fn show(args: &List) -> Result<Exit, Trouble> {
+    for entry in &Book::read()?.trusted {
+        let text = match args.json {
+            true => Shown::json(entry)
+                .map_err(|error| Trouble::failed(format!("the output cannot be written: {error}")))?,
+            false => in_words(entry),
+        };
+        write(&text)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn in_words(entry: &Entry) -> Shown {
+    let digest: String = entry.digest.chars().take(DIGITS).collect();
+    let head = visible(&format!("{digest} {} {}", entry.name, entry.file)).into_owned();
+    Shown::plain(&format!("{head}\n{}\n", list(&entry.allowed)))
+}
+
+/// Forgets all that are named, or none if one of them is not there.
+fn forget(args: &Forget) -> Result<Exit, Trouble> {
+    let whole = |which: &String| {
+        std::path::absolute(which).map(|path| path.display().to_string()).unwrap_or_default()
+    };
+    let named = |entry: &Entry, which: &String| {
+        let is_digest = which.len() >= SHORTEST && entry.digest.starts_with(which.as_str());
+        is_digest || entry.file == whole(which)
+    };
+    let book = Book::read()?;
+    let missing = args.which.iter().find(|which| !book.trusted.iter().any(|entry| named(entry, which)));
+    if let Some(missing) = missing {
+        let what = format!("nothing that is trusted is called `{missing}`");
+        return Err(Trouble::usage(what).hint("`polylogue trust list` lists it"));
+    }
+    let gone = Book::forget(|entry| args.all || args.which.iter().any(|which| named(entry, which)))?;
+    write(&Shown::row(&format!("forgot {gone}")))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,211 @@
+//! What the user trusts, in a file of the user's state directory.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue_team::Grant;
+use serde::{Deserialize, Serialize};
+
+use crate::place;
+use crate::trouble::Trouble;
+
+/// The version of the file.
+const FORMAT: u32 = 1;
+/// The largest file that is read.
+const LARGEST: u64 = 16 << 20;
+/// How many entries are kept; the oldest go first.
+const MOST: usize = 2_000;
+
+/// One thing that a team file asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Want {
+    /// The permission, by its word.
+    pub(crate) permission: String,
+    /// What of it: a host, a path, a command.
+    pub(crate) what: String,
+}
+
+impl Want {
+    pub(crate) fn new(grant: Grant, what: impl Into<String>) -> Self {
+        Self { permission: grant.word().to_owned(), what: what.into() }
+    }
+
+    pub(crate) fn grant(&self) -> Option<Grant> {
+        Grant::of_word(&self.permission)
+    }
+}
+
+/// A content that is trusted, and what it is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Identifies the content.
+    pub(crate) digest: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// Where it was when it was trusted.
+    pub(crate) file: String,
+    pub(crate) allowed: BTreeSet<Want>,
+    pub(crate) time_ms: u64,
+}
+
+/// The file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Book {
+    format: u32,
+    /// Seals what is kept with conversations, so that a store of somebody else's allows nothing; in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(default)]
+    pub(crate) trusted: Vec<Entry>,
+}
+
+impl Book {
+    /// What the file says; nothing when there is none.
+    pub(crate) fn read() -> Result<Self, Trouble> {
+        match place::of_trust() {
+            Some(path) => Self::read_from(&path),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn read_from(path: &Path) -> Result<Self, Trouble> {
+        let wrong = |why: String| {
+            Trouble::usage(format!("what you trust cannot be read from `{}`: {why}", path.display()))
+                .hint("repair or remove the file; without it, no team file is trusted")
+        };
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(wrong(error.to_string())),
+            Ok(_) if bytes.len() as u64 > LARGEST => return Err(wrong("it is too large".into())),
+            Ok(_) => {}
+        }
+        let book: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        match book.format {
+            FORMAT => Ok(book),
+            other => Err(wrong(format!("it has the format {other}, and this program knows {FORMAT}"))),
+        }
+    }
+
+    /// What the content `digest` is allowed.
+    pub(crate) fn allowed(&self, digest: &str) -> BTreeSet<Want> {
+        let entries = self.trusted.iter().filter(|entry| entry.digest == digest);
+        entries.flat_map(|entry| entry.allowed.iter().cloned()).collect()
+    }
+
+    /// Allows `entry` what it names, besides what it was allowed before.
+    pub(crate) fn trust(mut entry: Entry) -> Result<(), Trouble> {
+        entry.time_ms = now();
+        Self::change(|book| {
+            let before = book.allowed(&entry.digest);
+            entry.allowed.extend(before);
+            book.trusted.retain(|other| other.digest != entry.digest);
+            book.trusted.push(entry);
+            let surplus = book.trusted.len().saturating_sub(MOST);
+            book.trusted.drain(..surplus);
+            true
+        })
+        .map(drop)
+    }
+
+    /// Forgets the entries that `goes` is true of; how many they were.
+    pub(crate) fn forget(goes: impl Fn(&Entry) -> bool) -> Result<usize, Trouble> {
+        let mut gone = 0;
+        Self::change(|book| {
+            let before = book.trusted.len();
+            book.trusted.retain(|entry| !goes(entry));
+            gone = before - book.trusted.len();
+            gone > 0
+        })?;
+        Ok(gone)
+    }
+
+    /// Changes the file while no other process does, if `change` says that it did.
+    fn change(change: impl FnOnce(&mut Self) -> bool) -> Result<Self, Trouble> {
+        let path = place::of_trust().ok_or_else(|| {
+            Trouble::usage("there is no home folder to keep in what you trust")
+                .hint("set `HOME` or `XDG_STATE_HOME`, or allow what is needed with `--allow`")
+        })?;
+        let wrong = |error: io::Error| {
+            Trouble::failed(format!("what you trust cannot be kept in `{}`: {error}", path.display()))
+                .hint("allow what is needed with `--allow`, which is kept nowhere")
+        };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        private_folder(folder).map_err(wrong)?;
+        let lock = private_file(&path.with_extension("lock")).map_err(wrong)?;
+        lock.lock().map_err(wrong)?;
+        let mut book = Self::read_from(&path)?;
+        book.format = FORMAT;
+        if change(&mut book) {
+            book.write(&path).map_err(wrong)?;
+        }
+        Ok(book)
+    }
+
+    fn write(&self, path: &PathBuf) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        let new = path.with_extension("new");
+        let _ = fs::remove_file(&new);
+        let mut file = private_file(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    }
+
+    /// The seal of `content`; nothing when no key can be kept.
+    pub(crate) fn seal(content: &[u8]) -> Option<String> {
+        let known = Self::read().ok()?.key;
+        let key = match known {
+            Some(key) => key,
+            None => Self::change(Self::make_key).ok()?.key?,
+        };
+        Some(keyed(&key, content)?.to_hex().to_string())
+    }
+
+    /// Whether `seal` is the seal of `content`.
+    pub(crate) fn is_sealed(&self, content: &[u8], seal: &str) -> bool {
+        let own = self.key.as_deref().and_then(|key| keyed(key, content));
+        // The comparison of hashes takes the same time wherever they differ.
+        own.zip(blake3::Hash::from_hex(seal).ok()).is_some_and(|(own, seal)| own == seal)
+    }
+
+    fn make_key(&mut self) -> bool {
+        let mut key = [0_u8; 32];
+        let is_missing = self.key.is_none() && getrandom::fill(&mut key).is_ok();
+        if is_missing {
+            self.key = Some(blake3::Hash::from_bytes(key).to_hex().to_string());
+        }
+        is_missing
+    }
+}
+
+fn keyed(key: &str, content: &[u8]) -> Option<blake3::Hash> {
+    let key = blake3::Hash::from_hex(key).ok()?;
+    Some(blake3::keyed_hash(key.as_bytes(), content))
+}
+
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    u64::try_from(now).unwrap_or(u64::MAX)
+}
+
+/// Makes a folder that only the user can look into, unless it is there.
+fn private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

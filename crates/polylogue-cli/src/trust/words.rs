@@ -1,0 +1,66 @@
+//! What a team file asks for, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use polylogue::approval::visible;
+use polylogue_team::Grant;
+
+use super::Want;
+
+/// How the person answers.
+pub(super) const CHOICES: &str =
+    "`yes` allows this to the content of these files from now on, `once` for this run, `no` refuses";
+
+/// What it does with what it is allowed.
+const fn does(grant: Grant) -> &'static str {
+    match grant {
+        Grant::UnsafeHost => "run on this machine with all your rights, outside any sandbox",
+        Grant::Network => "reach over the network",
+        Grant::Readable => "let its programs read",
+        Grant::Mcp => "use MCP servers, which run outside the sandbox",
+        Grant::Endpoints => "send its conversations to",
+        Grant::Env => "send environment variables (variable -> where)",
+        Grant::Memory => "read and change what other teams remember as",
+        Grant::OutsideFiles => "include team files from outside its folder",
+        Grant::Dotenv => "use addresses from the `.env` file of this folder",
+    }
+}
+
+fn by_grant<'w>(wants: impl IntoIterator<Item = &'w Want>) -> BTreeMap<Grant, Vec<&'w str>> {
+    let mut all: BTreeMap<Grant, Vec<&str>> = BTreeMap::new();
+    for want in wants {
+        if let Some(grant) = want.grant() {
+            all.entry(grant).or_default().push(&want.what);
+        }
+    }
+    all
+}
+
+/// A line for each permission, and one below it for each thing.
+pub(crate) fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
+    let mut text = String::new();
+    for (grant, what) in by_grant(wants) {
+        let _ = writeln!(text, "  {} ({grant}):", does(grant));
+        for one in what {
+            let _ = writeln!(text, "    {}", visible(one));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// The same in one line, of what is allowed.
+pub(super) fn allowed(name: &str, wants: &[Want]) -> String {
+    let parts = by_grant(wants).into_iter().map(|(grant, what)| {
+        let what = what.iter().map(|what| format!("`{}`", visible(what))).collect::<Vec<_>>().join(", ");
+        format!("{}: {what}", does(grant))
+    });
+    format!("`{name}` is allowed to {}.", parts.collect::<Vec<_>>().join("; "))
+}
+
+/// The options that allow `wants`.
+pub(super) fn flags<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
+    let grants: BTreeSet<Grant> = wants.into_iter().filter_map(Want::grant).collect();
+    let grants: Vec<&str> = grants.into_iter().map(Grant::word).collect();
+    format!("if you trust it, add `--allow {}` for this run, or `--trust` to remember it", grants.join(","))
+}
