@@ -188,6 +188,8 @@ fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_nam
     let endpoint = format!("endpoints:\n  house: {{base_url: \"{}\", {settings}}}\n", server.base_url());
     home.file("team.yaml", &format!("model: house:big\n{endpoint}{TALK}"));
     let told = abilities(&home, &server, &["team.yaml"]);
+    assert!(told.contains("cannot be asked: the endpoint `house` of the team file is not trusted"), "{told}");
+    let told = abilities(&home, &server, &["team.yaml", "--allow", "endpoints,env"]);
     assert!(told.starts_with("house:big\n  cannot be asked: "), "{told}");
     assert!(told.contains("TEAM") && !told.contains("no provider"), "{told}");
     home.set("TEAM", "blue");
@@ -197,5 +199,5 @@ fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_nam
             schema     unknown
             JSON mode  unknown
     "#]]
-    .assert_eq(&abilities(&home, &server, &["team.yaml"]));
+    .assert_eq(&abilities(&home, &server, &["team.yaml", "--allow", "endpoints,env"]));
 }

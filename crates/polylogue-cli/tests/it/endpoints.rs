@@ -32,10 +32,10 @@ fn headers_and_keys_arrive_and_are_kept_nowhere() {
     let home = secrets();
     home.file("team.yaml", &house(&server, ALL));
     // Neither the store, when the home is given up, nor what is written, when a run ends, may hold the secrets.
-    let ran = home.run(&["run", "team.yaml"]).ok();
-    let sent =
-        format!("`house` at {} is sent what is in `HOUSE_KEY` and `GATEWAY_TOKEN`.\n", server.base_url());
-    assert!(ran.err.contains(&sent), "{}", ran.err);
+    let ran = home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).ok();
+    let host = server.base_url().replace("http://", "").replace("/v1", "");
+    let sent = format!("`HOUSE_KEY -> {host}`, `GATEWAY_TOKEN -> {host}`");
+    assert!(ran.err.contains(&server.base_url()) && ran.err.contains(&sent), "{}", ran.err);
     let requests = server.requests();
     assert_eq!(requests.len(), CALLS);
     for request in requests {
@@ -49,7 +49,7 @@ fn a_run_that_was_stopped_finds_its_endpoint_again_without_its_file() {
     let server = serve(talk());
     let home = secrets();
     home.file("team.yaml", &house(&server, ALL));
-    home.run(&["run", "team.yaml", "--max-turns", "1"]).exits(3);
+    home.run(&["run", "team.yaml", "--max-turns", "1", "--allow", "endpoints,env"]).exits(3);
     fs::remove_file(home.path("team.yaml")).unwrap();
     home.run(&["resume", "last"]).ok();
     assert_eq!(server.count(), CALLS);
@@ -62,7 +62,7 @@ fn a_variable_that_is_not_set_ends_a_run_before_its_first_request() {
     let server = serve(talk());
     let mut home = Home::new().var("HOUSE_KEY", KEY);
     home.file("team.yaml", &house(&server, ALL));
-    let ran = home.run(&["run", "team.yaml"]).exits(2);
+    let ran = home.run(&["run", "team.yaml", "--quiet", "--allow", "endpoints,env"]).exits(2);
     assert_eq!(
         ran.err,
         "error (config): house: the header `X-Gateway` of `house` is in `GATEWAY_TOKEN`, which is not set\n  \
@@ -70,14 +70,14 @@ fn a_variable_that_is_not_set_ends_a_run_before_its_first_request() {
     );
     home.set("GATEWAY_TOKEN", TOKEN);
     home.set("HOUSE_KEY", "");
-    let ran = home.run(&["run", "team.yaml"]).exits(2);
+    let ran = home.run(&["run", "team.yaml", "--quiet", "--allow", "endpoints,env"]).exits(2);
     let hint = "  hint: set `HOUSE_KEY`, in the environment or in `.env`\n";
     assert_eq!(ran.err, format!("error (config): house:big: there is no key for `house`\n{hint}"));
     assert_eq!((server.count(), home.listed().len()), (0, 0));
     // An endpoint that nobody uses is not missed.
     home.set("HOUSE_KEY", KEY);
     home.file(".env", &format!("GATEWAY_TOKEN='{TOKEN}'\n"));
-    home.run(&["run", "team.yaml"]).ok();
+    home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).ok();
     fs::remove_file(home.path(".env")).unwrap();
 }
 
@@ -91,7 +91,8 @@ fn a_known_provider_takes_other_settings_and_keeps_its_key_from_other_addresses(
     assert!(own.requests().iter().all(|request| request.header("x-team") == Some("writers")));
     let url = other.base_url();
     home.file("moved.yaml", &format!("{TALK}endpoints: {{openai: {{base_url: \"{url}\", {headers}}}}}\n"));
-    home.run(&["run", "moved.yaml", "-m", "openai:test", "--max-turns", "2"]).exits(3);
+    home.run(&["run", "moved.yaml", "-m", "openai:test", "--max-turns", "2", "--allow", "endpoints,env"])
+        .exits(3);
     let requests = other.requests();
     assert!(!requests.is_empty() && requests.iter().all(|request| request.header("authorization").is_none()));
     assert_eq!(own.count(), CALLS);
@@ -102,11 +103,11 @@ fn retries_and_time_limits_are_the_endpoints() {
     let server = serve(Playbook::always(Answer::error(503, "busy")));
     let home = Home::new();
     home.file("team.yaml", &house(&server, "retries: 1"));
-    home.run(&["run", "team.yaml"]).exits(1);
+    home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).exits(1);
     assert_eq!(server.count(), 2);
     let slow = serve(Behaviour::from(Playbook::echo()).latency(Duration::from_secs(20)));
     home.file("slow.yaml", &house(&slow, "retries: 0, timeouts: {first_token: 300 ms}"));
-    let ran = home.run(&["run", "slow.yaml"]).exits(1);
+    let ran = home.run(&["run", "slow.yaml", "--allow", "endpoints,env"]).exits(1);
     assert!(ran.err.contains("no first piece of a reply within 300ms"), "{}", ran.err);
     assert_eq!(slow.count(), 1);
 }
@@ -116,7 +117,7 @@ fn a_limit_per_minute_holds_requests_back() {
     let server = serve(talk());
     let home = secrets();
     home.file("team.yaml", &house(&server, "key: HOUSE_KEY, per_minute: 1"));
-    let mut running = home.start(&["run", "team.yaml"]);
+    let mut running = home.start(&["run", "team.yaml", "--allow", "endpoints,env"]);
     until("the first reply is kept", || {
         let ran = home.run(&["show", "last", "--json"]);
         ran.out.contains("\"type\":\"said\"")
@@ -135,7 +136,7 @@ fn doctor_shows_the_endpoints_of_a_team() {
     let mut home = secrets();
     home.file("team.yaml", &format!("{}  openai: {{per_minute: 500}}\n", house(&server, ALL)));
     let shown = |home: &Home| {
-        let out = home.run(&["doctor", "team.yaml"]).ok().out;
+        let out = home.run(&["doctor", "team.yaml", "--allow", "endpoints,env"]).ok().out;
         let from = out.find("endpoints of ").unwrap();
         out[from..out.find("\nwhat models can do").unwrap()].replace(&server.base_url(), "SERVER")
     };

@@ -67,6 +67,10 @@ mod terminal;
 #[cfg(test)]
 mod text_only;
 #[cfg(test)]
+mod trust;
+#[cfg(test)]
+mod trust_attacks;
+#[cfg(test)]
 mod web;
 #[cfg(test)]
 mod working;

@@ -63,12 +63,13 @@ const ECHO: (&str, &str) = ("s_echo", "{text: heard}");
 fn servers_of_a_team_have_to_be_allowed_and_then_really_work() {
     let home = Home::new();
     let refused = home.run(&["run", &shipped("spare-parts"), "--offline"]).exits(2);
-    assert!(refused.err.contains("`parts` is `python3 data/parts_server.py`"), "{}", refused.err);
+    assert!(refused.err.contains("parts: python3 data/parts_server.py (in /"), "{}", refused.err);
     assert!(refused.err.contains("add `--allow mcp`"), "{}", refused.err);
     assert!(!home.path("store.db").exists());
     let ran = home.run(&["run", &shipped("spare-parts"), "--offline", "--allow", "mcp"]).ok();
     assert!(
-        ran.err.contains("warning: `spare-parts` uses MCP servers, which nothing encloses"),
+        ran.err
+            .contains("`spare-parts` is allowed to use MCP servers, which run outside the sandbox: `parts: "),
         "{}",
         ran.err
     );
@@ -135,8 +136,8 @@ fn a_team_can_name_a_document_beside_it() {
     let home = Home::new();
     home.file("servers.json", &document(&home, "s"));
     team(&home, "mcp: servers.json", "[{mcp: s, but: [die]}]", &[ECHO]);
-    assert!(home.run(&["run", "team.yaml", "--offline"]).exits(2).err.contains("`SERVER_KEY`"));
-    home.run(&["run", "team.yaml", "--offline", "--allow", "mcp"]).exits(5);
+    assert!(home.run(&["run", "team.yaml", "--offline"]).exits(2).err.contains("SERVER_KEY -> "));
+    home.run(&["run", "team.yaml", "--offline", "--allow", "mcp,env"]).exits(5);
     // What was allowed when it began is allowed still, and the team is what it was.
     fs::remove_file(home.path("servers.json")).unwrap();
     home.run(&["resume", "last", "--answer", "Thank you."]).exits(3);
@@ -175,10 +176,11 @@ fn a_server_elsewhere_is_told_who_asks_by_a_variable_and_nobody_else_is() {
     );
     team(&home, &more, "[{mcp: s}]", &[ECHO, ("s_fail", "{}")]);
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
-    let wanted = format!("`s` is `http://127.0.0.1:{port}/mcp`, which is handed what is in `SERVER_KEY`");
-    assert!(refused.err.contains(&wanted), "{}", refused.err);
+    for wanted in [format!("s: http://127.0.0.1:{port}/mcp"), "SERVER_KEY -> the MCP server s".to_owned()] {
+        assert!(refused.err.contains(&wanted), "{}", refused.err);
+    }
     assert_eq!(notes(&home).matches("begun").count(), 0);
-    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "mcp"]).exits(5);
+    let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "mcp,env"]).exits(5);
     assert!(ran.out.contains("heard") && ran.out.contains("the disk is on fire, key ***"), "{}", ran.out);
     assert!(!home.run(&["show", "last", "--json"]).ok().out.contains("hunter22"));
 }

@@ -211,7 +211,7 @@ fn with_vectors_facts_are_found_by_what_they_mean() {
     let home = Home::at(&server);
     let own = format!("endpoints: {{senses: {{base_url: \"{}\"}}}}\n", senses());
     home.file("clerk.yaml", &(own + &CLERK.replace("openai:vectors", "senses:toy")));
-    home.run(&["run", "clerk.yaml", "Good morning"]).ok();
+    home.run(&["run", "clerk.yaml", "Good morning", "--trust"]).ok();
     home.run(&["run", "clerk.yaml", "Some beverage for the lady?"]).ok();
     let told = events(&home, "prompted");
     let text = told[0]["text"].as_str().unwrap();
@@ -228,14 +228,14 @@ fn what_vectors_cost_counts() {
     let own = format!("endpoints: {{senses: {{base_url: \"{}\"}}}}\n", senses());
     let team = own + &CLERK.replace("openai:vectors", "senses:toy");
     home.file("clerk.yaml", &team);
-    let unknown = home.run(&["run", "clerk.yaml", "Good morning", "--max-cost", "1"]).exits(2);
+    let unknown = home.run(&["run", "clerk.yaml", "Good morning", "--max-cost", "1", "--trust"]).exits(2);
     assert!(unknown.err.contains("senses:toy"), "{}", unknown.err);
     assert_eq!(server.requests().len(), 0, "nothing was asked");
 
     // A dollar for 7 tokens.
     let prices = "prices: {\"senses:toy\": {input: 142857.142857, output: 0}, \"openai:test\": {input: 0, output: 0}}\n";
     home.file("priced.yaml", &(prices.to_owned() + &team));
-    let over = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "0.5"]).exits(4);
+    let over = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "0.5", "--trust"]).exits(4);
     assert!(over.out.contains("$1.00"), "{}", over.out);
     assert_eq!(server.requests().len(), 0, "looking facts up took all of it");
 }

@@ -283,7 +283,8 @@ fn the_whole_of_the_help() {
           show    Show a conversation, or what an agent's model was sent
           rm      Remove conversations
           memory  List, find and forget what agents remember from one conversation to the next
-          check   Check a team file
+          check   Check a team file, and list what it asks for
+          trust   List what you trust, and forget it
           import  Make a team file of a definition of AutoGen
           mcp     Serve teams as tools of another program, by MCP, over standard input and output
           doctor  Show which keys, endpoints and stores are found
@@ -320,7 +321,8 @@ fn the_whole_of_the_help() {
               --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
               --record <FILE>           Record every model call to a new file
               --replay <FILE>           Take every model call from a recording; the network is not used
-              --allow <WHAT>            Allow programs what the team file asks for: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers)
+              --allow <WHAT>            Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`)
+              --trust                   Trust the team file: allow all that it asks for, now and as long as its content stays the same
               --mcp <FILE>              MCP servers for agents that name them: a JSON file with `mcpServers`
               --max-turns <N>           Turns of agents, in all chats
               --max-cost <DOLLARS>      Dollars; models whose price is unknown are refused

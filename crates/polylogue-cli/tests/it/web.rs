@@ -78,11 +78,7 @@ script:
     };
     team("");
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
-    assert!(
-        refused.err.contains("the programs and tools of `t` want to reach `the public web` over the network"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("reach over the network (network):\n    the public web"), "{}", refused.err);
     assert!(refused.err.contains("add `--allow network`") && !home.path("store.db").exists());
     let outcome = |home: &Home| -> Value { of_type(&home.events(), "returned")[0]["outcome"].clone() };
     home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
@@ -93,7 +89,7 @@ script:
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
     assert!(
         ran.err.contains(&format!(
-            "warning: the programs and tools of `t` reach `the public web`, `localhost:{port}`"
+            "`t` is allowed to reach over the network: `the public web`, `localhost:{port}`"
         )),
         "{}",
         ran.err
@@ -143,11 +139,11 @@ script:
     );
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
     assert!(
-        refused.err.contains(&format!("want to reach `127.0.0.1:{port}` over the network")),
+        refused.err.contains(&format!("reach over the network (network):\n    127.0.0.1:{port}")),
         "{}",
         refused.err
     );
-    home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
+    home.run(&["run", "team.yaml", "--offline", "--allow", "network,env"]).ok();
     let events = home.events();
     let returned = of_type(&events, "returned");
     assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");

@@ -46,7 +46,7 @@ fn programs_without_a_sandbox_have_to_be_allowed_by_whoever_runs_the_team() {
     let wrong = home.run(&["run", "team.yaml", "--allow", "everything"]).exits(2);
     assert!(wrong.err.contains("expected one of unsafe-host, network, readable"), "{}", wrong.err);
     let ran = home.run(&RUN).ok();
-    assert!(ran.err.contains("warning: the programs of `t` run on this machine with all your rights"));
+    assert!(ran.err.contains("`t` is allowed to run on this machine with all your rights"));
     assert!(ran.out.contains("Code output: brought along"), "{}", ran.out);
     let files = format!("files: {} (", work(&home).display());
     assert!(ran.out.contains(&files) && ran.out.contains("copy.txt, data.txt)"), "{}", ran.out);
