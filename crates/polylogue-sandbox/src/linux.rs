@@ -5,6 +5,7 @@
 //! second becomes the program.
 #![allow(unsafe_code, reason = "processes are made and awaited by system calls")]
 
+mod allowed;
 mod child;
 mod filter;
 mod group;

@@ -1,16 +1,16 @@
 //! Which system calls are refused.
 //!
-//! What is of use to attacks on the kernel and on other processes, and to no program that computes something, is refused
-//! with `EPERM`. What hides its arguments in memory where no filter can see them is answered with `ENOSYS`, upon which C
-//! libraries use the older call that can be filtered.
+//! Two filters: one lets through the calls that programs need, and answers all others with `ENOSYS`, so that C libraries use
+//! an older call (`clone` for `clone3`, whose arguments no filter can see). The other refuses with `EPERM` what has to be seen
+//! as forbidden rather than absent, and calls of the first list whose arguments are of use to attacks.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    sock_filter,
 };
 
+use super::allowed::{self, SYS_FCHMODAT2};
 use crate::{Error, Network};
 
 /// Refused whatever the arguments are.
@@ -85,20 +85,8 @@ const REFUSED: [i64; 67] = [
     libc::SYS_vmsplice,
 ];
 
-/// Not there, as far as programs can tell.
-const ABSENT: [i64; 5] = [
-    libc::SYS_clone3,
-    libc::SYS_openat2,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-];
-
 /// Modes that let a file be run with the rights of its owner or group.
 const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
-
-/// The same number everywhere; not all processors have it in `libc`.
-const SYS_FCHMODAT2: i64 = 452;
 
 /// Calls with a mode, and which argument it is.
 const WITH_MODE: [(i64, u8); 4] =
@@ -130,6 +118,9 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
+/// `F_SETPIPE_SZ`: the pages of pipes are counted for all processes of a user.
+const SET_PIPE_SIZE: u64 = 1031;
+
 /// Faking what is typed at a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
@@ -139,19 +130,18 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) fn filters(network: &Network) -> Result<Vec<BpfProgram>, Error> {
     let mut rules: Rules = REFUSED.iter().chain(&REFUSED_OLD).map(|call| (*call, Vec::new())).collect();
     conditional(&mut rules, network).map_err(|error| broken(&error))?;
-    let absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let refused = compile(rules, libc::EPERM).map_err(|error| broken(&error))?;
-    let absent = compile(absent, libc::ENOSYS).map_err(|error| broken(&error))?;
-    Ok(vec![refused, absent, other_numbers()])
+    let refused = compile(rules).map_err(|error| broken(&error))?;
+    // Of two that refuse, the error is that of the one that was set last.
+    Ok(vec![allowed::filter(), refused])
 }
 
 fn broken(error: &seccompiler::BackendError) -> Error {
     Error::Refused { why: format!("system calls cannot be filtered: {error}") }
 }
 
-fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(rules: Rules) -> Result<BpfProgram, seccompiler::BackendError> {
     let architecture = std::env::consts::ARCH.try_into()?;
-    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, errno, architecture)?.try_into()
 }
 
@@ -183,7 +173,9 @@ fn conditional(rules: &mut Rules, network: &Network) -> Result<(), seccompiler::
     for request in TYPING {
         rules.entry(libc::SYS_ioctl).or_default().push(is(1, u64::from(u32::MAX), request)?);
     }
+    rules.entry(libc::SYS_fcntl).or_default().push(is(1, u64::from(u32::MAX), SET_PIPE_SIZE)?);
     rules.entry(libc::SYS_socket).or_default().push(other_sockets(network)?);
+    rules.entry(libc::SYS_socketpair).or_default().push(other_sockets(&Network::None)?);
     rules.entry(libc::SYS_personality).or_default().push(other_personalities()?);
     for (call, rule) in core_limits()? {
         rules.entry(call).or_default().push(rule);
@@ -222,22 +214,4 @@ fn other_sockets(network: &Network) -> Result<SeccompRule, seccompiler::BackendE
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs()))
     };
     SeccompRule::new(allowed.iter().copied().map(is_not).collect::<Result<_, _>>()?)
-}
-
-/// Calls by the numbers of another interface of the same processor, which the filters before do not know: none.
-fn other_numbers() -> BpfProgram {
-    const LOAD: u16 = 0x20;
-    const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const ALLOW: u32 = 0x7fff_0000;
-    const ERRNO: u32 = 0x0005_0000;
-    /// The bit of the x32 numbers; no processor has so many calls otherwise.
-    const OTHER: u32 = 0x4000_0000;
-    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    vec![
-        step(LOAD, 0, 0, 0),
-        step(JUMP_IF_GREATER_OR_EQUAL, 0, 1, OTHER),
-        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
-        step(RETURN, 0, 0, ALLOW),
-    ]
 }

@@ -80,7 +80,7 @@ pub(super) struct Plan {
     pub(super) work: CString,
     pub(super) tree: Vec<Make>,
     pub(super) filters: Vec<BpfProgram>,
-    pub(super) limits: [(libc::__rlimit_resource_t, u64); 4],
+    pub(super) limits: [(libc::__rlimit_resource_t, u64); 6],
     /// Files to write, with the directories that they are in.
     pub(super) files: Vec<(Vec<CString>, CString, Vec<u8>)>,
     pub(super) path: CString,
@@ -117,7 +117,11 @@ impl Plan {
                 (libc::RLIMIT_FSIZE, limits.largest_file()),
                 // The first process of the enclosure counts, too.
                 (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
-                (libc::RLIMIT_NOFILE, 1024),
+                // Less than what other processes of the user may have, with which they share those that are in flight.
+                (libc::RLIMIT_NOFILE, 512),
+                // What is counted for all processes of the user.
+                (libc::RLIMIT_SIGPENDING, 1024),
+                (libc::RLIMIT_MEMLOCK, 0),
             ],
             files: program.files.iter().map(file).collect::<Result<_, _>>()?,
             path: text(path)?,

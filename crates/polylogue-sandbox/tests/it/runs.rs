@@ -32,6 +32,74 @@ fn interpreters_run() {
     assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "[ 1, 2 ]\n"));
 }
 
+/// What agents write programs for: all of it runs within the system calls that are let through.
+#[test]
+fn tools_that_agents_use_run() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let python = r#"python3 -c '
+import asyncio, ctypes, http.server, mmap, multiprocessing, os, signal, socket, sqlite3, ssl, subprocess, sys, tempfile, threading, time, urllib.request, uuid, zipfile
+from multiprocessing import Pool, Process, Queue, shared_memory
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+async def go():
+    made = await asyncio.create_subprocess_exec("echo", "x", stdout=subprocess.PIPE)
+    return (await made.communicate())[0]
+def main():
+    assert asyncio.run(go()) == b"x\n"
+    with ProcessPoolExecutor(2) as p: assert list(p.map(abs, [-1])) == [1]
+    with ThreadPoolExecutor(4) as p: assert list(p.map(abs, [-1])) == [1]
+    db = sqlite3.connect("a.db"); db.execute("pragma journal_mode = wal"); db.execute("create table t(x)"); db.commit()
+    memory = shared_memory.SharedMemory(create=True, size=100); memory.close(); memory.unlink()
+    with tempfile.TemporaryDirectory() as d: open(d + "/f", "w").write("x")
+    a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
+    signal.setitimer(signal.ITIMER_REAL, 10); signal.alarm(0); os.sched_getaffinity(0); os.nice(1)
+    os.mkfifo("fifo"); os.truncate("a.db", os.path.getsize("a.db")); os.listxattr("a.db")
+    print("ran")
+main()'"#;
+    let programs = [
+        ("python3", python),
+        (
+            "node",
+            r#"node -e 'const {Worker} = require("worker_threads"); const cp = require("child_process"); const fs = require("fs").promises;
+            new Worker("require(\"worker_threads\").parentPort.postMessage(1)", {eval: true}).on("message", async () => {
+            cp.execSync("true"); await fs.writeFile("n", "x"); await fs.cp("n", "m"); console.log("ran") })'"#,
+        ),
+        (
+            "git",
+            "git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m c && git log --oneline >/dev/null && git gc -q && echo ran",
+        ),
+        (
+            "cc",
+            "printf '#include <stdio.h>\nint main(void) { puts(\"ran\"); }' > a.c && cc -O1 -o a a.c && ./a",
+        ),
+        ("make", "printf 'all:\n\t@echo ran\n' > Makefile && make -j4"),
+        ("perl", "perl -MFile::Temp -e 'my $f = File::Temp->new; print \"ran\n\"'"),
+        (
+            "java",
+            "printf 'class A { public static void main(String[] a) { System.out.println(\"ran\"); } }' > A.java && java -XX:MaxHeapSize=64m -XX:CompressedClassSpaceSize=32m -XX:ReservedCodeCacheSize=32m A.java",
+        ),
+        ("bash", "bash -c 'cat <(echo ran)'"),
+        (
+            "tar",
+            "echo x > f && tar czf f.tgz f && tar tzf f.tgz >/dev/null && gzip -k f && sort -u f | xargs -P2 -n1 true && find . -name f -newer /usr >/dev/null; echo ran",
+        ),
+        ("tail", "echo ran > t; timeout 1 tail -f t 2>/dev/null; true"),
+    ];
+    let limits = polylogue_sandbox::Limits { memory_bytes: 4 << 30, processes: 512, ..*sandbox.limits() };
+    let sandbox = sandbox.limited(limits);
+    for (name, script) in programs {
+        if !["/usr/local/bin", "/usr/bin", "/bin"]
+            .iter()
+            .any(|dir| std::path::Path::new(dir).join(name).exists())
+        {
+            polylogue_test::skip::skipped(&format!("in part: there is no `{name}`"));
+            continue;
+        }
+        let ended = run(&sandbox, &Program::new("/bin/bash").arg("-c").arg(script));
+        assert!(text(&ended).contains("ran\n"), "{name}: {:?} {}", ended.how, text(&ended));
+    }
+}
+
 #[test]
 fn crashes_and_bytes_are_told_as_they_are() {
     let dir = Dir::new();

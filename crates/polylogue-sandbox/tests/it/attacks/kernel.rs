@@ -94,4 +94,36 @@ child = os.fork()
 if not child: os.abort()
 status = os.waitpid(child, 0)[1]
 attempt('core', lambda: must(os.WCOREDUMP(status) or os.listdir('.')))";
+    blind calls_that_are_on_no_list: r"
+# By number, which is the same on all processors: calls of newer kernels, and numbers that no kernel has yet.
+NEW = {'process_mrelease': 448, 'set_mempolicy_home_node': 450, 'cachestat': 451, 'map_shadow_stack': 453,
+    'statmount': 457, 'listmount': 458, 'lsm_get_self_attr': 459, 'lsm_set_self_attr': 460, 'lsm_list_modules': 461, 'mseal': 462,
+    'setxattrat': 463, 'getxattrat': 464, 'listxattrat': 465, 'removexattrat': 466, 'open_tree_attr': 467, 'file_getattr': 468,
+    'file_setattr': 469, 'next': 470, 'later': 500, 'last': 1000}
+SYS.update(NEW)
+for name in NEW: refused(name)
+for name in ['mbind', 'set_mempolicy', 'sched_setattr']: refused(name)";
+    blind what_all_processes_of_the_user_share: r"
+import fcntl, resource
+refused('inotify_init1', 0)
+refused('inotify_add_watch', 0, b'/work', 2)
+refused('io_setup', 1, ctypes.create_string_buffer(8))
+end = os.pipe()[1]
+attempt('pages of pipes', lambda: fcntl.fcntl(end, 1031, 1 << 20))
+for kind in [30, 16, 38]:
+    attempt('socketpair', lambda: socket.socketpair(kind, socket.SOCK_SEQPACKET))
+# Those that are in flight between sockets are counted for the user: fewer than ordinary processes may have.
+must(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1024)
+kept = []
+def send():
+    for n in range(20):
+        a, b = socket.socketpair()
+        a.setblocking(False)
+        for m in range(40): socket.send_fds(a, [b'x'], [0] * 1)
+        kept.append((a, b))
+attempt('descriptors in flight', lambda: must((send(), len(kept))[1] * 40 > 520, 'stopped'))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+def queue():
+    for n in range(5000): must(libc.sigqueue(os.getpid(), int(signal.SIGRTMIN), 0) == 0)
+attempt('signals that wait', queue)";
 }

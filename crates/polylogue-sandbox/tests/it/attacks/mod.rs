@@ -69,7 +69,8 @@ fn calls() -> String {
         SYS_settimeofday SYS_clock_settime SYS_clock_adjtime SYS_adjtimex SYS_fanotify_init SYS_swapon SYS_swapoff
         SYS_quotactl SYS_sethostname SYS_setdomainname SYS_memfd_create SYS_memfd_secret SYS_shmget SYS_semget SYS_msgget
         SYS_mq_open SYS_mlock SYS_mlockall SYS_vmsplice SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register
-        SYS_openat2 SYS_personality SYS_migrate_pages SYS_move_pages SYS_vhangup SYS_getpid SYS_sched_setattr
+        SYS_openat2 SYS_personality SYS_migrate_pages SYS_move_pages SYS_vhangup SYS_getpid SYS_sched_setattr SYS_inotify_init1 SYS_inotify_add_watch SYS_io_setup
+        SYS_mbind SYS_set_mempolicy
     };
     let entries = all.map(|(name, number)| format!("'{}': {number}", name.trim_start_matches("SYS_")));
     // The last has no name on some processors, and the same number on all.
