@@ -71,7 +71,12 @@ impl Engine {
     }
 
     /// What the engine is told, but for the image and the program.
-    fn options(&self, sandbox: &Sandbox, container: &Container<'_>) -> Result<Options, Error> {
+    fn options(
+        &self,
+        sandbox: &Sandbox,
+        container: &Container<'_>,
+        largest_file: u64,
+    ) -> Result<Options, Error> {
         let limits = sandbox.limits();
         let mut options = Options::default();
         options.add("name", container.name);
@@ -88,7 +93,7 @@ impl Engine {
         options.add("memory", limits.memory_bytes.to_string());
         // Of memory and swap together: no swap.
         options.add("memory-swap", limits.memory_bytes.to_string());
-        options.add("ulimit", format!("fsize={0}:{0}", limits.largest_file()));
+        options.add("ulimit", format!("fsize={0}:{0}", largest_file));
         options.add("ulimit", "nofile=1024:1024");
         options.add("ulimit", "core=0:0");
         options.add("tmpfs", "/tmp:rw,nosuid,nodev,size=256m");
@@ -238,12 +243,21 @@ pub(crate) fn run(
     let name = name();
     let id = std::env::temp_dir().join(format!("{name}.id"));
     let container = Container { engine: &path, name: &name, id: &id };
+    #[cfg(target_os = "linux")]
+    let mut disk = crate::disk::WatchDisk::begin(sandbox, program)?;
+    #[cfg(target_os = "linux")]
+    let largest_file = disk.largest_file();
+    #[cfg(not(target_os = "linux"))]
+    let largest_file = sandbox.limits().largest_file();
     let mut command = Command::new(&path);
     command.args(["run", "--rm", "--read-only", "--pull=never"]);
     if streams.input.is_some() {
         command.arg("--interactive");
     }
-    command.args(engine.options(sandbox, &container)?.0).arg(&engine.image).arg(&program.command);
+    command
+        .args(engine.options(sandbox, &container, largest_file)?.0)
+        .arg(&engine.image)
+        .arg(&program.command);
     command.args(&program.args);
     files::write(sandbox.work(), &program.files)?;
     let mut said = Vec::new();
@@ -252,8 +266,6 @@ pub(crate) fn run(
         (streams.output)(bytes);
     };
     #[cfg(target_os = "linux")]
-    let mut disk = crate::disk::WatchDisk::new(sandbox);
-    #[cfg(target_os = "linux")]
     let mut watch = || disk.look(Vec::new);
     // Elsewhere nobody looks how much the work directory takes.
     #[cfg(not(target_os = "linux"))]
@@ -261,6 +273,9 @@ pub(crate) fn run(
     let watched = Watched { sandbox, halt, slow: &mut watch, end: &|| container.end() };
     match supervised(command, Streams { input: streams.input, output: told }, watched)? {
         How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
+        #[cfg(target_os = "linux")]
+        how => Ok(disk.after(how)),
+        #[cfg(not(target_os = "linux"))]
         how => Ok(how),
     }
 }

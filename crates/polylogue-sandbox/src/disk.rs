@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{How, Sandbox};
+use crate::{Error, How, Program, Sandbox};
 
 /// How often the work directory is looked at.
 const WATCH: Duration = Duration::from_millis(250);
@@ -16,16 +16,42 @@ const WATCH: Duration = Duration::from_millis(250);
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 200;
 
-/// Looks from time to time how much the work directory takes.
+/// Keeps a program to what its work directory may hold, by looking before it, from time to time, and after it.
 pub(crate) struct WatchDisk<'a> {
     sandbox: &'a Sandbox,
     since: Instant,
     pause: Duration,
+    /// How much the directory held before, and how much it may hold now.
+    before: u64,
+    allowed: u64,
+    /// The largest of the files that are written for the program.
+    own: u64,
 }
 
 impl<'a> WatchDisk<'a> {
-    pub(crate) fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox, since: Instant::now(), pause: WATCH }
+    /// Looks at what is there. A program may run although the directory is full, so that it can remove something; then the
+    /// directory must not grow.
+    ///
+    /// # Errors
+    /// When the directory holds twice what it may: programs that are ended too late fill it no further.
+    pub(crate) fn begin(sandbox: &'a Sandbox, program: &Program) -> Result<Self, Error> {
+        let limit = sandbox.limits().disk_bytes;
+        let before = used(sandbox.work());
+        if before > limit.saturating_mul(2) {
+            return Err(Error::Config(full(sandbox.work(), limit)));
+        }
+        let sizes = program.files.iter().map(|(_, content)| content.len() as u64);
+        let (own, all) =
+            sizes.fold((0, 0), |(most, all): (u64, u64), size| (most.max(size), all.saturating_add(size)));
+        let allowed = if before > limit { before.saturating_add(all).saturating_add(SLACK) } else { limit };
+        Ok(Self { sandbox, since: Instant::now(), pause: WATCH, before, allowed, own })
+    }
+
+    /// How large a file may become: no larger than what is left.
+    pub(crate) fn largest_file(&self) -> u64 {
+        let limits = self.sandbox.limits();
+        let left = limits.disk_bytes.saturating_sub(self.before);
+        left.max(self.own).min(limits.largest_file())
     }
 
     /// Whether it takes too much, together with the files that have no name any more but that one of the processes `who`
@@ -35,12 +61,40 @@ impl<'a> WatchDisk<'a> {
             return None;
         }
         let begun = Instant::now();
-        let bytes = named(self.sandbox.work(), MAX_ENTRIES).saturating_add(nameless(&who()));
+        let bytes = used(self.sandbox.work()).saturating_add(nameless(&who()));
         self.since = Instant::now();
         // Where there is much to look at, looking does not take all the time.
         self.pause = WATCH.max(begun.elapsed() * 5);
-        (bytes > self.sandbox.limits().disk_bytes).then_some(How::TooMuchDisk)
+        (bytes > self.allowed).then_some(How::TooMuchDisk)
     }
+
+    /// How the program ended, which ended as `how`: what was too quick to be seen is seen now.
+    pub(crate) fn after(&self, how: How) -> How {
+        match how {
+            How::Exited(_) | How::Signalled(_) if used(self.sandbox.work()) > self.allowed => {
+                How::TooMuchDisk
+            }
+            how => how,
+        }
+    }
+}
+
+/// How much a directory that is full may grow while something is removed from it: blocks of directories.
+const SLACK: u64 = 1 << 16;
+
+/// Bytes that the directory `dir` takes, or may come to take without another look: files count with their length, holes in them
+/// included, which are filled without a limit.
+pub(crate) fn used(dir: &Path) -> u64 {
+    named(dir, MAX_ENTRIES)
+}
+
+/// What is said of a directory that holds too much.
+fn full(dir: &Path, limit: u64) -> String {
+    format!(
+        "the work directory `{}` holds more than twice what it may, {} MiB\nhint: remove files from it, or raise the limit on the disk",
+        dir.display(),
+        limit >> 20
+    )
 }
 
 /// Bytes on disk of all files in `dir`; as much as can be when there are too many to count.
@@ -69,7 +123,7 @@ impl Count {
             self.entries_left = self.entries_left.checked_sub(1)?;
             // Of the entry itself: a link is not followed.
             let Ok(about) = entry.metadata() else { continue };
-            self.bytes = self.bytes.saturating_add(about.blocks() * 512);
+            self.bytes = self.bytes.saturating_add((about.blocks() * 512).max(about.len()));
             if let (true, Ok(inner)) = (about.is_dir(), open(&entry.path(), libc::O_NOFOLLOW)) {
                 self.directory(&inner, depth + 1)?;
             }

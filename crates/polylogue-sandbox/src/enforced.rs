@@ -68,12 +68,13 @@ pub fn what_is_enforced() -> Vec<Measure> {
             true,
             "other processes, files outside of the work directory and the network are not there",
         ),
-        measure("seccomp", true, "system calls that are of use to attacks only are refused"),
+        measure("seccomp", true, "programs can make listed system calls only"),
         measure(
             "limits",
             true,
             "time, memory, output, processes and files are bounded; nothing outlives a run",
         ),
+        memory(),
         Measure {
             name: "landlock",
             holds: landlock > 0,
@@ -85,6 +86,20 @@ pub fn what_is_enforced() -> Vec<Measure> {
             },
         },
     ]
+}
+
+/// Whether the kernel counts the memory of programs.
+#[cfg(target_os = "linux")]
+fn memory() -> Measure {
+    let obstacle = crate::linux::memory_obstacle();
+    Measure {
+        name: "memory",
+        holds: obstacle.is_none(),
+        required: false,
+        detail: obstacle
+            .unwrap_or("a control group counts all memory of a program, that of its sockets and page tables included")
+            .into(),
+    }
 }
 
 /// What encloses programs on this machine: nothing.

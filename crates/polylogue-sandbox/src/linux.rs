@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use self::group::Group;
+pub(crate) use self::group::memory_obstacle;
 pub(crate) use self::landlock::abi as landlock_abi;
 use self::plan::{Fds, Plan};
 use self::sys::Stage;
@@ -42,7 +43,8 @@ pub(crate) fn run(
 ) -> Result<How, Error> {
     let started = Instant::now();
     let path = Sandbox::path_of(program)?;
-    let mut plan = Plan::of(sandbox, program, &path)?;
+    let mut disk = WatchDisk::begin(sandbox, program)?;
+    let mut plan = Plan::of(sandbox, program, &path, disk.largest_file())?;
     let (output, output_in) = pipe()?;
     let (report, report_in) = pipe()?;
     let (go_out, go) = pipe()?;
@@ -63,12 +65,9 @@ pub(crate) fn run(
     // Read at once: whatever is called next may change it.
     let error = std::io::Error::last_os_error();
     // Declared before what is in it, and so dropped after.
-    // The first process counts, too.
-    let group = Group::of(sandbox.limits().processes.saturating_add(1));
+    let group = Group::of(sandbox.limits());
     let init = Init::of(pid, &error)?;
-    if let Some(group) = &group {
-        group.add(pid);
-    }
+    group.add(pid);
     drop((input, output_in, report_in, go_out));
     init.map_user(go)?;
     let proxy = door.map(Door::open).transpose()?.flatten();
@@ -78,8 +77,7 @@ pub(crate) fn run(
     let fd = reports.pipe.as_raw_fd();
     // Until the program is started only the enclosure uses something.
     let runs = AtomicBool::new(false);
-    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now() };
-    let mut disk = WatchDisk::new(sandbox);
+    let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), group: &group };
     let running = Running {
         output: Source::new(output.as_raw_fd())?,
         over: Some(fd),
@@ -96,11 +94,12 @@ pub(crate) fn run(
         sink: streams.output,
     };
     let how = supervise(running, sandbox.limits(), halt, started)?;
+    let ran_out = group.ran_out();
     // Returns when the last process of the namespace is gone.
     drop(init);
     drop(proxy);
     reports.failure(&path)?;
-    Ok(how)
+    Ok(if ran_out { How::TooMuchMemory } else { disk.after(how) })
 }
 
 /// Tries to enclose a program that is not there, in an empty directory: whatever else fails says what this machine lacks.
@@ -305,6 +304,7 @@ struct Watch<'a> {
     pid: i32,
     sandbox: &'a Sandbox,
     since: Instant,
+    group: &'a Group,
 }
 
 impl Watch<'_> {
@@ -317,7 +317,7 @@ impl Watch<'_> {
             if used.threads > limits.processes {
                 return Some(How::TooManyProcesses);
             }
-            if used.bytes > limits.memory_bytes {
+            if used.bytes > limits.memory_bytes || self.group.ran_out() {
                 return Some(How::TooMuchMemory);
             }
         }

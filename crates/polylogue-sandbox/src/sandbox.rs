@@ -33,7 +33,8 @@ enum Place {
 pub struct Limits {
     /// Time from start to end.
     pub time: Duration,
-    /// Bytes of memory: of each process by the kernel, and of all together as seen from time to time.
+    /// Bytes of memory: of each process by the kernel; of all together, with what the kernel holds for them, where there is a
+    /// memory controller, else as seen from time to time.
     pub memory_bytes: u64,
     /// Bytes of output.
     pub output_bytes: usize,
@@ -41,7 +42,8 @@ pub struct Limits {
     pub processes: u64,
     /// Bytes of one file; `disk_bytes` if that is less.
     pub file_bytes: u64,
-    /// Bytes of all that is in the work directory, as seen from time to time.
+    /// Bytes of all that is in the work directory, whatever put it there: as seen before, after, and from time to time while a
+    /// program runs.
     pub disk_bytes: u64,
 }
 
@@ -186,6 +188,13 @@ impl Sandbox {
         Self { network, ..self }
     }
 
+    /// How many bytes may still be added to the work directory by whatever writes there on behalf of programs. Without an
+    /// enclosure there is no limit.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        if self.is_enclosed() { self.limits.disk_bytes.saturating_sub(used(&self.work)) } else { u64::MAX }
+    }
+
     /// Lets programs read a file or directory more, at its own path: an interpreter that is not in `/usr`, a virtual
     /// environment, data.
     ///
@@ -285,6 +294,26 @@ fn check_file(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Config(format!("`{}` is not in the work directory", path.display())))
+}
+
+#[cfg(target_os = "linux")]
+use crate::disk::used;
+
+/// Bytes of all files in `dir`. No link is followed.
+#[cfg(not(target_os = "linux"))]
+fn used(dir: &Path) -> u64 {
+    let mut bytes = 0_u64;
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(about) = entry.metadata() else { continue };
+            bytes = bytes.saturating_add(about.len());
+            if about.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    bytes
 }
 
 #[cfg(target_os = "linux")]

@@ -1,52 +1,128 @@
-//! How many processes root may have: the kernel counts those of all users but root, for whom it takes a control group.
+//! Control groups: what the kernel counts for all processes of an enclosure together. Memory, that which the kernel needs on
+//! their behalf included, and for root, whose processes it does not count otherwise, their number.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::Limits;
 
 /// Where control groups are.
 const ALL: &str = "/sys/fs/cgroup";
 /// How often a group is asked to go whose processes the kernel has not quite forgotten yet.
 const TRIES: u32 = 20;
 
-/// A control group, which is gone when this is dropped.
-pub(super) struct Group(PathBuf);
+/// The control groups of one enclosure, which are gone when this is dropped.
+#[derive(Default)]
+pub(super) struct Group {
+    dirs: Vec<PathBuf>,
+    /// The file that counts the processes that were killed for want of memory.
+    kills: Option<PathBuf>,
+}
 
 impl Group {
-    /// One for so many processes; none where none can be made, and for ordinary users, who need none.
-    pub(super) fn of(processes: u64) -> Option<Self> {
+    /// Groups with these limits, as far as this user may make any.
+    pub(super) fn of(limits: &Limits) -> Self {
         static NTH: AtomicU64 = AtomicU64::new(0);
-        if super::sys::ids().0 != 0 {
-            return None;
+        let mut group = Self::default();
+        let Ok(own) = fs::read_to_string("/proc/self/cgroup") else { return group };
+        let name = format!("polylogue-{}-{}", std::process::id(), NTH.fetch_add(1, Ordering::Relaxed));
+        // The first process counts, too.
+        let processes = limits.processes.saturating_add(1);
+        let mut has_processes = super::sys::ids().0 != 0;
+        for place in places(&own) {
+            let counts_processes = place.processes && !has_processes;
+            let counts_memory = place.memory.filter(|_| group.kills.is_none());
+            if !counts_processes && counts_memory.is_none() {
+                continue;
+            }
+            clear(&place.dir);
+            let dir = place.dir.join(&name);
+            if fs::create_dir(&dir).is_err() {
+                continue;
+            }
+            if counts_processes {
+                has_processes = fs::write(dir.join("pids.max"), processes.to_string()).is_ok();
+            }
+            if let Some(memory) = counts_memory {
+                group.kills = memory.limit(&dir, limits.memory_bytes);
+            }
+            group.dirs.push(dir);
         }
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let nth = NTH.fetch_add(1, Ordering::Relaxed);
-        let name = format!("polylogue-{}-{nth}", std::process::id());
-        let group = parents(&own).into_iter().find_map(|parent| {
-            clear(&parent);
-            let path = parent.join(&name);
-            fs::create_dir(&path).ok().map(|()| Self(path))
-        })?;
-        // Dropped, it goes again.
-        fs::write(group.0.join("pids.max"), processes.to_string()).ok()?;
-        Some(group)
+        group
     }
 
-    /// Moves a process there, and whatever it will start with it. Where that fails it is counted from outside only, as it is
+    /// Whether memory is counted.
+    pub(super) const fn counts_memory(&self) -> bool {
+        self.kills.is_some()
+    }
+
+    /// Moves a process there, and whatever it will start with it. Where that fails it is looked at from outside only, as it is
     /// where there is no group.
     pub(super) fn add(&self, pid: i32) {
-        drop(fs::write(self.0.join("cgroup.procs"), pid.to_string()));
+        for dir in &self.dirs {
+            drop(fs::write(dir.join("cgroup.procs"), pid.to_string()));
+        }
+    }
+
+    /// Whether the kernel has killed a process for want of memory.
+    pub(super) fn ran_out(&self) -> bool {
+        let told = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        let kills = told.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        kills.is_some_and(|kills| kills.trim() != "0")
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for _ in 0..TRIES {
-            if fs::remove_dir(&self.0).is_ok() {
-                return;
+        for dir in &self.dirs {
+            for _ in 0..TRIES {
+                if fs::remove_dir(dir).is_ok() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            std::thread::sleep(std::time::Duration::from_millis(1));
         }
+    }
+}
+
+/// Why no memory is counted on this machine for this user, if it is not.
+pub(crate) fn memory_obstacle() -> Option<&'static str> {
+    let group = Group::of(&Limits::default());
+    (!group.counts_memory()).then_some(
+        "this user may make no group in a memory controller: the memory of processes is looked at 20 times a second, and \
+         what the kernel holds for their sockets is not counted; `systemd-run --user --scope polylogue ...` has one on most systems",
+    )
+}
+
+/// A version of the memory controller.
+#[derive(Clone, Copy)]
+enum Memory {
+    V1,
+    V2,
+}
+
+impl Memory {
+    /// Limits the group in `dir`. The file that tells of processes that were killed; none when nothing could be limited.
+    fn limit(self, dir: &Path, bytes: u64) -> Option<PathBuf> {
+        let bytes = bytes.to_string();
+        let (limit, more, kills): (_, &[(&str, &str)], _) = match self {
+            // Of memory and swap together, and of buffers of TCP, where these are counted.
+            Self::V1 => (
+                "memory.limit_in_bytes",
+                &[("memory.memsw.limit_in_bytes", &bytes), ("memory.kmem.tcp.limit_in_bytes", &bytes)],
+                "memory.oom_control",
+            ),
+            Self::V2 => {
+                ("memory.max", &[("memory.swap.max", "0"), ("memory.oom.group", "1")], "memory.events")
+            }
+        };
+        fs::write(dir.join(limit), &bytes).ok()?;
+        for (file, value) in more {
+            // Some kernels do not count these.
+            drop(fs::write(dir.join(file), value));
+        }
+        Some(dir.join(kills)).filter(|kills| kills.exists())
     }
 }
 
@@ -61,26 +137,85 @@ fn clear(parent: &Path) {
     }
 }
 
-/// Groups that may have one below them that counts processes: this process's own of the old kind; its own or the one above
-/// of the new kind. Below it all limits of those above hold, too.
-fn parents(own: &str) -> Vec<PathBuf> {
+/// A group that may have others below it, and what these count.
+struct Place {
+    dir: PathBuf,
+    processes: bool,
+    memory: Option<Memory>,
+}
+
+/// This process's own groups of the old kind, one for each controller; its own or the one above of the new kind. Below them
+/// all limits of those above hold, too.
+fn places(own: &str) -> Vec<Place> {
     let mut found = Vec::new();
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(kinds), Some(path)) = (fields.next(), fields.next()) else { continue };
         let path = path.trim_start_matches('/');
-        if kinds == "pids" {
-            found.push(Path::new(ALL).join("pids").join(path));
+        if kinds == "pids" || kinds == "memory" {
+            let memory = (kinds == "memory").then_some(Memory::V1);
+            found.push(Place {
+                dir: Path::new(ALL).join(kinds).join(path),
+                processes: kinds == "pids",
+                memory,
+            });
         }
         if kinds.is_empty() {
             let own = Path::new(ALL).join(path);
             let above = (!path.is_empty()).then(|| own.parent().map(Path::to_owned)).flatten();
-            let counts = |dir: &PathBuf| {
-                let kinds = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-                kinds.split_whitespace().any(|kind| kind == "pids")
-            };
-            found.extend([Some(own), above].into_iter().flatten().filter(counts));
+            found.extend([Some(own), above].into_iter().flatten().map(unified));
         }
     }
     found
+}
+
+/// A group of the new kind.
+fn unified(dir: PathBuf) -> Place {
+    let kinds = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
+    let has = |wanted: &str| kinds.split_whitespace().any(|kind| kind == wanted);
+    Place { processes: has("pids"), memory: has("memory").then_some(Memory::V2), dir }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "these are tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_both_kinds_are_found() {
+        let v1 = "8:pids:/\n5:cpu,cpuacct:/x\n4:memory:/a/b\n0::/\n";
+        let found: Vec<_> = places(v1)
+            .into_iter()
+            .map(|place| (place.dir, place.processes, place.memory.is_some()))
+            .collect();
+        let expected = [("/sys/fs/cgroup/pids/", true, false), ("/sys/fs/cgroup/memory/a/b", false, true)];
+        for (found, (dir, processes, memory)) in found.iter().zip(expected) {
+            assert_eq!(found, &(PathBuf::from(dir), processes, memory));
+        }
+        let v2 = places("0::/user.slice/app.scope\n");
+        let dirs: Vec<_> = v2.iter().map(|place| place.dir.display().to_string()).collect();
+        assert_eq!(dirs, ["/sys/fs/cgroup/user.slice/app.scope", "/sys/fs/cgroup/user.slice"]);
+    }
+
+    #[test]
+    fn a_group_of_the_new_kind_is_limited() {
+        // A directory with the files that the kernel has there.
+        let dir = std::env::temp_dir().join(format!("polylogue-group-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        for (file, content) in
+            [("cgroup.subtree_control", "cpu memory pids\n"), ("memory.events", "low 0\noom_kill 2\n")]
+        {
+            fs::write(dir.join(file), content).unwrap();
+        }
+        let place = unified(dir.clone());
+        assert!(place.processes);
+        let kills = place.memory.unwrap().limit(&dir, 1 << 20);
+        assert_eq!(fs::read_to_string(dir.join("memory.max")).unwrap(), "1048576");
+        assert_eq!(fs::read_to_string(dir.join("memory.swap.max")).unwrap(), "0");
+        let group = Group { dirs: Vec::new(), kills };
+        assert!(group.counts_memory() && group.ran_out());
+        fs::write(dir.join("memory.events"), "oom 5\noom_kill 0\n").unwrap();
+        assert!(!group.ran_out());
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -89,7 +89,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(sandbox: &Sandbox, program: &Program, path: &Path) -> Result<Self, Error> {
+    pub(super) fn of(
+        sandbox: &Sandbox,
+        program: &Program,
+        path: &Path,
+        largest_file: u64,
+    ) -> Result<Self, Error> {
         let has_network = matches!(sandbox.network, Network::Host);
         let apart = libc::CLONE_NEWUSER
             | libc::CLONE_NEWNS
@@ -114,7 +119,7 @@ impl Plan {
             limits: [
                 // Not the address space, of which some interpreters reserve far more than they use.
                 (libc::RLIMIT_DATA, limits.memory_bytes),
-                (libc::RLIMIT_FSIZE, limits.largest_file()),
+                (libc::RLIMIT_FSIZE, largest_file),
                 // The first process of the enclosure counts, too.
                 (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
                 // Less than what other processes of the user may have, with which they share those that are in flight.

@@ -58,6 +58,38 @@ fn shared_memory_counts() {
     assert_eq!(ended.how, How::TooMuchMemory);
 }
 
+/// Whether the kernel counts the memory of programs here; says so where it does not.
+fn memory_is_counted() -> bool {
+    let found = polylogue_sandbox::what_is_enforced().into_iter().find(|measure| measure.name == "memory");
+    let measure = found.unwrap();
+    if !measure.holds {
+        polylogue_test::skip::skipped(&measure.detail);
+    }
+    measure.holds
+}
+
+#[test]
+fn buffers_of_sockets_are_memory() {
+    if !memory_is_counted() {
+        return;
+    }
+    let bomb = python(
+        "import os, socket, time\nkept = []\nfor _ in range(12):\n  if not os.fork(): break\nfor _ in range(200):\n  a, b = socket.socketpair()\n  a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)\n  a.setblocking(False)\n  try:\n    while True: a.send(bytes(100000))\n  except OSError: kept.append((a, b))\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 200 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchMemory);
+}
+
+#[test]
+fn page_tables_are_memory() {
+    // Memory that is only read takes none, but for the tables: one page of them for each 2 MiB.
+    let bomb = python(
+        "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\nlibc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\nfor _ in range(10):\n  if not os.fork(): break\nbase = libc.mmap(None, 64 << 30, 1, 0x4022, -1, 0)\nfor nth in range(30000): ctypes.string_at(base + (nth << 21), 1)\ntime.sleep(50)",
+    );
+    let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 200 << 20) else { return };
+    assert_eq!(ended.how, How::TooMuchMemory);
+}
+
 #[test]
 fn a_fork_bomb_goes_off_in_a_small_room() {
     let bomb = python("import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.01)");
@@ -86,6 +118,45 @@ fn the_work_directory_cannot_be_filled() {
     let fill = sh("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > f$i; done");
     let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
     assert_eq!(ended.how, How::TooMuchDisk);
+}
+
+/// Programs that each end before anybody looks.
+#[test]
+fn many_quick_programs_cannot_fill_the_work_directory() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let sandbox = sandbox.limited(Limits { disk_bytes: 10 << 20, ..Limits::default() });
+    let mut told = Vec::new();
+    for nth in 0..12 {
+        // One file with bytes, and one that is all hole, which could be filled later without growing.
+        let code = format!("head -c 4000000 /dev/zero > f{nth}; truncate -s 4000000 h{nth}; echo ended");
+        match sandbox.run(&sh(&code), &Halt::new()) {
+            Ok(ended) => told.push(ended.how),
+            Err(error) => {
+                assert!(error.to_string().contains("holds more than twice what it may, 10 MiB"), "{error}");
+                break;
+            }
+        }
+    }
+    assert!(told.contains(&How::TooMuchDisk), "{told:?}");
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(sandbox.work()).unwrap() {
+        bytes += entry.unwrap().metadata().unwrap().len();
+    }
+    assert!(bytes <= 21 << 20, "{bytes} bytes after {told:?}");
+    assert_eq!(sandbox.room(), 0);
+}
+
+/// A program can make room in a directory that is full.
+#[test]
+fn files_can_be_removed_from_a_full_work_directory() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    std::fs::write(sandbox.work().join("large"), vec![1; 6 << 20]).unwrap();
+    let sandbox = sandbox.limited(Limits { disk_bytes: 5 << 20, ..Limits::default() });
+    let ended = run(&sandbox, &sh("head -c 100000 /dev/zero > more; rm -f large more; echo removed"));
+    assert_eq!((ended.how, text(&ended).contains("removed")), (How::Exited(0), true), "{}", text(&ended));
+    assert!(sandbox.room() > 4 << 20);
 }
 
 #[test]

@@ -23,6 +23,8 @@ struct Inner {
     dir: PathBuf,
     /// What programs take it for.
     alias: PathBuf,
+    /// The sandbox whose limit on the disk holds for what is written, if there is one.
+    sandbox: Option<Sandbox>,
     /// Held while a file changes.
     changing: Mutex<()>,
 }
@@ -54,14 +56,14 @@ impl Folder {
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
-        Self(Arc::new(Inner { alias: dir.clone(), dir, changing: Mutex::new(()) }))
+        Self(Arc::new(Inner { alias: dir.clone(), dir, sandbox: None, changing: Mutex::new(()) }))
     }
 
     /// The work directory of `sandbox`, under the path by which its programs know it as well.
     #[must_use]
     pub fn of(sandbox: &Sandbox) -> Self {
         let (dir, alias) = (sandbox.work().to_owned(), sandbox.work_inside().to_owned());
-        Self(Arc::new(Inner { dir, alias, changing: Mutex::new(()) }))
+        Self(Arc::new(Inner { dir, alias, sandbox: Some(sandbox.clone()), changing: Mutex::new(()) }))
     }
 
     /// Its path.
@@ -166,6 +168,8 @@ impl Folder {
             Ok(_) => return Err(ToolError(format!("`{path}` is no file: a directory, a link or a device"))),
             Err(_) => None,
         };
+        // The old file stays until the new one is whole.
+        self.check_room(content.len() as u64)?;
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let draft = format!(".polylogue-{}-{nth}.part", std::process::id());
         let placed = write_new(&dir, &draft, content, mode).and_then(|()| {
@@ -177,6 +181,22 @@ impl Folder {
             let _ = rustix::fs::unlinkat(&dir, &draft, AtFlags::empty());
             wrong(&path, error)
         })
+    }
+}
+
+impl Folder {
+    /// Refuses what the work directory has no room for.
+    fn check_room(&self, bytes: u64) -> Result<(), ToolError> {
+        let Some(sandbox) = &self.0.sandbox else { return Ok(()) };
+        let room = sandbox.room();
+        if bytes <= room {
+            return Ok(());
+        }
+        let most = sandbox.limits().disk_bytes;
+        Err(ToolError(format!(
+            "the work directory has no room for {bytes} bytes: it may hold {most}, and {room} are left; remove files that are not \
+             needed any more"
+        )))
     }
 }
 

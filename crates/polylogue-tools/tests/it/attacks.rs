@@ -171,3 +171,32 @@ async fn copies_of_the_interpreter_have_no_channel() {
     let (_, text) = told(&session, json!({"code": code})).await;
     assert_eq!(text, "left []");
 }
+
+/// The tests of sessions once more as an ordinary user, where they run as root.
+#[test]
+fn an_ordinary_user_is_enclosed_as_well() {
+    const ORDINARY: &str = "POLYLOGUE_ORDINARY";
+    let is_root =
+        std::fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
+    if std::env::var_os(ORDINARY).is_some() || !is_root {
+        return;
+    }
+    // The copy is where that user may run it.
+    let copy = std::env::temp_dir().join(format!("polylogue-sessions-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let ran = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(["attacks::", "python_session::", "files::the_limit", "--test-threads=2", "--nocapture"])
+        .env(ORDINARY, "1")
+        .current_dir("/")
+        .stdin(std::process::Stdio::null())
+        .output();
+    std::fs::remove_file(&copy).unwrap();
+    let Ok(ran) = ran else {
+        polylogue_test::skip::skipped("there is no `setpriv` to become an ordinary user with");
+        return;
+    };
+    let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{output}\n{errors}");
+}

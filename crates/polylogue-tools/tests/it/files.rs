@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use polylogue_core::{AnyTool, OutcomeStatus, Tool};
-use polylogue_tools::code::Sandbox;
+use polylogue_tools::code::{Limits, Sandbox};
 use polylogue_tools::files::{self, Folder, edit, list, read, search, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
@@ -367,4 +367,25 @@ async fn no_path_of_many_leads_outside() {
         "nothing is new outside"
     );
     assert_eq!((dir.read("secret"), dir.read("out/secret")), ("outside".into(), "outside".into()));
+}
+
+/// What the limit on the disk is for programs it is for these tools as well.
+#[tokio::test]
+async fn the_limit_of_the_work_directory_holds_for_files_that_are_written() {
+    let dir = Dir::new();
+    let limits = Limits { disk_bytes: 1 << 20, ..Limits::default() };
+    let folder = Folder::of(&Sandbox::enclosed(dir.work()).limited(limits));
+    let write = files::write(&folder);
+    let content = "x".repeat(300_000);
+    for nth in 0..3 {
+        done(&write, json!({"path": format!("f{nth}"), "content": content})).await;
+    }
+    let told = failed(&write, json!({"path": "f3", "content": content})).await;
+    assert!(
+        told.starts_with("the work directory has no room for 300000 bytes: it may hold 1048576"),
+        "{told}"
+    );
+    assert!(!dir.work().join("f3").exists());
+    std::fs::remove_file(dir.work().join("f0")).unwrap();
+    done(&write, json!({"path": "f3", "content": content})).await;
 }
