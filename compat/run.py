@@ -98,9 +98,7 @@ def _flaw(machine: sides.Machine, one: scenario.Scenario, kept: pathlib.Path, sh
         polylogue = sides.polylogue(machine, one, kept)
     except (sides.Broke, terminal.Hangs) as broke:
         return _indented(str(broke))
-    sections = list(original.report)
-    theirs = compare.record(original, one, sections, of_original=True)
-    ours = compare.record(polylogue, one, sections, of_original=False)
+    theirs, ours = compare.records(original, polylogue, one)
     told = []
     if shows:
         told += ["--- original", *theirs, "--- polylogue", *ours, f"--- exit code {polylogue.code}"]

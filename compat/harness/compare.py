@@ -8,8 +8,16 @@ from .scenario import Scenario
 from .sides import Run
 
 
-def record(run: Run, scenario: Scenario, sections: list[str], of_original: bool) -> list[str]:
-    """Everything that is compared of one side."""
+def records(original: Run, polylogue: Run, scenario: Scenario) -> tuple[list[str], list[str]]:
+    """The record of each side. What the original does not have, such as summaries, is not compared."""
+    sections = list(original.report)
+    if any("summary" not in chat for chat in original.report.get("chats", [])):
+        for chat in polylogue.report["chats"]:
+            del chat["summary"]
+    return _record(original, scenario, sections, True), _record(polylogue, scenario, sections, False)
+
+
+def _record(run: Run, scenario: Scenario, sections: list[str], of_original: bool) -> list[str]:
     told = []
     for section in sections:
         told += _SECTIONS[section](run.report[section])
@@ -25,7 +33,8 @@ def _chats(chats: list[dict]) -> list[str]:
         told.append(f"chat {nth}:")
         for speaker, text in chat["said"]:
             told += indented(f"  {speaker}: {text}")
-        told += indented(f"  summary: {chat['summary']}")
+        if "summary" in chat:
+            told += indented(f"  summary: {chat['summary']}")
         told.append(f"  ends: {chat['ends']}")
     return told
 
@@ -47,11 +56,7 @@ def _histories(histories: dict[str, list]) -> list[str]:
     return told
 
 
-def _values(values: dict) -> list[str]:
-    return [line for key, value in values.items() for line in indented(f"{key}: {value}")]
-
-
-_SECTIONS = {"chats": _chats, "asked": _asked, "usage": _usage, "histories": _histories, "values": _values}
+_SECTIONS = {"chats": _chats, "asked": _asked, "usage": _usage, "histories": _histories}
 
 
 def difference(original: list[str], polylogue: list[str]) -> str:

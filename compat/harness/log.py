@@ -49,7 +49,8 @@ def histories(text: str) -> dict[str, list[list[str]]]:
     for name, history in zip(pieces[1::2], pieces[2::2]):
         messages = re.split(r"^\[(system|user|assistant|tool)\]:$", history, flags=re.MULTILINE)
         pairs = zip(messages[1::2], messages[2::2])
-        told[name] = [[role, words.strip("\n")] for role, words in pairs if role != "system"]
+        # Within another chat the agent's name stands after the chat's path.
+        told[name.split()[-1]] = [[role, words.strip("\n")] for role, words in pairs if role != "system"]
     return told
 
 

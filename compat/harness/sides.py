@@ -102,9 +102,14 @@ def original(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
         command = [str(machine.python(scenario.original)), "-u", str(program)]
         code, screen = terminal.run(command, str(folder), env, scenario.human[0])
     (folder / "screen.txt").write_text(screen)
-    if not report.exists():
-        raise Broke(f"the original reported nothing (exit code {code}):\n{screen}")
+    if code or not report.exists():
+        raise Broke(f"the program of the original failed (exit code {code}):\n{_end(screen)}")
     return Run(json.loads(report.read_text()), seen["requests"], seen["refused"], code, screen)
+
+
+def _end(screen: str) -> str:
+    """The last lines: those of a Python traceback that say most."""
+    return "\n".join(screen.splitlines()[-20:])
 
 
 def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
@@ -127,7 +132,7 @@ def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
     screen = "\n".join(screens)
     (folder / "screen.txt").write_text(screen)
     if failed:
-        raise Broke(f"there is no conversation (exit code {code}):\n{screen}")
+        raise Broke(f"there is no conversation (exit code {code}):\n{_end(screen)}")
     report = log.report([json.loads(line) for line in events.splitlines()], scenario.outer)
     report["histories"] = log.histories(history)
     return Run(report, seen["requests"], seen["refused"], code, screen)

@@ -18,12 +18,7 @@ MODEL = {
 }
 NO_CODE = {"code_execution_config": False}
 
-_agents, _asked, _typed, _chats, _open, _values = [], [], [], [], [], {}
-
-
-def value(key, what):
-    """Reports a further value, which Polylogue's side is compared with."""
-    _values[key] = what
+_agents, _asked, _typed, _chats, _open = [], [], [], [], []
 
 
 def _content(message):
@@ -168,7 +163,5 @@ def _usage():
 @atexit.register
 def _report():
     report = {"chats": _chats, "asked": _asked, "usage": _usage()}
-    if _values:
-        report["values"] = _values
     with open(os.environ["COMPAT_REPORT"], "w") as file:
         json.dump(report, file)

@@ -11,7 +11,6 @@ import yacana
 
 yacana.LoggerManager.set_log_level(None)
 _agents = []
-_values = {}
 
 
 def agent(name, system_prompt=None):
@@ -26,11 +25,6 @@ def agent(name, system_prompt=None):
     return made
 
 
-def value(key, what):
-    """Reports a further value, which Polylogue's side is compared with."""
-    _values[key] = what
-
-
 def _history(of):
     history = of.history
     messages = history.get_messages_as_dict() if hasattr(history, "get_messages_as_dict") else history.get_as_dict()
@@ -40,7 +34,5 @@ def _history(of):
 @atexit.register
 def _report():
     report = {"histories": {one.name: _history(one) for one in _agents}}
-    if _values:
-        report["values"] = _values
     with open(os.environ["COMPAT_REPORT"], "w") as file:
         json.dump(report, file)

@@ -1,0 +1,139 @@
+"""Tests of the comparison itself: what it must not overlook."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from harness import compare, document, log, requests, scenario, sides, terminal
+
+FILE = """
+title = "a title"
+original = ["a-1", "b-2"]
+script = ["one", {status = 400}]
+program = "print()\\n"
+team = "name: x\\n"
+
+[[differences]]
+of = "b-2"
+why = ["begin"]
+diff = '''
++  user: Begin.
+'''
+"""
+
+
+def read(text: str) -> list[scenario.Scenario]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "name.toml"
+        path.write_text(text)
+        return scenario.read(path)
+
+
+def run(text: str, calls: int = 1, refused: str = "", summary: str | None = "s") -> sides.Run:
+    chat = {"said": [["Ann", text]], "ends": "limit"} | ({} if summary is None else {"summary": summary})
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    return sides.Run({"chats": [chat]}, [{"body": body}] * calls, refused, 0, "")
+
+
+class Comparison(unittest.TestCase):
+    def difference(self, original: sides.Run, polylogue: sides.Run) -> str:
+        return compare.difference(*compare.records(original, polylogue, read(FILE)[0]))
+
+    def test_equal_runs_do_not_differ(self) -> None:
+        self.assertEqual(self.difference(run("x"), run("x")), "")
+
+    def test_texts_calls_summaries_and_refusals_count(self) -> None:
+        for other in (run("y"), run("x", calls=2), run("x", summary="t"), run("x", refused="request 2: no")):
+            self.assertNotEqual(self.difference(run("x"), other), "")
+
+    def test_what_the_original_does_not_have_is_not_compared(self) -> None:
+        self.assertEqual(self.difference(run("x", summary=None), run("x")), "")
+
+    def test_places_of_a_difference_stand_apart(self) -> None:
+        self.assertEqual(compare.difference(["a", "b", "c"], ["x", "b"]), "-a\n+x\n...\n-c")
+
+
+class Requests(unittest.TestCase):
+    def lines(self, messages: list, **options: bool) -> list[str]:
+        record = [{"body": {"model": "m", "messages": messages}}]
+        return requests.lines(record, **{"merged": True, "named": False} | options)[1:]
+
+    def test_messages_in_a_row_and_names_are_written_as_polylogue_sends_them(self) -> None:
+        messages = [{"role": "user", "name": "A", "content": "x"}, {"role": "user", "name": "B", "content": "y"}]
+        self.assertEqual(self.lines(messages, named=True), ["  user: A: x", "", "      B: y"])
+        self.assertEqual(self.lines(messages, merged=False), ["  user: x", "  user: y"])
+
+    def test_calls_and_results_are_named_by_their_tools(self) -> None:
+        call = {"id": "c9", "function": {"name": "add", "arguments": '{"b":2, "a":1}'}}
+        messages = [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c9", "content": "3"},
+        ]
+        self.assertEqual(self.lines(messages), ['  calls: add {"a": 1, "b": 2}', "  result of add: 3"])
+
+    def test_the_head_of_both_protocols_is_alike(self) -> None:
+        openai = {"model": "m", "temperature": 0.3, "response_format": {"type": "json_object"}}
+        ollama = {"model": "m", "options": {"temperature": 0.3}, "format": "json"}
+        heads = [requests.lines([{"body": body}], True, True) for body in (openai, ollama)]
+        self.assertEqual(heads, [["request 1: m temperature=0.3 form=json"]] * 2)
+
+
+class Files(unittest.TestCase):
+    def test_a_scenario_has_the_difference_of_its_original(self) -> None:
+        first, second = read(FILE)
+        self.assertEqual((first.id, first.reasons, first.difference), ("name@a-1", [], ""))
+        self.assertEqual((second.reasons, second.difference), (["begin"], "+  user: Begin."))
+
+    def test_unknown_missing_and_double_keys_are_refused(self) -> None:
+        double = FILE + FILE[FILE.index("[[") :]
+        for text in ("titel = 1\n" + FILE, FILE.replace('title = "a title"', ""), double):
+            with self.assertRaises(scenario.Flaw):
+                read(text)
+
+    def test_replies_have_a_price_and_errors_have_none(self) -> None:
+        self.assertIn('{"usage": {"input": 10, "output": 5}, "text": "one"}, {"status": 400}', read(FILE)[0].playbook())
+
+    def document_flaws(self, row: str) -> list[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "c.md"
+            path.write_text(f"{document.HEADING}\n\n{row}\n")
+            return document.flaws(path, read(FILE))
+
+    def test_the_document_lists_each_reason_with_its_scenarios_and_no_others(self) -> None:
+        self.assertEqual(self.document_flaws("| `begin` | why | `name` |"), [])
+        for row in ("", "| `begin` | why | `name`, `gone` |", "| `begin` | why | `name` |\n| `old` | why | `name` |"):
+            self.assertEqual(len(self.document_flaws(row)), 1, row)
+
+
+class Logs(unittest.TestCase):
+    def test_histories_are_read_by_agent(self) -> None:
+        text = "------ One ------\n[system]:\nS\n\n[user]:\na\n\nb\n\n------ /x.1 Two ------\n[assistant]:\nc\n"
+        self.assertEqual(log.histories(text), {"One": [["user", "a\n\nb"]], "Two": [["assistant", "c"]]})
+
+    def test_a_run_that_failed_says_so(self) -> None:
+        opened = {"type": "opened", "messages": [{"from": "A", "parts": [{"text": "x"}]}]}
+        report = log.report([opened, {"type": "failed"}], outer=True)
+        self.assertEqual(report["chats"], [{"said": [["A", "x"]], "ends": "error", "summary": None}])
+
+
+class Terminal(unittest.TestCase):
+    def run_python(self, program: str, lines: list[str]) -> tuple[int, str]:
+        return terminal.run([sys.executable, "-c", program], "/", {"PATH": "/usr/bin:/bin"}, lines)
+
+    def test_a_person_answers_at_prompts(self) -> None:
+        code, screen = self.run_python("print(input('A> ') + input('B> '), flush=True)", ["x", "y"])
+        self.assertEqual(code, 0)
+        self.assertIn("xy", screen)
+
+    def test_answers_that_nothing_asks_for_are_a_failure(self) -> None:
+        with self.assertRaises(terminal.Hangs):
+            self.run_python("print('done')", ["x"])
+
+    def test_a_question_without_an_answer_is_a_failure(self) -> None:
+        with self.assertRaises(terminal.Hangs):
+            self.run_python("input('A> ')", [])
+
+
+if __name__ == "__main__":
+    unittest.main()
