@@ -256,7 +256,7 @@ impl End {
 
 /// Reads the first line and the last event, however long the log is. The error is that of a damaged log.
 pub(super) fn ends(path: &Path, file: &mut File, head: Option<&Head>) -> Result<(Front, End), StoreError> {
-    let mut log = LogFile::new(path, file);
+    let mut log = LogFile::from_start(path, file)?;
     let front = match log.front()? {
         Ok(front) => front,
         Err(BadHeader::Other(error)) => return Err(error),

@@ -221,9 +221,10 @@ fn events(
                 Some(link) => link,
                 // It is not as long.
                 None => {
-                    return Ok(head_of(connection, log)?
-                        .filter(|head| head.events < from)
-                        .map(|_| Vec::new()));
+                    let is_shorter = |head: &Head| {
+                        head.events < from && said.is_none_or(|said| said.events <= head.events)
+                    };
+                    return Ok(head_of(connection, log)?.filter(is_shorter).map(|_| Vec::new()));
                 }
             }
         }

@@ -6,6 +6,8 @@ mod broken;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod integrity;
+#[cfg(test)]
 mod interrupted;
 #[cfg(test)]
 mod jsonl;
@@ -14,6 +16,10 @@ mod privacy;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod replaced;
+#[cfg(test)]
 mod sqlite;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod takeover;

@@ -36,7 +36,8 @@ fn child_process() {
     let place = Path::new(&place);
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
         match task.as_str() {
-            "append" => append_forever(kind, place).await,
+            "append" => append_forever(kind, place, Duration::ZERO).await,
+            "stroll" => append_forever(kind, place, Duration::from_millis(50)).await,
             "begin" => begin_and_close(kind, place).await,
             "fill" => fill_up(kind, place).await,
             "grow" => grow_to_the_limit(kind, place).await,
@@ -51,7 +52,7 @@ fn child_process() {
 const ACKNOWLEDGED: &str = "acknowledged ";
 
 /// Appends to the log `a`, telling what was acknowledged, until it is killed.
-async fn append_forever(kind: Kind, place: &Path) {
+async fn append_forever(kind: Kind, place: &Path, pause: Duration) {
     let store = kind.open(place).unwrap();
     let claim = match store.claim(&id("a")).await {
         Err(StoreError::NotFound { .. }) => store.create(&id("a"), &Meta::default()).await.unwrap(),
@@ -64,6 +65,7 @@ async fn append_forever(kind: Kind, place: &Path) {
         store.append(&claim, &events(next, to)).await.unwrap();
         next = to;
         println!("{ACKNOWLEDGED}{next}");
+        std::thread::sleep(pause);
     }
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn acknowledged(output: &[u8]) -> u64 {
 }
 
 /// The last number a child told, reading to the end or to the `most`-th number.
-fn told(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) -> Option<u64> {
+pub(crate) fn told(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) -> Option<u64> {
     lines
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix(ACKNOWLEDGED)?.parse().ok())
@@ -92,10 +94,10 @@ fn told(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) 
 }
 
 /// Numbers that look random and follow from a seed (SplitMix64).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -103,7 +105,7 @@ impl Random {
     }
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let seed = std::env::var("POLYLOGUE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("POLYLOGUE_TEST_SEED={seed}");
     seed
@@ -142,9 +144,9 @@ async fn sqlite_loses_nothing_when_its_process_is_killed() {
     killed(Kind::Sqlite).await;
 }
 
-/// A child that writes, once it does.
-fn writing(kind: Kind, place: &Path) -> Child {
-    let mut child = child("exec \"$@\"", "append", kind, place).spawn().unwrap();
+/// A child that writes, as `task` says, once it does.
+pub(crate) fn writing(task: &str, kind: Kind, place: &Path) -> Child {
+    let mut child = child("exec \"$@\"", task, kind, place).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     told(&mut lines, 2).expect("the child writes");
     // It goes on writing, to nobody: its lines are read so that it does not have to stop.
@@ -156,7 +158,7 @@ fn writing(kind: Kind, place: &Path) -> Child {
 async fn a_log_is_busy_while_another_process_writes_it() {
     for kind in BOTH {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = writing(kind, dir.path());
+        let mut child = writing("append", kind, dir.path());
         let store = kind.open(dir.path()).unwrap();
         let busy = store.claim(&id("a")).await.unwrap_err();
         let StoreError::Busy { holder, .. } = &busy else { panic!("{busy:?}") };

@@ -33,7 +33,7 @@ pub(crate) fn id(text: &str) -> LogId {
 pub(crate) fn event(seq: u64) -> Arc<Event> {
     let text = format!("{seq}: {}", "é!".repeat(usize::try_from(seq * seq % 499).unwrap()));
     let body = Body::Said(Message::text(Name::user(), text));
-    Arc::new(Event { seq, at: ChatPath::root(), time: Timestamp(seq), body })
+    Arc::new(Event { seq, at: ChatPath::root(), time: Timestamp(seq), ran_ms: 0, body })
 }
 
 pub(crate) fn events(from: u64, to: u64) -> Vec<Arc<Event>> {

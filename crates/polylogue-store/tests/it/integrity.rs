@@ -1,0 +1,267 @@
+//! Whatever is read is what was written, or an error says what is wrong: logs that are changed at random.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use polylogue_core::{Event, Intact, Meta, Store, StoreError};
+use polylogue_store::{Jsonl, Sqlite};
+use rusqlite::Connection;
+
+use crate::processes::{BOTH, Random, seed};
+use crate::support::{Kind, assert_events, begin, contents, event, events, id, seqs};
+
+const EVENTS: u64 = 12;
+
+/// How many mutated logs each test reads: `POLYLOGUE_TEST_MUTATIONS`, or few enough for every day.
+fn mutations(usually: u64) -> u64 {
+    std::env::var("POLYLOGUE_TEST_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(usually)
+}
+
+/// Changes `bytes` in a way that depends on chance alone.
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    let mut at = |limit: usize| usize::try_from(random.below(limit.max(1) as u64)).unwrap();
+    let (start, other, len) = (at(bytes.len()), at(bytes.len()), at(64));
+    let end = (start + len).min(bytes.len());
+    match at(8) {
+        0 => bytes[start] ^= 1 << at(8),
+        1 => bytes[start] = u8::try_from(at(256)).unwrap(),
+        2 => bytes.truncate(start),
+        3 => drop(bytes.drain(start..end)),
+        4 => bytes[start..end].fill(0),
+        5 => {
+            let piece = bytes[start..end].to_vec();
+            bytes.splice(other..other, piece);
+        }
+        6 => bytes.swap(start, other),
+        _ => {
+            // A digit or a letter, so that it stays a text that can be read.
+            let letter = bytes.iter().skip(start).position(u8::is_ascii_alphanumeric);
+            if let Some(letter) = letter {
+                bytes[start + letter] = b'a' + u8::try_from(at(10)).unwrap();
+            }
+        }
+    }
+}
+
+/// What is read of the log, which had the events before `EVENTS` and the title `a`: all of it, or an error that says how much of
+/// the beginning is left.
+async fn check(store: &impl Store, what: &str) -> bool {
+    let wanted: Vec<Event> = events(0, EVENTS).iter().map(|event| Event::clone(event)).collect();
+    let read = store.read(&id("a"), 0).await;
+    if let Ok(read) = &read {
+        assert!(*read == wanted, "{what}: other content without a word: {:?}", seqs(read));
+    }
+    if let Ok(meta) = store.meta(&id("a")).await {
+        assert_eq!(meta, Meta { title: "a".into(), ..Meta::default() }, "{what}");
+    }
+    if let Ok(behind) = store.read(&id("a"), EVENTS / 2).await {
+        assert_events(&behind, EVENTS / 2, EVENTS);
+    }
+    if let Ok(Intact { events, damage }) = store.read_intact(&id("a")).await {
+        assert_eq!(damage.is_none(), read.is_ok(), "{what}: {damage:?}");
+        let whole = match damage {
+            Some(StoreError::Damaged { intact, .. }) => usize::try_from(intact).unwrap(),
+            Some(error) => panic!("{what}: {error:?}"),
+            None => events.len(),
+        };
+        assert!(events[..whole] == wanted[..whole], "{what}: the intact beginning is another one");
+    }
+    for listing in store.list().await.unwrap_or_default() {
+        let is_last = listing.last.is_none_or(|last| *event(last.seq) == last);
+        assert!(is_last, "{what}: another last event is listed");
+    }
+    read.is_ok()
+}
+
+/// A closed store with the log `a`, and all its files.
+async fn sound(kind: Kind) -> (tempfile::TempDir, Vec<(String, Vec<u8>)>) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = kind.open(dir.path()).unwrap();
+    let claim = begin(&store, "a", 5).await;
+    store.append(&claim, &events(5, EVENTS)).await.unwrap();
+    store.release(claim).await.unwrap();
+    drop(store);
+    let files = contents(dir.path());
+    (dir, files)
+}
+
+fn put(dir: &Path, files: &[(String, Vec<u8>)]) {
+    let _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir).unwrap();
+    files.iter().for_each(|(name, bytes)| fs::write(dir.join(name), bytes).unwrap());
+}
+
+async fn mutated(kind: Kind, name: &str, times: u64) {
+    let (dir, files) = sound(kind).await;
+    let (seed, mut whole, mut refused) = (seed(), 0, 0);
+    for nth in 0..times {
+        let mut files = files.clone();
+        let (_, bytes) = files.iter_mut().find(|(file, _)| file == name).unwrap();
+        let before = bytes.clone();
+        // Each follows from the seed and its number, so that it can be had again alone.
+        let mut random = Random(seed.wrapping_add(nth << 20));
+        (0..=random.below(2)).for_each(|_| mutate(bytes, &mut random));
+        let is_same = *bytes == before;
+        put(dir.path(), &files);
+        let what = format!("{kind:?}, seed {seed}, mutation {nth}");
+        let Ok(store) = kind.open(dir.path()) else {
+            refused += 1;
+            continue;
+        };
+        let is_whole = check(&store, &what).await;
+        assert!(is_whole || !is_same, "{what}: what was not changed cannot be read");
+        whole += u64::from(is_whole);
+    }
+    println!(
+        "{kind:?}: of {times} changed logs, {whole} were read as they were and {refused} places were refused"
+    );
+    assert!(whole < times, "no change did anything");
+}
+
+#[tokio::test]
+async fn a_changed_line_is_never_read_as_something_else() {
+    mutated(Kind::Jsonl, "a.jsonl", mutations(1_500)).await;
+}
+
+#[tokio::test]
+async fn a_changed_database_is_never_read_as_something_else() {
+    mutated(Kind::Sqlite, "chats.db", mutations(500)).await;
+}
+
+#[tokio::test]
+async fn a_changed_word_of_an_event_is_told_with_its_number() {
+    for kind in BOTH {
+        let (dir, _) = sound(kind).await;
+        let place = dir.path();
+        match kind {
+            Kind::Jsonl => {
+                let text = fs::read_to_string(place.join("a.jsonl")).unwrap();
+                fs::write(place.join("a.jsonl"), text.replacen("\"7: ", "\"8: ", 1)).unwrap();
+            }
+            Kind::Sqlite => {
+                let sql = "UPDATE events SET json = replace(json, '\"7: ', '\"8: ') WHERE seq = 7";
+                Connection::open(place.join("chats.db")).unwrap().execute_batch(sql).unwrap();
+            }
+        }
+        let store = kind.open(place).unwrap();
+        let damage = store.read(&id("a"), 0).await.unwrap_err();
+        let StoreError::Damaged { why, intact: 7, .. } = &damage else { panic!("{kind:?}: {damage:?}") };
+        assert_eq!(why, "event 7 is not what was written");
+        let intact = store.read_intact(&id("a")).await.unwrap();
+        assert_eq!(seqs(&intact.events), [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]);
+        // It can be made whole, as far as it is intact, and goes on.
+        assert_eq!(store.repair(&id("a")).await, Ok(7));
+        assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 7);
+        let claim = store.claim(&id("a")).await.unwrap();
+        store.append(&claim, &[event(7)]).await.unwrap();
+        drop(store);
+        assert_events(&kind.open(place).unwrap().read(&id("a"), 0).await.unwrap(), 0, 8);
+        let aside = contents(place).into_iter().any(|(name, bytes)| {
+            name.contains("damaged") && String::from_utf8_lossy(&bytes).contains("\"11: ")
+        });
+        assert!(aside, "{kind:?}: what was behind the damage is kept");
+    }
+}
+
+#[tokio::test]
+async fn events_that_are_gone_from_the_end_are_missed() {
+    for kind in BOTH {
+        let (dir, _) = sound(kind).await;
+        match kind {
+            Kind::Jsonl => {
+                let path = dir.path().join("a.jsonl");
+                let text = fs::read_to_string(&path).unwrap();
+                let lines: Vec<&str> = text.lines().collect();
+                fs::write(path, lines[..lines.len() - 2].join("\n") + "\n").unwrap();
+            }
+            Kind::Sqlite => {
+                let sql = "DELETE FROM events WHERE seq > 9";
+                Connection::open(dir.path().join("chats.db")).unwrap().execute_batch(sql).unwrap();
+            }
+        }
+        let store = kind.open(dir.path()).unwrap();
+        let damage = store.read(&id("a"), 0).await.unwrap_err();
+        let StoreError::Damaged { why, intact: 10, .. } = &damage else { panic!("{kind:?}: {damage:?}") };
+        assert_eq!(why, "it has 10 events, and 12 were acknowledged: the last are lost");
+        let listed = &store.list().await.unwrap()[0];
+        assert!(listed.is_damaged && listed.last.is_none(), "{kind:?}: {listed:?}");
+        assert_eq!(store.repair(&id("a")).await, Ok(10));
+        assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 10);
+    }
+}
+
+/// A database whose process died with three events of `a` in the database and the rest in the journal.
+async fn killed() -> (tempfile::TempDir, Vec<(String, Vec<u8>)>) {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("live");
+    fs::create_dir(&place).unwrap();
+    let store = Sqlite::open(place.join("chats.db")).unwrap();
+    let claim = begin(&store, "a", 3).await;
+    Connection::open(place.join("chats.db"))
+        .unwrap()
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    for nth in 3..EVENTS {
+        store.append(&claim, &[event(nth)]).await.unwrap();
+    }
+    // A copy of all files is what a kill leaves: locks are not copied.
+    let mut files = contents(&place);
+    files.retain(|(name, _)| !name.ends_with("-shm") && !name.ends_with(".writers"));
+    let writers = contents(&place.join("chats.db.writers"));
+    files.extend(writers.into_iter().map(|(name, bytes)| (format!("chats.db.writers/{name}"), bytes)));
+    drop(store);
+    (dir, files)
+}
+
+fn put_all(dir: &Path, files: &[(String, Vec<u8>)]) {
+    let _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir.join("chats.db.writers")).unwrap();
+    files.iter().for_each(|(name, bytes)| fs::write(dir.join(name), bytes).unwrap());
+}
+
+#[tokio::test]
+async fn acknowledged_events_that_a_damaged_journal_loses_are_missed() {
+    let (dir, files) = killed().await;
+    let place: PathBuf = dir.path().join("copy");
+    put_all(&place, &files);
+    check(&Sqlite::open(place.join("chats.db")).unwrap(), "a sound journal").await;
+    let (seed, mut lost) = (seed(), 0);
+    for nth in 0..mutations(200) {
+        let mut files = files.clone();
+        let (_, journal) = files.iter_mut().find(|(name, _)| name.ends_with("-wal")).unwrap();
+        let mut random = Random(seed.wrapping_add(nth << 20));
+        mutate(journal, &mut random);
+        put_all(&place, &files);
+        let what = format!("seed {seed}, mutation {nth}");
+        let Ok(store) = Sqlite::open(place.join("chats.db")) else { continue };
+        if check(&store, &what).await {
+            continue;
+        }
+        lost += 1;
+        // It stays known when other conversations go on in the database, and when that is closed.
+        drop(begin(&store, "b", 2).await);
+        drop(store);
+        let store = Sqlite::open(place.join("chats.db")).unwrap();
+        let read = store.read(&id("a"), 0).await;
+        assert!(read.is_err(), "{what}: the loss is forgotten");
+        if nth % 8 == 0 {
+            let kept = store.repair(&id("a")).await.unwrap();
+            assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, kept);
+        }
+    }
+    println!("{lost} journals had lost events");
+    assert!(lost > 20, "{lost}");
+}
+
+#[tokio::test]
+async fn a_log_in_the_place_of_another_is_told_apart() {
+    let (dir, _) = sound(Kind::Jsonl).await;
+    let other = tempfile::tempdir().unwrap();
+    let store = Jsonl::open(other.path()).unwrap();
+    let claim = store.create(&id("a"), &Meta { title: "other".into(), ..Meta::default() }).await.unwrap();
+    store.append(&claim, &events(0, EVENTS)).await.unwrap();
+    drop(store);
+    fs::copy(other.path().join("a.jsonl"), dir.path().join("a.jsonl")).unwrap();
+    let read = Jsonl::open(dir.path()).unwrap().read(&id("a"), 0).await;
+    assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
+}
