@@ -32,7 +32,7 @@ struct Demo {
 impl Demo {
     fn event(&mut self, at: &Path, body: Body) -> io::Result<()> {
         let time = Timestamp(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or_default());
-        let event = Event { seq: self.seq, at: at.clone(), time, body };
+        let event = Event { seq: self.seq, at: at.clone(), time, ran_ms: 0, body };
         self.seq += 1;
         self.screen.hear(&Signal::Event(Arc::new(event))).map(|_| ())
     }

@@ -93,7 +93,7 @@ mod tests {
         let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
         let opening = Opening { with: vec![me.clone()], messages, ..Opening::default() };
         let body = crate::Body::Opened(opening);
-        let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), body };
+        let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), ran_ms: 0, body };
         let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
         let view = View::of(&transcript, &me, Lens::default());
         let (params, wire, at) = (&Params::default(), &Wire::default(), &Path::root());

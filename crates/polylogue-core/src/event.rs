@@ -20,9 +20,18 @@ pub struct Event {
     /// When it was appended.
     #[serde(rename = "time_ms")]
     pub time: Timestamp,
+    /// For how many milliseconds the conversation had run by then, by a clock that only goes forward. The time in which no process
+    /// ran it does not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ran_ms: u64,
     /// What happened.
     #[serde(flatten)]
     pub body: Body,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What happened.
@@ -446,6 +455,7 @@ mod tests {
             seq: 4,
             at: Path::root().child(&Name::new("critic").unwrap(), 2),
             time: Timestamp(7),
+            ran_ms: 0,
             body: Body::Said(Message::text(Name::user(), "hi")),
         };
         let json = serde_json::to_string(&event).unwrap();

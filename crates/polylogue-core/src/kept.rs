@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Body, Clock, Event, Name, Path, Spent};
+use crate::{Body, Event, Name, Path, Spent, Timestamp};
 
 /// The events of a log, and those that are about to follow them.
 #[derive(Default)]
@@ -27,11 +27,11 @@ impl Kept {
     pub(crate) fn stage(
         &mut self,
         at: &Path,
-        clock: &Clock,
+        (time, ran_ms): (Timestamp, u64),
         bodies: impl IntoIterator<Item = Body>,
     ) -> Vec<Arc<Event>> {
-        let (time, first) = (clock(), self.next_seq());
-        let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, body });
+        let first = self.next_seq();
+        let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body });
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
             self.tally.add(event);

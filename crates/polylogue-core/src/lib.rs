@@ -23,6 +23,7 @@
 //! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in the
 //! crates around it. Read the rooms in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
 
+mod again;
 mod agent;
 mod arguments;
 mod call;

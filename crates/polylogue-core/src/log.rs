@@ -1,7 +1,8 @@
 //! A conversation: the events so far, and the right to append more.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -26,6 +27,7 @@ pub struct Log {
     claim: Claim,
     limits: Limits,
     clock: Clock,
+    running: Stopwatch,
     live: Live,
     halt: Halt,
     held: Held,
@@ -108,12 +110,14 @@ impl Log {
 
     fn new(store: AnyStore, id: LogId, claim: Claim, kept: Kept) -> Self {
         let (limits, live, halt) = (Limits::default(), Live::new(), Halt::default());
+        let ran_ms = kept.events.last().map_or(0, |event| event.ran_ms);
         Self {
             id,
             store,
             claim,
             limits,
             clock: Arc::new(system_time),
+            running: Stopwatch { ran_ms, since: Since::Opened(Instant::now()) },
             live,
             halt,
             held: Held::default(),
@@ -129,10 +133,11 @@ impl Log {
         self
     }
 
-    /// The same log with another clock: tests have their own.
+    /// The same log with another clock, which tells the running time, too: tests have their own.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
+        self.running.since = Since::First(OnceLock::new());
         self
     }
 
@@ -290,6 +295,12 @@ impl Log {
         Ok(self.store.release(self.claim).await?)
     }
 
+    /// The time of an event, and for how long the conversation has run.
+    fn now(&self) -> (Timestamp, u64) {
+        let time = (self.clock)();
+        (time, self.running.at(time))
+    }
+
     /// Appends, then shows.
     pub(crate) async fn append(
         &self,
@@ -298,7 +309,7 @@ impl Log {
     ) -> Result<Vec<Arc<Event>>> {
         let mut kept = self.kept.lock().await;
         self.catch_up(&mut kept).await?;
-        let batch = kept.stage(at, &self.clock, bodies);
+        let batch = kept.stage(at, self.now(), bodies);
         self.settle(&mut kept).await?;
         Ok(batch)
     }
@@ -308,7 +319,7 @@ impl Log {
         let mut kept = self.kept.lock().await;
         self.catch_up(&mut kept).await?;
         for (at, body) in bodies {
-            kept.stage(&at, &self.clock, [body]);
+            kept.stage(&at, self.now(), [body]);
         }
         if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
     }
@@ -322,7 +333,7 @@ impl Log {
     ) -> Result<Vec<Arc<Event>>> {
         let mut kept = self.kept.lock().await;
         self.catch_up(&mut kept).await?;
-        Ok(kept.stage(at, &self.clock, bodies))
+        Ok(kept.stage(at, self.now(), bodies))
     }
 
     /// Appends what is staged.
@@ -392,6 +403,29 @@ impl Log {
     /// Whether another step may begin.
     pub(crate) fn check_halt(&self) -> Result<()> {
         if self.halt.order() >= Order::AfterStep { Err(Error::Halted) } else { Ok(()) }
+    }
+}
+
+/// For how long a conversation has run, in this process and in those before.
+struct Stopwatch {
+    /// In those before.
+    ran_ms: u64,
+    since: Since,
+}
+
+enum Since {
+    /// The log was opened.
+    Opened(Instant),
+    /// The clock was looked at first, which is not the system's.
+    First(OnceLock<Timestamp>),
+}
+
+impl Stopwatch {
+    fn at(&self, now: Timestamp) -> u64 {
+        self.ran_ms.saturating_add(match &self.since {
+            Since::Opened(opened) => u64::try_from(opened.elapsed().as_millis()).unwrap_or(u64::MAX),
+            Since::First(first) => now.0.saturating_sub(first.get_or_init(|| now).0),
+        })
     }
 }
 

@@ -71,7 +71,7 @@ impl<'l> Scope<'l> {
     }
 
     /// What the policy wants, as events.
-    fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
+    pub(crate) fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
             // A policy that comes to its end may not have looked who ended the chat before.
             Step::Close { reason: Reason::Finished, summary } => {
@@ -292,7 +292,7 @@ fn is_aside(step: &Step) -> bool {
 }
 
 /// Whether somebody gets to speak to others.
-fn begins_turn(bodies: &[Body]) -> bool {
+pub(crate) fn begins_turn(bodies: &[Body]) -> bool {
     bodies.iter().any(|body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| !cue.to.is_aside())))
 }
 

@@ -5,9 +5,7 @@ mod fold;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{
-    Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Skill, Spent, Timestamp,
-};
+use crate::{Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Skill, Spent};
 
 /// One chat as far as it went, folded from its events.
 ///
@@ -39,7 +37,7 @@ pub struct Transcript {
     /// Messages of the room before the chat was opened again for something more.
     before: u64,
     spent: Spent,
-    span: Option<(Timestamp, Timestamp)>,
+    span: Option<(u64, u64)>,
     waited_ms: u64,
 }
 
@@ -98,7 +96,8 @@ pub(crate) struct OpenTurn {
     pub(crate) cue: Cue,
     /// What happened in it so far.
     pub(crate) events: Vec<Arc<Event>>,
-    pub(crate) asked: Option<(Question, Timestamp)>,
+    /// What was asked, and when, in running time.
+    pub(crate) asked: Option<(Question, u64)>,
 }
 
 impl Transcript {
@@ -262,11 +261,11 @@ impl Transcript {
         &self.spent
     }
 
-    /// Milliseconds from the first to the last event, without the time that people were waited for.
+    /// For how many milliseconds it ran, without the time that people were waited for and that in which no process ran it.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         let (first, last) = self.span.unwrap_or_default();
-        last.0.saturating_sub(first.0).saturating_sub(self.waited_ms)
+        last.saturating_sub(first).saturating_sub(self.waited_ms)
     }
 
     /// Why it was closed and what came of it, if it was.

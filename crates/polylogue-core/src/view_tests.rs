@@ -139,7 +139,7 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
             End::Leave => Body::Left { who, why: "tired".into() },
         });
     }
-    let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), body };
+    let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
     (0..).zip(bodies).map(event).collect()
 }
 

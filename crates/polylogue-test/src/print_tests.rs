@@ -12,7 +12,7 @@ fn name(text: &str) -> Name {
 }
 
 fn log(bodies: impl IntoIterator<Item = (Path, Body)>) -> String {
-    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), body };
+    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), ran_ms: 0, body };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     let shared: Vec<_> = events.iter().cloned().map(Arc::new).collect();
     assert_eq!(transcript(&events), transcript(&shared));

@@ -518,7 +518,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         let claim = store.create(&id, &polylogue::Meta::default()).await.unwrap();
         let event = |(seq, body)| {
             let (at, time) = (polylogue::Path::root(), polylogue::Timestamp(0));
-            Arc::new(polylogue::Event { seq, at, time, body })
+            Arc::new(polylogue::Event { seq, at, time, ran_ms: 0, body })
         };
         let events: Vec<_> = (0..).zip(bodies).map(event).collect();
         store.append(&claim, &events).await.unwrap();

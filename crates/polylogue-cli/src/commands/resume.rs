@@ -8,7 +8,7 @@ use super::remote::{Remote, Wanted};
 use super::run::{has_budget, limits, manner, settings, text_or_input, usage};
 use super::{Kept, work};
 use crate::crew::Crew;
-use crate::play::Play;
+use crate::play::{Play, tell};
 use crate::remembered::Remembered;
 use crate::trouble::{Exit, Trouble};
 use crate::trust::{self, Request};
@@ -55,7 +55,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
-    let mut log = open(store.clone(), id, args.take_over).await?.limits(limits(&team, &args.limits));
+    let limits = limits(&team, &args.limits);
+    let mut log = open(store.clone(), id, args.take_over).await?.limits(limits);
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }
@@ -64,7 +65,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     match closed {
         None if more.is_some() => return Err(unfinished(&log).await?),
         // One that is done is done; what is not over, or has not begun, goes on as it is.
-        Some(ending) if ending != Ending::Done && more.is_none() => log.reopen().await?,
+        Some(ending) if ending != Ending::Done && more.is_none() => {
+            match chat.ends_again(&log, &limits).await? {
+                None => log.reopen().await?,
+                Some(reason) => tell(&format!(
+                    "nothing is done: `{}` would end again at once: {reason}; raise the limit, or say something more",
+                    log.id()
+                )),
+            }
+        }
         _ => {}
     }
     let task = team.task.clone().unwrap_or_default();

@@ -270,6 +270,7 @@ pub(crate) fn timeless(events: &[Value]) -> Vec<Value> {
     let without = |event: &Value| {
         let mut event = event.clone();
         event.as_object_mut().unwrap().shift_remove("time_ms");
+        event.as_object_mut().unwrap().shift_remove("ran_ms");
         event
     };
     events.iter().map(without).collect()

@@ -71,6 +71,8 @@ mod trust;
 #[cfg(test)]
 mod trust_attacks;
 #[cfg(test)]
+mod verified;
+#[cfg(test)]
 mod web;
 #[cfg(test)]
 mod working;

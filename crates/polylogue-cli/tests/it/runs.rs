@@ -211,7 +211,7 @@ fn a_folder_keeps_conversations_as_lines_of_json() {
     home.run(&["run", &shipped("writer-critic")]).ok();
     assert_eq!(timeless(&home.events()), timeless(&in_database));
     let file = std::fs::read_to_string(home.path(&format!("talks/{}.jsonl", home.id()))).unwrap();
-    assert_eq!(file.lines().count(), in_database.len() + 1, "a header, and an event a line");
+    assert_eq!(file.lines().count(), in_database.len() + 2, "a header of two lines, and an event a line");
 }
 
 #[test]
@@ -281,6 +281,7 @@ fn the_whole_of_the_help() {
           resume  Go on with a conversation: with one that is over, about something more
           runs    List conversations
           show    Show a conversation, or what an agent's model was sent
+          verify  Check that what is kept of conversations is what was written
           rm      Remove conversations
           memory  List, find and forget what agents remember from one conversation to the next
           check   Check a team file, and list what it asks for

@@ -84,7 +84,9 @@ impl Course {
     pub(crate) fn of(place: &Place, look: &Look) -> (Self, usize) {
         let mut events = look.events();
         for event in &mut events {
-            event.as_object_mut().unwrap().shift_remove("time_ms").unwrap();
+            let event = event.as_object_mut().unwrap();
+            event.shift_remove("time_ms").unwrap();
+            event.shift_remove("ran_ms");
         }
         let requests = place.server.requests();
         let mut bodies: Vec<String> =

@@ -43,8 +43,8 @@ impl Transcript {
             Body::Undone { since } => self.undone(*since, &event),
             _ => self.within_turn(&event),
         };
-        let first = self.span.map_or(event.time, |(first, _)| first);
-        self.span = Some((first, event.time));
+        let first = self.span.map_or(event.ran_ms, |(first, _)| first);
+        self.span = Some((first, event.ran_ms));
         result.map_err(|flaw| format!("event {}: {flaw}", event.seq))
     }
 
@@ -219,10 +219,10 @@ impl Transcript {
         };
         match &event.body {
             Body::Sampled(sample) => self.spent.add(sample),
-            Body::Asked(question) => turn.asked = Some((question.clone(), event.time)),
+            Body::Asked(question) => turn.asked = Some((question.clone(), event.ran_ms)),
             Body::Answered { .. } => {
                 let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
-                self.waited_ms += event.time.0.saturating_sub(asked.0);
+                self.waited_ms += event.ran_ms.saturating_sub(asked);
             }
             _ => {}
         }

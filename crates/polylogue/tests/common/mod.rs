@@ -47,7 +47,9 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
     for (turn, (who, text, thought)) in (1..).zip(&lines[1..]) {
         bodies.extend(turn_of(turn, &name(who), text, thought).into_iter().map(|body| (turn * 1000, body)));
     }
-    let event = |(seq, (time, body))| Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), body });
+    let event = |(seq, (time, body))| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, body })
+    };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     Transcript::of(&Path::root(), &events).unwrap()
 }

@@ -14,6 +14,7 @@ fn log(events: &[(&str, Body)]) -> Vec<Event> {
         seq: seq as u64,
         at: serde_json::from_value((*at).into()).unwrap(),
         time: Timestamp(0),
+        ran_ms: 0,
         body: body.clone(),
     };
     events.iter().enumerate().map(event).collect()

@@ -50,8 +50,13 @@ fn events() -> Vec<Event> {
         said("Cy", "Done"),
         closed("Done"),
     ];
-    let event =
-        |(seq, body): (usize, Body)| Event { seq: seq as u64, at: Path::root(), time: Timestamp(0), body };
+    let event = |(seq, body): (usize, Body)| Event {
+        seq: seq as u64,
+        at: Path::root(),
+        time: Timestamp(0),
+        ran_ms: 0,
+        body,
+    };
     bodies.into_iter().enumerate().map(event).collect()
 }
 

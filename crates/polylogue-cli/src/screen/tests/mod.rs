@@ -153,7 +153,7 @@ impl Stage {
     pub(super) fn event_at(&mut self, at: &Path, body: Body) -> Event {
         self.seq += 1;
         let time = Timestamp(self.now_ms.load(Ordering::SeqCst));
-        Event { seq: self.seq - 1, at: at.clone(), time, body }
+        Event { seq: self.seq - 1, at: at.clone(), time, ran_ms: 0, body }
     }
 
     pub(super) fn at(&mut self, at: &Path, body: Body) {

@@ -1,0 +1,127 @@
+//! What is kept is what was written: damaged conversations, stores that are replaced, processes that hang.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::home::{Home, of_type, serve, shipped, until};
+use crate::models::{CALLS, SAID, TALK, said, talk};
+
+const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
+
+/// A home that keeps its conversations as JSON lines.
+fn with_lines() -> Home {
+    Home::new().var("POLYLOGUE_STORE", "talks/")
+}
+
+/// The only log among the JSON lines.
+fn log(home: &Home) -> PathBuf {
+    let files = fs::read_dir(home.path("talks")).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap()
+}
+
+#[test]
+fn verify_tells_the_first_bad_event_and_the_intact_beginning() {
+    let home = with_lines();
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let whole = home.run(&["verify"]).ok();
+    assert!(whole.out.contains("intact       20 events"), "{}", whole.out);
+    let (path, id) = (log(&home), home.id());
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // Event 5 is behind the two lines of the header.
+    lines[7] = lines[7].replacen("\"time_ms\":1", "\"time_ms\":2", 1);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let told = home.run(&["verify", &id]).exits(1);
+    let wanted =
+        "damaged       5 events are intact; the first bad one is event 5: event 5 is not what was written\n";
+    assert!(told.out.ends_with(wanted), "{}", told.out);
+    assert!(told.err.starts_with("hint: `polylogue show` still shows what is intact"), "{}", told.err);
+    let row = &home.run(&["verify", "last", "--json"]).exits(1).lines()[0];
+    assert_eq!((&row["state"], &row["intact"], &row["first_bad"]), (&"damaged".into(), &5.into(), &5.into()));
+    // Everything else that reads it says so, too.
+    assert!(home.run(&["show", "last"]).exits(1).err.contains("event 5 is not what was written"));
+    assert!(home.run(&["resume", "last"]).exits(1).err.contains("event 5 is not what was written"));
+    home.run(&["verify", "last", "--repair"]).ok();
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(home.run(&["verify", "last", "--json"]).ok().lines()[0]["events"], 20);
+}
+
+#[test]
+fn lists_say_which_conversations_are_damaged() {
+    let home = with_lines();
+    home.run(&["run", &shipped("writer-critic")]).ok();
+    let path = log(&home);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&path, lines[..lines.len() - 1].join("\n") + "\n").unwrap();
+    let state = home.listed()[0]["state"].as_str().unwrap().to_owned();
+    assert!(state.starts_with("damaged: `polylogue verify "), "{state}");
+    let told = home.run(&["verify"]).exits(1);
+    assert!(
+        told.out.contains("it has 19 events, and 20 were acknowledged: the last are lost"),
+        "{}",
+        told.out
+    );
+}
+
+#[test]
+fn resuming_what_a_limit_ended_changes_nothing_unless_it_is_raised() {
+    let home = Home::new();
+    let team = shipped("student-teacher");
+    home.run(&["run", &team, "--max-turns", "2"]).exits(3);
+    let before = home.run(&["show", "last", "--json"]).ok().out;
+    let again = home.run(&["resume", "last", "--max-turns", "2"]).exits(3);
+    assert!(again.err.contains("would end again at once: the limit of 2 turns"), "{}", again.err);
+    assert_eq!(home.run(&["show", "last", "--json"]).ok().out, before);
+    home.run(&["resume", "last", "--max-turns", "3"]).exits(3);
+    assert!(home.events().len() > before.lines().count());
+}
+
+#[test]
+fn a_store_that_is_replaced_while_a_conversation_runs_ends_it_and_nothing_finished_is_paid_twice() {
+    for store in ["talks/", "store.db"] {
+        let server = serve(talk().latency(Duration::from_millis(400)));
+        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store);
+        home.file("team.yaml", TALK);
+        let running = home.start(&RUN);
+        until("the model is asked a second time", || server.count() >= 2);
+        // What `sed -i`, editors and synchronisers do: the same bytes in another file of the same name.
+        let file = if store == "talks/" { log(&home) } else { home.path(store) };
+        let copy = home.path("copy");
+        fs::copy(&file, &copy).unwrap();
+        fs::rename(&copy, &file).unwrap();
+        let ended = running.end().exits(1);
+        assert!(ended.err.contains("was replaced, changed or removed while it was written"), "{}", ended.err);
+        let kept = home.events();
+        let shown: Vec<&str> = SAID.into_iter().filter(|words| ended.out.contains(words)).collect();
+        assert!(shown.iter().all(|words| said(&kept).contains(&(*words).to_owned())), "{store}: {shown:?}");
+        let finished = of_type(&kept, "sampled").len();
+        let quick = serve(talk());
+        home.set("OPENAI_BASE_URL", &quick.base_url());
+        home.run(&["resume", "last"]).ok();
+        assert_eq!(quick.count(), CALLS - finished, "{store}: what is kept is not asked again");
+        assert_eq!(said(&home.events()), SAID);
+        home.run(&["verify"]).ok();
+    }
+}
+
+#[test]
+fn a_conversation_of_a_live_process_is_not_taken_over_before_its_lease_has_run_out() {
+    for store in ["talks/", "store.db"] {
+        let server = serve(talk().latency(Duration::from_secs(600)));
+        let home = Home::at(&server).var("POLYLOGUE_STORE", store);
+        home.file("team.yaml", TALK);
+        let running = home.start(&RUN);
+        until("the model is asked", || server.count() >= 1);
+        running.signal(Signal::STOP);
+        let refused = home.run(&["resume", "last", "--take-over"]).exits(1);
+        assert!(refused.err.contains("whose lease lasts for"), "{}", refused.err);
+        assert!(refused.err.contains("`polylogue resume --take-over`"), "{}", refused.err);
+        running.signal(Signal::KILL);
+        running.signal(Signal::CONT);
+        running.end().exits(-1);
+    }
+}

@@ -1,0 +1,53 @@
+//! Whether a conversation that has ended would go on if it were opened again.
+
+use std::sync::Arc;
+
+use crate::run::{Scope, begins_turn};
+use crate::{Body, Chat, Event, Limits, Log, Path, Reason, Result};
+
+impl Chat {
+    /// Why the conversation in `log` would end again at once if it were opened again under `limits`: the limit that it met was not
+    /// raised, or its policy has nothing more to do. `None` when it would go on, or has not ended.
+    ///
+    /// Looks only: opening it in vain would add to the log whenever someone tries.
+    ///
+    /// # Errors
+    /// When the log is no valid conversation of this chat.
+    pub async fn ends_again(&self, log: &Log, limits: &Limits) -> Result<Option<Reason>> {
+        let mut transcript = log.transcript().await?;
+        let Some((reason, _)) = transcript.closed() else { return Ok(None) };
+        let reason = reason.clone();
+        let events = log.events().await;
+        let Some(last) = events.last() else { return Ok(None) };
+        let body = Body::Reopened { message: None };
+        let opened =
+            Event { seq: last.seq + 1, at: Path::root(), time: last.time, ran_ms: last.ran_ms, body };
+        transcript.apply(Arc::new(opened)).map_err(|flaw| log.invalid(&flaw))?;
+        let is_someones_turn = transcript.cued().next().is_some();
+        let next = match is_someones_turn {
+            true => None,
+            false => Some(Scope::new(log, transcript).wanted(self)?),
+        };
+        Ok(match next {
+            Some(bodies) => match bodies.first() {
+                Some(Body::Closed { reason, .. }) => Some(reason.clone()),
+                _ if begins_turn(&bodies) => Some(reason).filter(|reason| holds_still(reason, limits)),
+                _ => None,
+            },
+            // A turn that a limit of the whole run cut off.
+            None => Some(reason).filter(|reason| holds_still(reason, limits)),
+        })
+    }
+}
+
+/// Whether a limit of the whole run that was met is not higher by now.
+fn holds_still(reason: &Reason, limits: &Limits) -> bool {
+    match reason {
+        Reason::Turns { limit } => limits.turns.is_some_and(|now| now <= *limit),
+        Reason::Calls { limit } => limits.calls <= *limit,
+        Reason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
+        Reason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
+        Reason::Unpriced { .. } => limits.cost.is_some(),
+        _ => false,
+    }
+}

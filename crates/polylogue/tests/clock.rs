@@ -1,0 +1,90 @@
+//! Running time, and conversations that a limit ended.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{log, name, script};
+use polylogue::stop::{max_time_ms, max_turns};
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Limits, Log, LogId, Meta, Reason, Status, Timestamp, in_turn, until,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
+    let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
+    let chat = Chat::named("pair").with(speaker("A")).with(speaker("B"));
+    chat.policy(until(stop, in_turn())).build().unwrap()
+}
+
+fn words() -> Script {
+    script(
+        r#"[{"A": "1"}, {"B": "2"}, {"A": "3"}, {"B": "4"}, {"A": "5"}, {"B": "6"}, {"A": "7"}, {"B": "8"}]"#,
+    )
+}
+
+/// A clock that goes a second further whenever it is looked at.
+fn ticking(seconds: &Arc<AtomicU64>) -> impl Fn() -> Timestamp + Send + Sync + 'static {
+    let seconds = Arc::clone(seconds);
+    move || Timestamp(seconds.fetch_add(1000, Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
+    let store = AnyStore::new(Memory::new());
+    let (id, now) = (LogId::new("x").unwrap(), Arc::new(AtomicU64::new(0)));
+    let mut log =
+        Log::create(store.clone(), id.clone(), &Meta::default()).await.unwrap().clock(ticking(&now));
+    let limits = Limits { calls: 2, ..Limits::default() };
+    log = log.limits(limits);
+    let chat = pair(&words(), max_time_ms(60_000));
+    chat.run(&mut log, "go").await.unwrap();
+    let ran = log.transcript().await.unwrap().elapsed_ms();
+    assert!((1000..60_000).contains(&ran), "{ran}");
+    log.release().await.unwrap();
+    // A week goes by, in which the machine is off.
+    now.fetch_add(7 * 24 * 3600 * 1000, Ordering::SeqCst);
+    let mut log = Log::open(store, id).await.unwrap().clock(ticking(&now));
+    log.reopen().await.unwrap();
+    log = log.limits(Limits { calls: 4, ..limits });
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
+    assert_eq!(reason, Reason::Calls { limit: 4 }, "it ends for another reason than time");
+    let later = log.transcript().await.unwrap().elapsed_ms();
+    assert!((ran..60_000).contains(&later), "{later}");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_or_ahead_changes_no_running_time() {
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    let chat = pair(&words(), max_turns(4));
+    chat.run(&mut log, "go").await.unwrap();
+    let events = log.events().await;
+    assert!(events.is_sorted_by_key(|event| event.ran_ms), "it only goes forward");
+    // The events know nothing of the time of day but what they tell.
+    assert!(events.iter().all(|event| event.ran_ms < 600_000 && event.time.0 > 1_600_000_000_000));
+}
+
+#[tokio::test]
+async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
+    let mut log = log().await;
+    let limits = Limits { calls: 2, ..Limits::default() };
+    log = log.limits(limits);
+    let chat = pair(&words(), max_turns(4));
+    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), None, "it has not begun");
+    chat.run(&mut log, "go").await.unwrap();
+    let before = log.events().await.len();
+    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(Reason::Calls { limit: 2 }));
+    assert_eq!(log.events().await.len(), before, "looking adds nothing");
+    let raised = Limits { calls: 100, ..limits };
+    assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), None);
+    log.reopen().await.unwrap();
+    log = log.limits(raised);
+    chat.resume(&mut log).await.unwrap();
+    assert!(log.transcript().await.unwrap().last_of(&name("B")).is_some());
+    // The chat's own limit cannot be raised from outside.
+    assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), Some(Reason::Turns { limit: 4 }));
+}
