@@ -114,18 +114,18 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept
 /// Where the last group of entries begins: what others say next may join its message, so it is not yet final. Nor are
 /// results with pictures, which stand after the last result of a run.
 fn open_group(entries: &[Entry], style: &Style) -> usize {
-    let others = |entry: &&Entry| style.merge && matches!(entry, Entry::User { .. } | Entry::System { .. });
+    let others = |entry: &&Entry| style.merge && matches!(entry, Entry::User { .. });
     let group = entries.len() - entries.iter().rev().take_while(others).count();
     let run = pictures::run(entries);
     let shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
     if shown { entries.len() - run.len() } else { group }
 }
 
-/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate, and
-/// know a system text at the beginning only. Everything else they want is true of every view.
-fn joins(entry: &Entry, next: &Entry) -> bool {
-    let others = |entry: &Entry| matches!(entry, Entry::User { .. } | Entry::System { .. });
-    others(entry) && others(next)
+/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate. A system
+/// text within the conversation is there because it was asked for, so it keeps its role. Everything else that such templates
+/// want is true of every view.
+const fn joins(entry: &Entry, next: &Entry) -> bool {
+    matches!((entry, next), (Entry::User { .. }, Entry::User { .. }))
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
@@ -136,10 +136,8 @@ fn write_groups<P: Protocol>(out: &mut BytesMut, all: &[Entry], range: Range<usi
         separate(out);
         end += group.len();
         match group.first() {
-            Some(Entry::System { parts }) if !merge => P::system(out, &plain(parts)),
-            Some(Entry::System { .. } | Entry::User { .. }) => {
-                P::user(out, group.iter().flat_map(Entry::parts))
-            }
+            Some(Entry::System { parts }) => P::system(out, &plain(parts)),
+            Some(Entry::User { .. }) => P::user(out, group.iter().flat_map(Entry::parts)),
             Some(Entry::Assistant { parts }) => P::assistant(out, parts),
             Some(Entry::Tool { id, tool, outcome }) => P::tool(out, id, tool, outcome),
             None => {}

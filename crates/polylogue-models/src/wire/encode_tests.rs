@@ -116,6 +116,35 @@ fn parameters_are_sent_under_their_names_and_extra_fields_win() {
     assert_eq!((text.matches("\"seed\":").count(), text.matches("\"model\":").count()), (1, 1));
 }
 
+// What a group's selector is set to (`pick: {model: {role: system}}`) reaches the wire.
+#[test]
+fn a_prompt_in_the_role_system_keeps_its_role_on_the_wire() {
+    let entries = [
+        Entry::user("Ann: hi"),
+        Entry::user("Bob: ho"),
+        Entry::System { parts: vec![Part::text("Who is next?")] },
+    ];
+    let expected = |said: &[&str]| {
+        let said = said.iter().map(|text| json!({"role": "user", "content": text}));
+        let prompt = json!({"role": "system", "content": "Who is next?"});
+        Value::from(said.chain([prompt]).collect::<Vec<_>>())
+    };
+    let mut asked = Asked::new();
+    asked.system = None;
+    assert_eq!(asked.json(&entries, &STYLE)["messages"], expected(&["Ann: hi\n\nBob: ho"]));
+    let apart = Style { merge: false, ..STYLE };
+    assert_eq!(
+        Asked { wire: Wire::default(), ..asked }.json(&entries, &apart)["messages"].as_array().unwrap().len(),
+        3
+    );
+    let mut again = Asked::new();
+    again.system = None;
+    again.json(&entries, &STYLE);
+    let more = [&entries[..], &[Entry::assistant("Ann"), Entry::user("Ann: well")]].concat();
+    let fresh = Asked { system: None, ..Asked::new() }.body(&more, &STYLE);
+    assert_eq!(again.body(&more, &STYLE), fresh, "what is kept of the request before is its beginning");
+}
+
 #[test]
 fn what_others_say_in_a_row_is_one_message_unless_kept_apart() {
     let entries = [
