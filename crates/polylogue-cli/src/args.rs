@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes:
   0  done                     4  over budget
   1  failed                   5  waiting for a person
   2  bad usage or team file   6  stopped; `polylogue resume` goes on
-  3  stopped by a limit";
+  3  stopped by a limit       7  no output: no participant said anything";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {

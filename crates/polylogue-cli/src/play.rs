@@ -149,12 +149,16 @@ impl Play<'_> {
     ) -> Result<Exit, Trouble> {
         let (spent, turns, id) = (self.log.spent().await, self.log.turns().await, self.log.id().clone());
         let told = match &status {
-            Ok(Status::Closed { reason, .. }) => Ending::why(reason),
+            Ok(Status::Closed { reason, .. }) => {
+                let cut = polylogue::Report::of(&self.log.events().await).cut;
+                Ending::why_cut(reason, cut)
+            }
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
             Err(_) => "failed: it can be resumed".into(),
         };
-        let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if reason.ending() == Kind::Done);
+        let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
+        let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.ending()));
         let files = work::told(self.work.as_deref(), &id);
         view.hear(
             |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on, files }),

@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Waiting = 5,
     /// Somebody stopped it.
     Stopped = 6,
+    /// No participant said anything, so there is no result.
+    NoOutput = 7,
 }
 
 impl From<Exit> for ExitCode {
@@ -49,6 +51,7 @@ impl From<&Reason> for Exit {
             Ending::Limit => Self::Limit,
             Ending::Budget => Self::Budget,
             Ending::Stopped => Self::Stopped,
+            Ending::NoOutput => Self::NoOutput,
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Visit {
     pub(crate) after: Option<u64>,
     /// Which call it is of those, from 0.
     pub(crate) nth: usize,
+    /// What is known of tool calls and values where it is called.
+    pub(crate) around: Vec<Arc<Event>>,
 }
 
 /// `message` to `agent`: what it said itself, it is told by whoever calls it. Else it would be its own last word.
@@ -54,6 +56,9 @@ impl Visit {
             Ok((transcript, None)) => transcript,
             Err(error) => return error.into(),
         };
+        let mut transcript = transcript;
+        let began = transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
+        transcript.inherit(std::mem::take(&mut self.around), began);
         let mut scope = Scope::new(log, transcript);
         let status = scope.run(&self.room, Opening::default()).await;
         let sampled = std::mem::take(&mut scope.sampled);
@@ -192,11 +197,19 @@ impl Log {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         self.check_idle().await?;
-        let room = Chat::room(AnyAgent::new(agent.clone()))?;
+        let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
         let first = self.look(|events| events.len() as u64).await;
         let at = self.room_of(agent.name()).await?;
         let task = message.plain().into();
-        let visit = Visit { room, at, task, message: Some(message), after: first.checked_sub(1), nth: 0 };
+        let visit = Visit {
+            room,
+            at,
+            task,
+            message: Some(message),
+            after: first.checked_sub(1),
+            nth: 0,
+            around: Vec::new(),
+        };
         let result = visit.make(self).await.result;
         self.unless_failed(first, result).await
     }
@@ -214,8 +227,16 @@ impl Log {
             let (id, who) = (self.id(), agent.name());
             return Err(Error::Config(format!("the call in `{id}` that is not over is none of `{who}`")));
         }
-        let room = Chat::room(AnyAgent::new(agent.clone()))?;
-        let visit = Visit { room, at, task: "".into(), message: None, after: first.checked_sub(1), nth: 0 };
+        let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
+        let visit = Visit {
+            room,
+            at,
+            task: "".into(),
+            message: None,
+            after: first.checked_sub(1),
+            nth: 0,
+            around: Vec::new(),
+        };
         let result = visit.make(self).await.result;
         self.unless_failed(first, result).await.map(Some)
     }

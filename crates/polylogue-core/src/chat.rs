@@ -50,6 +50,7 @@ struct Setup {
     /// Whether it is the room in which an agent is called: see [`Chat::room`].
     is_room: bool,
     cap: u64,
+    max_equal_calls: usize,
 }
 
 impl Setup {
@@ -137,6 +138,10 @@ impl Chat {
     /// then seldom find one.
     pub const DEFAULT_CAP: u64 = 100;
 
+    /// How many equal tool calls with equal results an agent makes in a row in one turn, by default. Polling a few times is left
+    /// alone.
+    pub const DEFAULT_MAX_EQUAL_CALLS: usize = 8;
+
     /// Begins to build a chat.
     #[must_use]
     pub fn named(name: &str) -> ChatBuilder {
@@ -151,6 +156,7 @@ impl Chat {
             goes_on_from: None,
             is_room: false,
             cap: Self::DEFAULT_CAP,
+            max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
     }
@@ -224,6 +230,7 @@ impl Chat {
     /// How the chat begins from `start`, going on from what was said `earlier`.
     pub(crate) fn opening(&self, start: &Start<'_>, earlier: Vec<Message>) -> Opening {
         let names = |agents: &[AnyAgent]| agents.iter().map(|agent| agent.name().clone()).collect();
+        let inherited = earlier.len() as u64;
         let mut messages = earlier;
         messages.extend((self.setup.opening)(start));
         Opening {
@@ -232,11 +239,17 @@ impl Chat {
             task: start.task.into(),
             introduction: self.setup.introduction.clone(),
             messages,
+            inherited,
         }
     }
 
     pub(crate) const fn goes_on_from(&self) -> Option<&Name> {
         self.setup.goes_on_from.as_ref()
+    }
+
+    /// How many equal tool calls an agent makes in a row in one turn at most; 0 for any number.
+    pub(crate) const fn max_equal_calls(&self) -> usize {
+        self.setup.max_equal_calls
     }
 
     /// Whether it is a [room](Self::room).
@@ -245,7 +258,7 @@ impl Chat {
     }
 
     /// The room of one agent, in which it replies whenever it is called.
-    pub(crate) fn room(agent: AnyAgent) -> Result<Self> {
+    pub(crate) fn room(agent: AnyAgent, max_equal_calls: usize) -> Result<Self> {
         let who = agent.name().clone();
         let policy = move |chat: &Transcript| match chat.turns() {
             0 => Step::Cue(Cue::to_all(who.clone())),
@@ -257,6 +270,7 @@ impl Chat {
         };
         let mut room = Self::named(agent.name().as_str()).with(agent).policy(policy).build()?;
         room.setup.is_room = true;
+        room.setup.max_equal_calls = max_equal_calls;
         Ok(room)
     }
 
@@ -301,7 +315,7 @@ impl Agent for Chat {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let task = self.task_from(turn);
         match turn.run(self, &task).await? {
-            Status::Closed { summary, .. } => Ok(Act::say(summary)),
+            Status::Closed { summary, .. } => Ok(turn.says(summary)),
             Status::Waiting(_) => Ok(Act::Wait),
             Status::Halted => Err(Error::Halted),
         }
@@ -402,6 +416,14 @@ impl ChatBuilder {
     #[must_use]
     pub fn cap(mut self, turns: u64) -> Self {
         self.setup.cap = turns;
+        self
+    }
+
+    /// Sets how many equal tool calls with equal results an agent makes in a row in one turn: at the next one the chat ends, as
+    /// [`Reason::Circling`]. 0 is any number. The default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
+    #[must_use]
+    pub fn max_equal_calls(mut self, calls: usize) -> Self {
+        self.setup.max_equal_calls = calls;
         self
     }
 

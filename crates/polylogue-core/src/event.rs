@@ -59,6 +59,13 @@ pub enum Body {
         /// What it, or its server, said.
         why: Arc<str>,
     },
+    /// The rest of a reply that was cut off could not be had. There is only what there is.
+    Uncontinued {
+        /// The agent whose reply it is.
+        who: Name,
+        /// What the model, or its server, said.
+        why: Arc<str>,
+    },
     /// The program around an agent told its model something, such as what was wrong with its last reply.
     Prompted {
         /// The agent that is told.
@@ -202,6 +209,9 @@ pub struct Opening {
     pub introduction: Option<Arc<str>>,
     /// What is said before the first turn. Empty when nothing is: the policy then begins.
     pub messages: Vec<Message>,
+    /// How many of the first messages are those of another conversation, which this one continues. Limits do not count them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inherited: u64,
 }
 
 /// Whose turn it is, and on what terms.
@@ -279,6 +289,26 @@ pub enum Finish {
     Filter,
     /// The provider did not say.
     Unknown,
+}
+
+impl Finish {
+    /// Whether the reply is not whole: it met the limit on tokens, or was filtered.
+    #[must_use]
+    pub const fn is_cut(self) -> bool {
+        matches!(self, Self::Length | Self::Filter)
+    }
+}
+
+impl fmt::Display for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stop => "whole",
+            Self::Calls => "calls of tools",
+            Self::Length => "cut off at the limit on tokens",
+            Self::Filter => "cut off by the provider's filter",
+            Self::Unknown => "unknown",
+        })
+    }
 }
 
 /// What a person is asked.
@@ -446,41 +476,5 @@ impl fmt::Debug for Path {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_is_one_flat_json_object() {
-        let event = Event {
-            seq: 4,
-            at: Path::root().child(&Name::new("critic").unwrap(), 2),
-            time: Timestamp(7),
-            ran_ms: 0,
-            body: Body::Said(Message::text(Name::user(), "hi")),
-        };
-        let json = serde_json::to_string(&event).unwrap();
-        assert_eq!(
-            json,
-            r#"{"seq":4,"at":"/critic.2","time_ms":7,"type":"said","from":"user","parts":[{"text":"hi"}]}"#
-        );
-        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
-    }
-
-    #[test]
-    fn paths_know_their_ancestors() {
-        let path = Path::root().child(&Name::new("a").unwrap(), 1).child(&Name::new("b").unwrap(), 2);
-        let around: Vec<_> = path.ancestors().map(|p| p.to_string()).collect();
-        assert_eq!(around, ["/a.1", ""]);
-        assert_eq!(path.depth(), 2);
-        assert_eq!(Path::root().ancestors().count(), 0);
-    }
-
-    #[test]
-    fn digests_are_32_hex_digits() {
-        let digest = Digest([0xab; 16]);
-        let json = serde_json::to_string(&digest).unwrap();
-        assert_eq!(json, format!("\"{}\"", "ab".repeat(16)));
-        assert_eq!(serde_json::from_str::<Digest>(&json).unwrap(), digest);
-        assert!(serde_json::from_str::<Digest>("\"+b\"").is_err());
-    }
-}
+#[path = "event_tests.rs"]
+mod tests;

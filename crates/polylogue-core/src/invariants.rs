@@ -78,7 +78,7 @@ fn check_entry<'a>(
             }
             Part::Call(call) => awaited.push(call),
             Part::Thought(_) => return Err("holds a thought".into()),
-            Part::Note(_) => return Err("holds a note for programs".into()),
+            Part::Note(_) | Part::Cut(_) => return Err("holds a note for programs".into()),
             part if part.is_blank() => return Err("has an empty text".into()),
             _ => {}
         }

@@ -94,7 +94,7 @@ impl Tally {
                     }
                 }
             }
-            Body::Failed { who, .. } | Body::Unable { who, .. } => {
+            Body::Failed { who, .. } | Body::Unable { who, .. } | Body::Uncontinued { who, .. } => {
                 *self.failures.entry(who.clone()).or_default() += 1
             }
             Body::Said(message) if message.to.is_aside() => {}

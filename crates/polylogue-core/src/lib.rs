@@ -66,7 +66,7 @@ pub use held::{Held, Holder};
 pub use limits::Limits;
 pub use live::{Piece, Signal, Watch};
 pub use log::{Clock, Lease, Log};
-pub use message::{Audience, Call, CallOutcome, Media, Message, Part, plain};
+pub use message::{Audience, Call, CallOutcome, Media, Message, Part, cut, plain};
 pub use model::{
     AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Origin, Params, Reply, Request, Wire,
 };
@@ -76,7 +76,7 @@ pub use policy::{Choice, Chooser, Policy, Step};
 pub use reason::{Circle, Counted, Ending, Erred, Reason};
 pub use skills::{Skill, Skills};
 pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
-pub use tool::{AnyTool, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
+pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};
 pub use usage::{Money, Price, Saved, Spent, Usage, Used};

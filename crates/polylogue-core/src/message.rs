@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Name, Outcome};
+use crate::{Finish, Name, Outcome};
 
 /// Something said: it has an author and an audience, never a role.
 ///
@@ -34,6 +34,12 @@ impl Message {
     #[must_use]
     pub fn to(self, to: Audience) -> Self {
         Self { to, ..self }
+    }
+
+    /// Why its words are cut off, if they are.
+    #[must_use]
+    pub fn cut(&self) -> Option<Finish> {
+        cut(&self.parts)
     }
 
     /// All its text, pieces joined by a blank line; thoughts, media, data and notes are no text.
@@ -82,6 +88,15 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
             Cow::Owned(all)
         }
     }
+}
+
+/// Why the words of `parts` are cut off, if they are.
+#[must_use]
+pub fn cut(parts: &[Part]) -> Option<Finish> {
+    parts.iter().find_map(|part| match part {
+        Part::Cut(finish) => Some(*finish),
+        _ => None,
+    })
 }
 
 /// Who gets to see a message. Its author always does.
@@ -144,6 +159,9 @@ pub enum Part {
     Call(Call),
     /// What came of a call that another participant asked for.
     Outcome(CallOutcome),
+    /// The words before it are cut off: the model met its limit on tokens, or its provider filtered the rest. Kept in the log and
+    /// shown, never sent to a model.
+    Cut(Finish),
 }
 
 impl Part {
@@ -159,12 +177,12 @@ impl Part {
         matches!(self, Self::Thought(_))
     }
 
-    /// Whether it says nothing: a text or a thought of white space only, or a note.
+    /// Whether it says nothing: a text or a thought of white space only, a note, or a mark.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
-            Self::Note(_) => true,
+            Self::Note(_) | Self::Cut(_) => true,
             Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
         }
     }

@@ -256,6 +256,12 @@ impl Reply {
         Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default(), cached: false }
     }
 
+    /// This reply, which was cut off, and the one that continues it, as one. What they used is that of the second.
+    #[must_use]
+    pub fn continued(self, rest: Self) -> Self {
+        Self { parts: joined(self.parts, &rest.parts), ..rest }
+    }
+
     /// Its text, without thoughts.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
@@ -271,6 +277,24 @@ impl Reply {
         };
         self.parts.iter().filter_map(call).collect()
     }
+}
+
+/// The parts of a reply that was cut off, and of the one that continues it: the last text of the one and the first of the other are
+/// one text.
+pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
+    let mut texts = rest.iter().enumerate().filter(|(_, part)| matches!(part, Part::Text(_)));
+    let first = texts.next();
+    let last = before.iter_mut().rev().find(|part| matches!(part, Part::Text(_)));
+    let joint = match (last, first) {
+        (Some(Part::Text(last)), Some((at, Part::Text(first)))) => {
+            *last = format!("{last}{first}").into();
+            Some(at)
+        }
+        _ => None,
+    };
+    let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != joint).map(|(_, part)| part.clone());
+    before.extend(others);
+    before
 }
 
 /// Hears the pieces of a reply as they arrive. They are shown, never stored.

@@ -103,6 +103,19 @@ pub enum Reason {
         /// Who.
         who: Name,
     },
+    /// No participant said anything, so there is no result.
+    NoOutput {
+        /// Why the chat would have ended otherwise.
+        ended: Box<Reason>,
+    },
+    /// A participant's limit on rounds of tool calls in one turn: its model called tools until there were no more rounds, and
+    /// said nothing.
+    ToolRounds {
+        /// Whose.
+        who: Name,
+        /// How many are allowed.
+        limit: u64,
+    },
     /// A participant's limit on replies that no person had a part in.
     AutoReplies {
         /// Whose.
@@ -233,6 +246,8 @@ pub enum Ending {
     Budget,
     /// Somebody stopped it or left.
     Stopped,
+    /// No participant said anything.
+    NoOutput,
 }
 
 impl Reason {
@@ -250,9 +265,10 @@ impl Reason {
             | Self::Completed { .. } => Ending::Done,
             Self::Tokens { .. } | Self::Cost { .. } | Self::Unpriced { .. } => Ending::Budget,
             Self::Left { .. } | Self::Stopped { .. } | Self::Deserted { .. } => Ending::Stopped,
+            Self::NoOutput { .. } => Ending::NoOutput,
             Self::All(reasons) => {
                 let is = |ending| reasons.iter().any(|reason| reason.ending() == ending);
-                [Ending::Budget, Ending::Limit, Ending::Stopped]
+                [Ending::Budget, Ending::Limit, Ending::Stopped, Ending::NoOutput]
                     .into_iter()
                     .find(|e| is(*e))
                     .unwrap_or(Ending::Done)
@@ -284,6 +300,10 @@ impl fmt::Display for Reason {
             Self::Deserted { last: Some((who, why)) } => write!(f, "nobody is left; {who} left last: {why}"),
             Self::Deserted { last: None } => f.write_str("there is nobody to speak"),
             Self::NoReply { who } => write!(f, "{who} has no reply"),
+            Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),
+            Self::ToolRounds { who, limit } => {
+                write!(f, "{who}'s limit of {} of tool calls in one turn", counted(*limit, "round"))
+            }
             Self::AutoReplies { who, limit } => {
                 write!(f, "{who}'s limit of {} that nobody had a part in", counted(*limit, "reply"))
             }

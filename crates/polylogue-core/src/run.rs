@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::transcript::OpenTurn;
+use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::Trace;
 use crate::{
-    Act, Agent, Body, Chat, Cue, Error, Event, Failure, Log, Message, Name, Opening, Question, Reason,
-    Result, Sees, Status, Step, Transcript, Turn, View,
+    Act, Agent, Body, Chat, Circle, Cue, Ending, Error, Event, Failure, Log, Message, Name, Opening, Part,
+    Question, Reason, Result, Sees, Status, Step, Transcript, Turn, View,
 };
 
 /// A chat while it runs.
@@ -19,7 +19,7 @@ pub(crate) struct Scope<'l> {
     views: Vec<View>,
     /// Whether the turns that are open may have begun in an earlier run.
     resumed: bool,
-    /// Model calls of this run, for the chat around this one.
+    /// Model calls of this run, and what is shared, for the chat around this one.
     pub(crate) sampled: Vec<Arc<Event>>,
 }
 
@@ -94,7 +94,11 @@ impl<'l> Scope<'l> {
             Step::Together(cues) => self.cues(chat, cues),
             Step::Post(message) => Ok(vec![Body::Posted(message)]),
             Step::Admit { who, sees } => self.admission(chat, who, sees),
-            Step::Close { reason, summary } => Ok(vec![Body::Closed { reason, summary }]),
+            Step::Close { reason, summary } => {
+                let reason =
+                    if chat.is_room() { reason } else { outcome(reason, &summary, &self.transcript) };
+                Ok(vec![Body::Closed { reason, summary }])
+            }
             Step::Fail(why) => Err(Error::Config(format!("the policy of `{}` {why}", chat.name()))),
         }
     }
@@ -184,8 +188,9 @@ impl<'l> Scope<'l> {
         }
         let mut before = self.log.events().await;
         before.retain(|event| event.seq <= cued.seq);
-        let transcript =
+        let mut transcript =
             Transcript::of(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
+        transcript.inherit_from(&self.transcript);
         Ok(Some(transcript))
     }
 
@@ -196,7 +201,8 @@ impl<'l> Scope<'l> {
 
     fn take_in(&mut self, events: impl IntoIterator<Item = Arc<Event>>) -> Result<()> {
         for event in events {
-            if matches!(event.body, Body::Sampled(_)) && event.at == *self.transcript.at() {
+            let counts = matches!(event.body, Body::Sampled(_)) || is_shared(&event.body);
+            if counts && event.at == *self.transcript.at() {
                 self.sampled.push(Arc::clone(&event));
             }
             self.transcript.apply(event).map_err(|flaw| self.log.invalid(&flaw))?;
@@ -275,6 +281,27 @@ impl StepEnd {
             }
         }
     }
+}
+
+/// Why a chat ended. One in which no participant said anything has no result, whatever ended it.
+fn outcome(reason: Reason, summary: &str, chat: &Transcript) -> Reason {
+    let is_silence = matches!(&reason, Reason::Circling { pattern: Circle::Silence, .. });
+    let is_done = is_silence || reason.ending() == Ending::Done;
+    if !is_done || !summary.trim().is_empty() || has_output(&reason, chat) {
+        return reason;
+    }
+    Reason::NoOutput { ended: Box::new(reason) }
+}
+
+/// Whether participants said something, or did what the chat was for: a condition may hold because of a tool call.
+fn has_output(reason: &Reason, chat: &Transcript) -> bool {
+    let is_word = |part: &Part| match part {
+        Part::Text(_) | Part::Data(_) | Part::Media(_) => !part.is_blank(),
+        _ => false,
+    };
+    let is_reached = matches!(reason, Reason::Condition { .. } | Reason::Completed { .. } | Reason::All(_));
+    is_reached && chat.calls().next().is_some()
+        || chat.spoken().any(|line| line.message.parts.iter().any(is_word))
 }
 
 /// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.

@@ -82,8 +82,35 @@ pub struct ToolCx<'a> {
     /// What happened in the turn before this call and those made at the same time: the replies that asked for them
     /// included, the last of them last.
     pub turn: &'a [Arc<Event>],
+    /// What is [shared](Transcript::shared) of chats that ran within the turn before this call.
+    pub within: &'a [Arc<Event>],
     /// The call's `id`.
     pub id: &'a str,
+}
+
+impl<'a> ToolCx<'a> {
+    /// What is known at this call of earlier tool calls, their outcomes, and messages with values: of the whole team, or of this chat
+    /// alone. Nothing that happens at the same time is known, so that it is the same after a crash.
+    #[must_use]
+    pub fn known(&self, scope: StateScope) -> Vec<&'a Arc<Event>> {
+        if scope == StateScope::Chat {
+            return self.transcript.events().iter().chain(self.turn).collect();
+        }
+        let mut turn: Vec<&Arc<Event>> = self.turn.iter().chain(self.within).collect();
+        turn.sort_by_key(|event| event.seq);
+        self.transcript.shared().chain(turn).collect()
+    }
+}
+
+/// To what the state belongs that a tool keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateScope {
+    /// To the team: to the outermost chat and all chats within it, and to their next runs.
+    #[default]
+    Team,
+    /// To one run of one chat.
+    Chat,
 }
 
 /// Why a tool failed, in words that the model is told.

@@ -1,11 +1,15 @@
 //! One chat, folded from its events: what policies, stops and agents read.
 
 mod fold;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Body, Call, Cue, Event, Message, Name, Opening, Path, Question, Reason, Skill, Spent};
+pub(crate) use self::shared::{in_order, is_shared};
+use crate::{
+    Body, Call, Cue, Event, Finish, Message, Name, Opening, Part, Path, Question, Reason, Skill, Spent,
+};
 
 /// One chat as far as it went, folded from its events.
 ///
@@ -36,6 +40,14 @@ pub struct Transcript {
     lacks: Vec<(Name, Arc<str>, Skill)>,
     /// Messages of the room before the chat was opened again for something more.
     before: u64,
+    /// The event with which it was opened last.
+    opened: u64,
+    /// What is known around this chat, up to where it began.
+    inherited: Vec<Arc<Event>>,
+    /// The last event of this chat that is among them.
+    known_until: Option<u64>,
+    /// What is shared of this chat and those within it.
+    shared: Vec<Arc<Event>>,
     spent: Spent,
     span: Option<(u64, u64)>,
     waited_ms: u64,
@@ -96,6 +108,8 @@ pub(crate) struct OpenTurn {
     pub(crate) cue: Cue,
     /// What happened in it so far.
     pub(crate) events: Vec<Arc<Event>>,
+    /// What is shared of chats within it.
+    pub(crate) within: Vec<Arc<Event>>,
     /// What was asked, and when, in running time.
     pub(crate) asked: Option<(Question, u64)>,
 }
@@ -223,11 +237,36 @@ impl Transcript {
         self.room().next_back()
     }
 
-    /// The text of the last message of the room that has any: what came of the chat, unless somebody says otherwise.
+    /// The result of the chat, unless its policy says otherwise: the last text of a participant since the chat was opened
+    /// last. Empty when no participant said anything: the task, an opening, and what is inherited are no result.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
-        let last = self.room().rev().map(|line| line.message.plain()).find(|text| !text.trim().is_empty());
+        let last = self.spoken().rev().map(|line| line.message.plain()).find(|text| !text.trim().is_empty());
         last.unwrap_or_default().into()
+    }
+
+    /// Why the result of the chat, which is over, is cut off, if it is: that of the message it was taken from.
+    #[must_use]
+    pub fn result_cut(&self) -> Option<Finish> {
+        let (_, summary) = self.closed.as_ref()?;
+        let mut said =
+            self.lines.iter().rev().filter(|line| line.source == Source::Turn && line.seq > self.opened);
+        let is_it = |line: &&Line| *line.message.plain() == **summary;
+        let line = said.find(is_it).or_else(|| self.spoken().next_back())?;
+        line.message.cut().filter(|_| !summary.trim().is_empty())
+    }
+
+    /// Whether every turn in the room since the chat was opened last was silent: no text, no value, no picture, no call.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        let is_silent = |part: &Part| part.is_blank() || part.is_thought();
+        self.spoken().all(|line| line.message.parts.iter().all(is_silent))
+    }
+
+    /// The messages that ended a turn in the room since the chat was opened last.
+    pub fn spoken(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        let since = self.opened;
+        self.room().filter(move |line| line.source == Source::Turn && line.seq > since)
     }
 
     /// The last message of `who`, aside or not.

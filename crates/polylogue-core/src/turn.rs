@@ -1,22 +1,22 @@
 //! One turn of one agent: what it may read, and what it can do besides speaking.
 
 mod ask;
+mod calls;
+mod continued;
+mod repeats;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
-use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde_json::Value;
 
-use crate::arguments;
+use self::calls::{make_calls_legal, outcome_of};
 use crate::run::Scope;
-use crate::transcript::OpenTurn;
+use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Lens, Line, Log, Message, Model,
-    ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Path, Reason, Reply, Request, Result,
-    Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words, no_such_tool,
+    Act, Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Finish, Lens, Line, Log, Message,
+    Model, ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Path, Reason, Reply, Request,
+    Result, Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
 };
 
 pub use self::ask::Asking;
@@ -38,9 +38,13 @@ pub struct Turn<'a> {
     returned: usize,
     /// Whether the turn may have begun in an earlier run.
     resumed: bool,
-    /// Model calls of chats within this turn.
+    /// Model calls of chats within this turn, and what is shared of them.
     within: Vec<Arc<Event>>,
+    /// What was shared of chats within this turn before it was resumed.
+    within_before: Vec<Arc<Event>>,
     failed_within: bool,
+    /// Why the result of the chat that it ran last is cut off, if it is.
+    cut_within: Option<Finish>,
     /// How many chats it ran.
     runs: u64,
     /// How often it called an agent in each room.
@@ -120,7 +124,9 @@ impl<'a> Turn<'a> {
             returned: 0,
             resumed,
             within,
+            within_before: open.within.clone(),
             failed_within: false,
+            cut_within: None,
             runs: 0,
             asked: BTreeMap::new(),
             failed: Vec::new(),
@@ -278,12 +284,18 @@ impl<'a> Turn<'a> {
     /// outcome is unknown, and the agent is told so.
     ///
     /// # Errors
-    /// When the run is stopped or the log cannot be written.
+    /// [`Error::Ended`] when the calls were made before in this turn with equal results, as often in a row as the chat
+    /// [allows](crate::ChatBuilder::max_equal_calls): pass it on, by `?`, and the chat ends. When the run is stopped or the log
+    /// cannot be written.
     pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
+        if let Some(reason) = repeats::circle(&self.journal, calls, self.chat.max_equal_calls()) {
+            return Err(Error::Ended { who: self.me().clone(), reason });
+        }
         let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
         let mut begun = vec![false; calls.len()];
         // Without what is returned below: calls made at the same time know nothing of each other, resumed or not.
         let before = self.journal.clone();
+        let within = in_order(self.within_before.iter().chain(&self.within));
         self.replay_calls(calls, &mut begun, &mut outcomes);
         let log = self.log;
         let (at, who, transcript) = (self.transcript.at(), self.me(), self.transcript);
@@ -302,7 +314,7 @@ impl<'a> Turn<'a> {
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
             let (id, held) = (&call.id, log.held());
-            let cx = ToolCx { log: log.id(), held, at, who, transcript, turn: &before, id };
+            let cx = ToolCx { log: log.id(), held, at, who, transcript, turn: &before, within: &within, id };
             running.push(async move {
                 let outcome =
                     if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };
@@ -371,7 +383,9 @@ impl<'a> Turn<'a> {
         if at.depth() > self.log.depth() {
             return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
         }
-        let transcript = if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
+        let mut transcript =
+            if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
+        transcript.inherit(self.shared(&[]), 0);
         let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
         let start = Start { task, around: Some(self.transcript), who: self.me() };
         let opening = chat.opening(&start, earlier);
@@ -379,7 +393,18 @@ impl<'a> Turn<'a> {
         let result = scope.run(chat, opening).await;
         self.within.append(&mut scope.sampled);
         self.failed_within = result.is_err();
+        self.cut_within = scope.transcript().result_cut();
         result
+    }
+
+    /// Says `summary`, the result of the chat that this turn ran last; marked, if the words are [cut off](Part::Cut). Blank, it is a
+    /// pass.
+    #[must_use]
+    pub fn says(&self, summary: Arc<str>) -> Act {
+        match (Act::say(summary), self.cut_within) {
+            (Act::Say(parts), Some(cut)) => Act::Say(parts.into_iter().chain([Part::Cut(cut)]).collect()),
+            (act, _) => act,
+        }
     }
 
     /// The messages that `chat` goes on from: those of the last time that the participant it names ran a chat here.
@@ -392,6 +417,13 @@ impl<'a> Turn<'a> {
         }
         let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
         Ok(transcript.room().map(|line| line.message.clone()).collect())
+    }
+
+    /// What is known at this point of the turn of tool calls and values, here, around and within, but for rooms at work now.
+    fn shared(&self, but: &[Path]) -> Vec<Arc<Event>> {
+        let is_known = |event: &&Arc<Event>| !but.iter().any(|at| event.at == *at || event.at.is_within(at));
+        let turn = self.journal.iter().chain(&self.within_before).chain(&self.within).filter(is_known);
+        self.transcript.shared().cloned().chain(in_order(turn)).collect()
     }
 
     /// The last message of somebody else that this agent sees: what it replies to.
@@ -443,53 +475,4 @@ impl<'a> Turn<'a> {
             event.seq
         ))
     }
-}
-
-async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: &ToolCx<'_>) -> Outcome {
-    let Some(tool) = tool else {
-        let names = tools.iter().map(|tool| tool.spec().name.as_str());
-        return Outcome::failed(no_such_tool(&call.tool, names));
-    };
-    if !call.args.is_object() {
-        return Outcome::failed(format!(
-            "The arguments of `{}` must be a JSON object; got: {}",
-            call.tool, call.args
-        ));
-    }
-    match AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind().await {
-        Ok(Ok(outcome)) => outcome.bounded(),
-        Ok(Err(error)) => Outcome::failed(error.0).bounded(),
-        Err(_) => {
-            Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
-        }
-    }
-}
-
-/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal. They
-/// also write arguments that are nearly JSON.
-fn make_calls_legal(parts: &mut [Part], view: &View) {
-    let mut taken: Vec<String> = Vec::new();
-    for part in parts {
-        let Part::Call(call) = part else { continue };
-        call.tool = legal(&call.tool, 64);
-        if let Value::String(text) = &call.args
-            && let Some(args) = arguments::repaired(text)
-        {
-            call.args = args;
-        }
-        let free = |id: &String| !view.has_id(id) && !taken.contains(id);
-        // Room for the number that makes it unique.
-        let id = legal(&call.id, 32);
-        let ids = std::iter::once(id.clone()).chain((2..=u64::MAX).map(|n| format!("{id}-{n}")));
-        call.id = ids.into_iter().find(free).unwrap_or(id);
-        taken.push(call.id.clone());
-    }
-}
-
-/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 64 of them in the name of
-/// a tool and 40 in the id of a call.
-fn legal(text: &str, length: usize) -> String {
-    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let text: String = text.chars().map(legal).take(length).collect();
-    if text.is_empty() { "unnamed".into() } else { text }
 }

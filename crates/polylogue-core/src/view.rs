@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use self::words::{BEGIN, GO_ON, NOTED, spoken, told, worded};
 use crate::digest::Chain;
+use crate::model::joined;
 use crate::{
     Body, Call, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part, Sees,
     ToolSpec, Transcript, Wire, Words,
 };
+
+pub(crate) use self::words::CONTINUE;
 
 pub use self::lens::{Lens, PromptRole, ShowNames, Window};
 
@@ -31,6 +34,8 @@ pub struct View {
     weight: usize,
     /// A reply that becomes an entry if the turn goes on, and is replaced by what is said if it does not.
     pending: Vec<Part>,
+    /// A reply that was cut off and is to be continued, and where the view goes back to when it is.
+    partial: Option<(Mark, Vec<Part>)>,
     /// Calls that are not answered yet, with the answers that came early.
     awaited: Vec<(Call, Option<Outcome>)>,
     ids: HashSet<String>,
@@ -74,6 +79,7 @@ impl View {
             pinned: 0,
             weight: 0,
             pending: Vec::new(),
+            partial: None,
             awaited: Vec::new(),
             ids: HashSet::new(),
             held: Vec::new(),
@@ -225,12 +231,19 @@ impl View {
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
+        let is_partial = **text == *CONTINUE && !self.pending.is_empty();
+        self.partial = is_partial.then(|| (self.mark(), self.pending.clone()));
         self.settle();
         self.push_prompt(text);
     }
 
     fn sampled(&mut self, parts: &[Part]) {
         self.settle();
+        let whole = self.partial.take().map(|(mark, before)| {
+            self.go_back(mark);
+            joined(before, parts)
+        });
+        let parts = whole.as_deref().unwrap_or(parts);
         let calls = parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some((call.clone(), None)),
             _ => None,
@@ -309,6 +322,9 @@ impl View {
         let first_call = said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(said.len());
         let calls = said.split_off(first_call);
         self.in_turn = false;
+        if let Some((mark, _)) = self.partial.take() {
+            self.go_back(mark);
+        }
         if let Some((memory, mark)) = self.memory.take().zip(self.begun) {
             self.recall(memory, mark);
             return self.listen();

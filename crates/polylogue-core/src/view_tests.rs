@@ -92,6 +92,7 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
             .iter()
             .map(|(who, to, text)| Message::text(name(*who), &**text).to(to.clone()))
             .collect(),
+        inherited: 0,
     })];
     let mut ids = 0;
     let mut open: Vec<(Name, Call)> = Vec::new();

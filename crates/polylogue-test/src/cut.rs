@@ -63,7 +63,9 @@ impl Cut<'_> {
             status = chat.resume(&mut log).await;
         }
         let events = log.events().await;
-        let finished = |events: &[Arc<Event>]| count(events, |body| matches!(body, Body::Sampled(_)));
+        let finished = |events: &[Arc<Event>]| {
+            count(events, |body| matches!(body, Body::Sampled(_) | Body::Uncontinued { .. }))
+        };
         let (made, needed) = (calls.made(), finished(&events) - finished(prefix));
         if made != needed {
             return Err(format!("{made} model calls were made where {needed} were left to make"));

@@ -101,6 +101,7 @@ fn body(body: &Body) -> String {
             });
             format!("{who} remembers: {}", words.collect::<Vec<_>>().join(" | "))
         }
+        Body::Uncontinued { who, why } => format!("{who} cannot continue its reply: {why}"),
         Body::Unable { who, model, lacks, why } => {
             format!("{who} finds {model} unable of {lacks}: {}", line(why))
         }
@@ -170,6 +171,7 @@ fn part(part: &Part) -> String {
         }
         Part::Data(value) => value.to_string(),
         Part::Note(value) => format!("[note: {value}]"),
+        Part::Cut(finish) => format!("[{finish}]"),
         Part::Call(call) => self::call("call", call),
         Part::Outcome(answer) => {
             format!("{} #{} of {}: {}", answer.tool, answer.id, answer.to, parts(&answer.outcome.parts))

@@ -4,7 +4,10 @@ mod game;
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Call, Event, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{
+    Body, Call, Event, Name, Outcome, OutcomeStatus, Part, Path, StateScope, Tool, ToolCx, ToolError,
+    ToolSpec,
+};
 use serde_json::{Value, json};
 
 use game::Game;
@@ -13,14 +16,28 @@ use game::Game;
 const NAME: &str = "chess";
 /// The key of the state under which the result of a game that is over stands: `1-0`, `0-1` or `1/2-1/2`.
 const RESULT: &str = "chess_result";
+/// The key under which the side stands that moves next: `white` or `black`.
+const TO_MOVE: &str = "chess_to_move";
 
 /// The tool `chess`: a game of chess, of which only legal moves become part.
 ///
 /// Without a move it shows the board and the legal moves; with one it makes it. Moves are read as models and people write
-/// them, `e2e4` or `Nf3`. The board is what the earlier moves of the conversation come to; a move that failed is none.
-/// When a game is over, the shared state has its result under `chess_result`.
+/// them, `e2e4` or `Nf3`. The board is what the earlier moves of the conversation come to, in chats around and within the one it is
+/// called in, too, unless its [scope](Self::scope) is one chat; a move that failed is none. When a game is over, the shared state has
+/// its result under `chess_result`; after every move `chess_to_move` is the side that moves next.
 #[derive(Debug, Clone)]
-pub struct Chess(ToolSpec);
+pub struct Chess {
+    spec: ToolSpec,
+    scope: StateScope,
+}
+
+impl Chess {
+    /// Sets to what the game belongs: there is one for the team, which is the default, or one for every run of a chat.
+    #[must_use]
+    pub fn scope(self, scope: StateScope) -> Self {
+        Self { scope, ..self }
+    }
+}
 
 impl Default for Chess {
     fn default() -> Self {
@@ -41,17 +58,18 @@ impl Default for Chess {
         let description = "Makes a move in this conversation's game of chess, or shows the board and the legal moves. \
             White begins. A move that is not legal is refused.";
         // A move that was in flight can be made again: it counts only when its outcome is in the log.
-        Self(ToolSpec::new(NAME, description, parameters).repeatable())
+        let spec = ToolSpec::new(NAME, description, parameters).repeatable();
+        Self { spec, scope: StateScope::Team }
     }
 }
 
 impl Tool for Chess {
     fn spec(&self) -> &ToolSpec {
-        &self.0
+        &self.spec
     }
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let mut game = Game::of(moves(cx));
+        let mut game = Game::of(moves(cx, self.scope));
         let Some(text) = wanted(&args)? else { return Ok(Outcome::done(game.shown())) };
         if let Some(first) = first_move(cx).filter(|first| first.id != cx.id) {
             let first = wanted(&first.args).ok().flatten().unwrap_or_default();
@@ -64,10 +82,15 @@ impl Tool for Chess {
             return Err(format!("it is not the turn of {side}; {} moves", game.side()).into());
         }
         let told = game.play(text)?;
-        let mut parts = vec![Part::text(told)];
+        let mut state = json!({TO_MOVE: game.side()});
         if let Some(result) = game.result() {
-            parts.push(Part::Data(json!({"state": {RESULT: result.score()}})));
+            state = json!({TO_MOVE: game.side(), RESULT: result.score()});
         }
+        let data = match self.scope {
+            StateScope::Team => json!({"state": state}),
+            StateScope::Chat => json!({"state": state, "scope": "chat"}),
+        };
+        let parts = vec![Part::text(told), Part::Data(data)];
         Ok(Outcome::new(OutcomeStatus::Done, parts))
     }
 }
@@ -82,17 +105,19 @@ fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
 }
 
 /// The moves made before this call, in order: those whose outcome is in the log.
-fn moves<'a>(cx: &ToolCx<'a>) -> impl Iterator<Item = &'a str> {
-    let mut asked: Vec<&'a Call> = Vec::new();
-    let events = cx.transcript.events().iter().chain(cx.turn);
-    events.filter_map(move |event| match &event.body {
-        Body::Called { call, .. } if call.tool == NAME => {
-            asked.push(call);
+fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str> {
+    // Ids are unique for an agent of a chat.
+    let mut asked: Vec<(&'a Path, &'a Name, &'a Call)> = Vec::new();
+    cx.known(scope).into_iter().filter_map(move |event| match &event.body {
+        Body::Called { who, call } if call.tool == NAME => {
+            asked.push((&event.at, who, call));
             None
         }
-        Body::Returned { id, outcome, .. } => {
-            let at = asked.iter().rposition(|call| call.id == *id)?;
-            let call = asked.remove(at);
+        Body::Returned { who, id, outcome } => {
+            let is_it =
+                |(at, by, call): &(&Path, &Name, &Call)| **at == event.at && *by == who && call.id == *id;
+            let at = asked.iter().rposition(is_it)?;
+            let (.., call) = asked.remove(at);
             wanted(&call.args).ok().flatten().filter(|_| outcome.status == OutcomeStatus::Done)
         }
         _ => None,

@@ -151,7 +151,8 @@ async fn nothing_is_said_in_the_room_after_a_participant_ended_the_chat_whatever
     let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
     let status = chat.run(&mut log, "go").await.unwrap();
     let reason = Reason::Condition { name: "enough".into() };
-    assert_eq!(status, Status::Closed { reason, summary: "go".into() });
+    let reason = Reason::NoOutput { ended: Box::new(reason) };
+    assert_eq!(status, Status::Closed { reason, summary: "".into() });
 }
 
 /// C joins after the first turn of A, and leaves; B is there all the time.

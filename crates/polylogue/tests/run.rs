@@ -155,7 +155,7 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
     let chat = || Chat::named("house").with(pair(&script, max_turns(4))).policy(once_each()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: 2, ..Limits::default() });
     let status = chat().run(&mut log, "go").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Calls { limit: 2 }, summary: "go".into() });
+    assert_eq!(status, Status::Closed { reason: Reason::Calls { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: 9, ..Limits::default() });
     let status = chat().resume(&mut log).await.unwrap();
@@ -172,7 +172,7 @@ async fn turns_are_counted_over_all_chats() {
     let status = chat.run(&mut log, "go").await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "go".into() }
+        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "".into() }
     );
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
@@ -268,7 +268,7 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
     let status = chat.resume(&mut log).await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Stopped { by: "the owner".into() }, summary: "go".into() }
+        Status::Closed { reason: Reason::Stopped { by: "the owner".into() }, summary: "".into() }
     );
 }
 

@@ -152,16 +152,6 @@ fn silence_is_a_circle() {
 }
 
 #[test]
-fn the_same_tool_call_again_and_again_is_a_circle() {
-    // A line that begins with `!` is a call of that tool, and is said as well.
-    let lines = [("user", "x"), ("A", "!look one"), ("A", "!look two"), ("A", "!look three")];
-    assert_eq!(circle(&lines[..3]), None);
-    assert_eq!(circle(&lines), Some(Circle::Calls));
-    let lines = [("user", "x"), ("A", "!look one"), ("B", "!look two"), ("A", "!look three")];
-    assert_eq!(circle(&lines), None, "by different agents");
-}
-
-#[test]
 fn circles_can_be_tuned_and_switched_off() {
     let silent = [("user", "x"), ("A", ""), ("B", ""), ("A", "")];
     assert_eq!(now(Circles { silence: 0, ..Circles::default() }, &silent), None);

@@ -234,6 +234,7 @@ impl File {
                     self.asked.insert((at.clone(), message.from.clone(), call.id.clone()), text);
                 }
                 Part::Outcome(outcome) => self.outcome(at, outcome),
+                Part::Cut(finish) => self.note(&format!("{finish}")),
                 _ => {}
             }
         }

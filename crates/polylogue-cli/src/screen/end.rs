@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Ending as Kind, LogId, Reason, Spent};
+use polylogue_core::{Ending as Kind, Finish, LogId, Reason, Spent};
 
 use super::style::Style;
 use super::text::{Line, folded, wrap};
@@ -34,8 +34,15 @@ impl Ending {
             Kind::Limit => "limit",
             Kind::Budget => "budget",
             Kind::Stopped => "stopped",
+            Kind::NoOutput => "no output",
         };
         format!("{kind}: {reason}")
+    }
+
+    /// What a status line says of `reason`, and of a result that is cut off.
+    pub(crate) fn why_cut(reason: &Reason, cut: Option<Finish>) -> String {
+        let why = Self::why(reason);
+        cut.map_or_else(|| why.clone(), |cut| format!("{why} · the result is {cut}"))
     }
 
     /// The closing lines, for rows of `width` columns; unwrapped if there is none.
@@ -203,5 +210,7 @@ mod tests {
         assert!(Ending::why(&Reason::Unpriced { model: "m".into() }).starts_with("budget: "));
         assert!(Ending::why(&Reason::Stopped { by: "you".into() }).starts_with("stopped: "));
         assert!(Ending::why(&Reason::Finished).starts_with("done: "));
+        let silent = Reason::NoOutput { ended: Box::new(Reason::Finished) };
+        assert_eq!(Ending::why(&silent), "no output: no participant said anything; everybody had their turn");
     }
 }

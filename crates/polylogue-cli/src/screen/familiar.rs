@@ -299,7 +299,7 @@ impl Familiar {
                     self.told(body);
                 }
             }
-            Body::Unable { .. } => self.told(body),
+            Body::Unable { .. } | Body::Uncontinued { .. } => self.told(body),
             _ => {}
         }
     }

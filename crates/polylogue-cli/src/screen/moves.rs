@@ -16,6 +16,7 @@ pub(crate) fn told(body: &Body) -> Option<(&Name, String)> {
             let kept = if *keep == 0 { String::new() } else { format!(" but the last {keep} messages") };
             (who, format!("puts what was said out of sight of {whose}{kept}"))
         }
+        Body::Uncontinued { who, why } => (who, format!("cannot continue its reply: {why}")),
         Body::Unable { who, model, lacks, why } => {
             let why = why.trim_end_matches('.');
             (who, format!("finds `{model}` incapable of {lacks}, and goes on in another way: {why}"))

@@ -315,7 +315,7 @@ impl Teller {
 
     fn moved(&mut self, at: &Path, body: &Body) {
         let Some((who, does)) = moves::told(body) else { return };
-        if !matches!(body, Body::Unable { .. }) {
+        if !matches!(body, Body::Unable { .. } | Body::Uncontinued { .. }) {
             self.end_turn(&(at.clone(), who.clone()));
         }
         self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);

@@ -57,6 +57,8 @@ mod screen;
 #[cfg(test)]
 mod sides;
 #[cfg(test)]
+mod silence;
+#[cfg(test)]
 mod small;
 #[cfg(test)]
 mod societies;

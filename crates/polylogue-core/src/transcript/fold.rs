@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EndedTurn, Line, OpenTurn, Source, Transcript};
+use super::{EndedTurn, Line, OpenTurn, Source, Transcript, in_order};
 use crate::{Body, Cue, Event, Message, Name, Opening, Part, Question, Sample};
 
 impl Transcript {
@@ -15,6 +15,7 @@ impl Transcript {
             if let Body::Sampled(sample) = &event.body {
                 self.spent.add(sample);
             }
+            self.within(&event);
             return Ok(());
         }
         let result = match &event.body {
@@ -58,9 +59,12 @@ impl Transcript {
         self.members.clone_from(&opening.with);
         opening.messages.iter().for_each(|message| self.ask_around(message));
         self.latest = self.lines.len();
+        self.before = opening.inherited.min(self.lines.len() as u64);
+        self.opened = event.seq;
         let author = opening.messages.last().map(|message| &message.from);
         self.last_speaker = author.filter(|name| opening.with.contains(name)).cloned();
         self.opening = Some(opening.clone());
+        self.share(event);
         self.events.push(Arc::clone(event));
         Ok(())
     }
@@ -76,7 +80,12 @@ impl Transcript {
         for cue in cues {
             self.turns.entry(cue.who.clone()).or_default().begun += 1;
             self.steps += 1;
-            self.open.push(OpenTurn { cue: cue.clone(), events: Vec::new(), asked: None });
+            self.open.push(OpenTurn {
+                cue: cue.clone(),
+                events: Vec::new(),
+                within: Vec::new(),
+                asked: None,
+            });
         }
         self.events.push(Arc::clone(event));
         Ok(())
@@ -87,6 +96,7 @@ impl Transcript {
         self.steps += 1;
         self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
         self.ask_around(message);
+        self.share(event);
         self.events.push(Arc::clone(event));
         Ok(())
     }
@@ -113,6 +123,7 @@ impl Transcript {
         self.latest = self.lines.len();
         if let Some(message) = message {
             self.before = self.lines.len() as u64 - self.asides;
+            self.opened = event.seq;
             self.finished = 0;
             self.steps = 0;
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
@@ -124,6 +135,7 @@ impl Transcript {
             self.latest = self.lines.len();
             self.ask_around(message);
         }
+        self.share(event);
         self.events.push(Arc::clone(event));
     }
 
@@ -137,6 +149,9 @@ impl Transcript {
             before.turns.entry(who.clone()).or_default().begun = turns.begun;
         }
         before.spent = self.spent;
+        before.inherited = std::mem::take(&mut self.inherited);
+        before.known_until = self.known_until;
+        before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
         before.events.push(Arc::clone(event));
         *self = before;
         Ok(())
@@ -182,6 +197,8 @@ impl Transcript {
         };
         self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
+        self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
+        self.share(event);
         self.events.extend(turn.events);
         self.events.push(Arc::clone(event));
         self.turns.entry(who.clone()).or_default().finished += 1;
@@ -209,6 +226,7 @@ impl Transcript {
             | Body::Cleared { who, .. }
             | Body::Remembered { who, .. }
             | Body::Unable { who, .. }
+            | Body::Uncontinued { who, .. }
             | Body::Asked(Question { who, .. })
             | Body::Answered { to: who, .. }
             | Body::Failed { who, .. } => who,

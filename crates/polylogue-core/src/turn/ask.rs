@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::Turn;
 use crate::call::{Visit, Visited, told};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Name, Part, Path, Reason, Result};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Reason, Result};
 
 /// An agent that is to be asked, and what.
 #[derive(Debug, Clone)]
@@ -109,7 +109,12 @@ impl Turn<'_> {
             rooms.push(visit.at.clone());
             Ok(visit)
         };
-        let visits: Vec<Result<Visit>> = asks.into_iter().map(&mut visit).collect();
+        let mut visits: Vec<Result<Visit>> = asks.into_iter().map(&mut visit).collect();
+        // None of them knows what others do at the same time.
+        for visit in visits.iter_mut().flatten() {
+            let others: Vec<Path> = rooms.iter().filter(|room| **room != visit.at).cloned().collect();
+            visit.around = self.shared(&others);
+        }
         let log = self.log;
         let make = async |visit: Result<Visit>| match visit {
             Ok(visit) => visit.make(log).await,
@@ -121,7 +126,8 @@ impl Turn<'_> {
 
     async fn make(&mut self, asking: Asking) -> Result<Message> {
         self.survive().await?;
-        let visit = self.visit(asking)?;
+        let mut visit = self.visit(asking)?;
+        visit.around = self.shared(&[]);
         let visited = visit.make(self.log).await;
         self.take_in(visited)
     }
@@ -136,12 +142,13 @@ impl Turn<'_> {
         self.asked.insert(at.clone(), nth + 1);
         let message = told(message, agent.name(), self.me());
         Ok(Visit {
-            room: Chat::room(agent)?,
+            room: Chat::room(agent, self.chat.max_equal_calls())?,
             at,
             task: self.transcript.task().into(),
             message: Some(message),
             after: self.begun(),
             nth,
+            around: Vec::new(),
         })
     }
 
@@ -173,6 +180,16 @@ impl Turn<'_> {
     pub(super) async fn survive(&mut self) -> Result<()> {
         for (at, since) in std::mem::take(&mut self.failed) {
             self.log.undo(&at, since).await?;
+            let is_there = |other: &Path| *other == at || other.is_within(&at);
+            let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
+            self.within_before.retain(stays);
+            self.within.retain(|event| stays(event) || matches!(event.body, Body::Sampled(_)));
+            let is_undone = |event: &&Arc<Event>| {
+                is_there(&event.at) && matches!(event.body, Body::Undone { since: from } if from >= since)
+            };
+            let undone: Vec<_> =
+                self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;
+            self.within.extend(undone);
         }
         Ok(())
     }

@@ -82,7 +82,8 @@ impl View {
         let chain_of =
             |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.chain = chain_of(&self.entries);
-        for mark in [&mut self.aside, &mut self.begun].into_iter().flatten() {
+        let partial = self.partial.as_mut().map(|(mark, _)| mark);
+        for mark in [self.aside.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
             mark.entries =
                 (self.pinned + kept_head + mark.entries.saturating_sub(cut)).min(self.entries.len());
             mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
@@ -122,6 +123,7 @@ fn tokens(entry: &Entry) -> usize {
         // What the common providers count for a picture of medium size.
         Part::Media(_) => 1000,
         Part::Outcome(answer) => of_text(&answer.outcome.plain()),
+        Part::Cut(_) => 0,
     };
     // Four tokens frame a message in the common chat templates.
     4 + entry.parts().iter().map(of_part).sum::<usize>()

@@ -8,6 +8,9 @@ use crate::{CallOutcome, Entry, Name, Part};
 pub(super) const BEGIN: &str = "Begin.";
 /// Stands for the silence of the others when an agent has its turn right after its own words.
 pub(super) const GO_ON: &str = "Go on.";
+/// Asks for the rest of a reply that was cut off at the limit on tokens.
+pub(crate) const CONTINUE: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
+                                   say nothing about this request.";
 /// Stands between the results of tools and what somebody else says: one large provider refuses a user's word right after
 /// them.
 pub(super) const NOTED: &str = "Noted.";
@@ -21,7 +24,7 @@ pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
         parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json))
     };
     let sent = |part: &&Part| match part {
-        Part::Thought(_) | Part::Note(_) => false,
+        Part::Thought(_) | Part::Note(_) | Part::Cut(_) => false,
         Part::Data(value) => !stands(value),
         part => !part.is_blank(),
     };

@@ -115,6 +115,7 @@ impl Tools {
             who: &who,
             transcript: &transcript,
             turn: &[],
+            within: &[],
             id: "c1",
         };
         match self.get(name).call(args, &cx).await {

@@ -32,7 +32,7 @@ pub(crate) fn arguments(call: &Call) -> Cow<'_, Value> {
 
 pub(crate) fn is_wordless(part: &Part) -> bool {
     match part {
-        Part::Call(_) | Part::Thought(_) | Part::Note(_) => true,
+        Part::Call(_) | Part::Thought(_) | Part::Note(_) | Part::Cut(_) => true,
         part => part.is_blank(),
     }
 }

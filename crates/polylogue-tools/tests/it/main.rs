@@ -101,7 +101,16 @@ pub(crate) async fn call_in(held: &Held, tool: &impl Tool, args: Value) -> Resul
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let cx = ToolCx { log: &log, held, at: &at, who: &who, transcript: &transcript, turn: &[], id: "c1" };
+    let cx = ToolCx {
+        log: &log,
+        held,
+        at: &at,
+        who: &who,
+        transcript: &transcript,
+        turn: &[],
+        within: &[],
+        id: "c1",
+    };
     tool.call(args, &cx).await
 }
 

@@ -350,8 +350,16 @@ async fn a_model_is_told_that_its_variables_are_gone() {
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
     let held = Held::default();
-    let cx =
-        ToolCx { log: &log, held: &held, at: &at, who: &who, transcript: &transcript, turn: &turn, id: "c1" };
+    let cx = ToolCx {
+        log: &log,
+        held: &held,
+        at: &at,
+        who: &who,
+        transcript: &transcript,
+        turn: &turn,
+        within: &[],
+        id: "c1",
+    };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
     let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();

@@ -45,6 +45,8 @@ pub struct Assistant {
     pub(crate) params: Params,
     pub(crate) lens: Lens,
     pub(crate) max_rounds: u32,
+    /// How often a cut reply is continued, if that is said.
+    max_continuations: Option<u32>,
     pub(crate) tools_by: ToolUse,
     pub(crate) trace: Trace,
     /// The schema of what it says.
@@ -59,6 +61,9 @@ type SystemFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 impl Assistant {
     /// How often a model may call tools in one turn, unless it is told otherwise.
     pub const DEFAULT_MAX_ROUNDS: u32 = 16;
+
+    /// How often a text that met the model's limit on tokens is continued, by default.
+    pub const DEFAULT_MAX_CONTINUATIONS: u32 = 3;
 
     /// How often an answer that has not the form asked for is repaired, unless it is told otherwise.
     pub const DEFAULT_REPAIRS: u32 = 3;
@@ -81,6 +86,7 @@ impl Assistant {
             params: Params::default(),
             lens: Lens::default(),
             max_rounds: Self::DEFAULT_MAX_ROUNDS,
+            max_continuations: None,
             tools_by: ToolUse::default(),
             trace: Trace::default(),
             answers: None,
@@ -227,6 +233,22 @@ impl Assistant {
     #[must_use]
     pub fn max_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds.max(1), ..self }
+    }
+
+    /// Sets how often a text that met the limit on tokens is continued: the model is asked for the rest, and both are one message. The
+    /// default: [`DEFAULT_MAX_CONTINUATIONS`](Self::DEFAULT_MAX_CONTINUATIONS), and 0 where [`Params::max_tokens`] is set, because
+    /// that limit is the caller's own. Replies in a form are not continued. What is still cut off then, or was filtered by the
+    /// provider, is marked ([`Part::Cut`](polylogue_core::Part::Cut)).
+    #[must_use]
+    pub fn max_continuations(self, times: u32) -> Self {
+        Self { max_continuations: Some(times), ..self }
+    }
+
+    /// How often a reply that is asked for with `params` is continued.
+    pub(crate) fn continuations(&self, params: &Params) -> u32 {
+        let is_formed = params.schema.is_some() || params.json;
+        let default = if params.max_tokens.is_some() { 0 } else { Self::DEFAULT_MAX_CONTINUATIONS };
+        if is_formed { 0 } else { self.max_continuations.unwrap_or(default) }
     }
 
     /// The system text as the model gets it in a chat about `task`.

@@ -94,7 +94,7 @@ use polylogue_core::{AnyTool, Tool};
 use serde_json::Value;
 
 pub use self::asks::Asks;
-pub(crate) use self::work::Work;
+pub(crate) use self::work::{Work, continued, marked};
 
 /// How a model is made to call tools, and to answer in a form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Noticing that a conversation goes in circles.
 //!
 //! Conversations of models that never end are the most frequent complaint about systems of this kind: agents agree
-//! with each other for ever, take leave of each other again and again, answer nothing, or call the same tool with
-//! the same arguments. Each is found by looking at a bounded number of the last messages or calls, so a step costs
-//! the same however long the chat is.
+//! with each other for ever, take leave of each other again and again, answer nothing, or ask another for the same tool call.
+//! Each is found by looking at a bounded number of the last messages, so a step costs the same however long the chat is.
+//!
+//! Equal calls of an agent's own tools are found where they happen, within its turn: see
+//! [`ChatBuilder::max_equal_calls`](polylogue_core::ChatBuilder::max_equal_calls).
 
 use std::collections::HashSet;
 
@@ -27,15 +29,16 @@ pub struct Circles {
     pub farewells: usize,
     /// So many turns in a row were empty.
     pub silence: usize,
-    /// So many times in a row has the same agent called the same tool with the same arguments.
+    /// So many times in a row has everybody who speaks repeated a message that asks another for a tool call, or brings its
+    /// result: the same calls, with the same results. More than [`repetition`](Self::repetition), so that polling is left alone.
     pub calls: usize,
 }
 
 impl Default for Circles {
-    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 3 equal calls. Four farewells are two of each side, and CAMEL's
+    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 8 equal calls. Four farewells are two of each side, and CAMEL's
     /// generation of conversations uses four as well.
     fn default() -> Self {
-        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 3 }
+        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 8 }
     }
 }
 
@@ -50,9 +53,13 @@ impl Condition for Circles {
         let found =
             |pattern, evidence: Option<Vec<u64>>| Some(Reason::Circling { pattern, evidence: evidence? });
         found(Circle::Silence, self.silent(transcript))
-            .or_else(|| found(Circle::Calls, self.calling(transcript)))
             .or_else(|| found(Circle::Farewells, self.leaving(transcript)))
-            .or_else(|| found(Circle::Repetition, self.repeating(transcript)))
+            .or_else(|| {
+                let is_work = spoken(transcript).next().is_some_and(|line| !work(&line.message).is_empty());
+                let (circle, times) =
+                    if is_work { (Circle::Calls, self.calls) } else { (Circle::Repetition, self.repetition) };
+                found(circle, self.repeating(transcript, times))
+            })
     }
 }
 
@@ -62,27 +69,20 @@ impl Circles {
             .map(|turns| seqs(&turns, |t| t.seq))
     }
 
-    fn calling(&self, transcript: &Transcript) -> Option<Vec<u64>> {
-        let (_, first_who, first) = transcript.calls().next()?;
-        let same = |(_, who, call): &(u64, _, &polylogue_core::Call)| {
-            *who == first_who && call.tool == first.tool && call.args == first.args
-        };
-        run_of(self.calls, transcript.calls(), same).map(|calls| seqs(&calls, |(seq, _, _)| *seq))
-    }
-
     fn leaving(&self, transcript: &Transcript) -> Option<Vec<u64>> {
         let farewell = |line: &&Line| is_farewell(&line.message.plain());
         run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
     }
 
     /// Compares each of the last messages with the one its author said before.
-    fn repeating(&self, transcript: &Transcript) -> Option<Vec<u64>> {
-        if self.repetition == 0 {
+    fn repeating(&self, transcript: &Transcript, times: usize) -> Option<Vec<u64>> {
+        if times == 0 {
             return None;
         }
         let speakers = transcript.members().len().max(1);
-        let wanted = self.repetition * speakers.min(MAX_SPEAKERS);
-        let recent: Vec<&Line> = spoken(transcript).take(wanted + speakers.min(MAX_SPEAKERS)).collect();
+        let wanted = times.saturating_mul(speakers.min(MAX_SPEAKERS));
+        let recent: Vec<&Line> =
+            spoken(transcript).take(wanted.saturating_add(speakers.min(MAX_SPEAKERS))).collect();
         let alike = |(index, line): (usize, &&Line)| {
             let before =
                 recent.iter().skip(index + 1).find(|other| other.message.from == line.message.from)?;

@@ -204,7 +204,7 @@ impl Reply for Nested {
         Ok(match &self.reply {
             Some(reply) => reply(&reason, &summary),
             None if summary.trim().is_empty() => None,
-            None => Some(Act::say(summary)),
+            None => Some(turn.says(summary)),
         })
     }
 }

@@ -189,6 +189,10 @@ impl Reply for Oversight {
         "oversight"
     }
 
+    fn may_be_silent(&self) -> bool {
+        self.mode != Mode::Never
+    }
+
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         // What an agent is asked aside is no part of the conversation that the person watches over.
         if turn.cue().to.is_aside() {

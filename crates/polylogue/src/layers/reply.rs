@@ -49,6 +49,13 @@ pub trait Reply: Send + Sync + 'static {
         ""
     }
 
+    /// Whether a turn in which no layer replies is a silent one, so that the chat continues: a person, a model or a chat had a
+    /// chance to speak and said nothing. A stack of programs alone, which have nothing to do, ends the chat instead. The default
+    /// is `false`.
+    fn may_be_silent(&self) -> bool {
+        false
+    }
+
     /// Replies, or passes on with `None`. What it replies is final: a [`Act::Pass`] says nothing and asks nobody else,
     /// an [`Act::Stop`] ends the chat.
     ///
@@ -63,6 +70,7 @@ pub struct AnyReply(Arc<dyn ErasedReply>);
 
 trait ErasedReply: Send + Sync {
     fn label(&self) -> &str;
+    fn may_be_silent(&self) -> bool;
     fn reply<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
@@ -72,6 +80,9 @@ trait ErasedReply: Send + Sync {
 impl<R: Reply> ErasedReply for R {
     fn label(&self) -> &str {
         Reply::label(self)
+    }
+    fn may_be_silent(&self) -> bool {
+        Reply::may_be_silent(self)
     }
     fn reply<'a>(
         &'a self,
@@ -91,6 +102,9 @@ impl AnyReply {
 impl Reply for AnyReply {
     fn label(&self) -> &str {
         self.0.label()
+    }
+    fn may_be_silent(&self) -> bool {
+        self.0.may_be_silent()
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         self.0.reply(turn).await
@@ -116,6 +130,9 @@ impl Reply for Assistant {
     fn label(&self) -> &'static str {
         "model"
     }
+    fn may_be_silent(&self) -> bool {
+        true
+    }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         as_layer(self, turn).await
     }
@@ -125,6 +142,9 @@ impl Reply for Assistant {
 impl Reply for Human {
     fn label(&self) -> &'static str {
         "person"
+    }
+    fn may_be_silent(&self) -> bool {
+        true
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         as_layer(self, turn).await
@@ -136,6 +156,9 @@ impl Reply for Chat {
     fn label(&self) -> &str {
         Agent::name(self).as_str()
     }
+    fn may_be_silent(&self) -> bool {
+        true
+    }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         as_layer(self, turn).await
     }
@@ -145,6 +168,9 @@ impl Reply for Chat {
 impl Reply for AnyAgent {
     fn label(&self) -> &str {
         Agent::name(self).as_str()
+    }
+    fn may_be_silent(&self) -> bool {
+        true
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         as_layer(self, turn).await
@@ -186,6 +212,9 @@ struct Named<R> {
 impl<R: Reply> Reply for Named<R> {
     fn label(&self) -> &str {
         &self.label
+    }
+    fn may_be_silent(&self) -> bool {
+        self.layer.may_be_silent()
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         self.layer.reply(turn).await

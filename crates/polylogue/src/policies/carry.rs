@@ -161,7 +161,9 @@ impl Carry {
                 _ => vec![Part::text(start.task)],
             };
             let message = Message { from: carry.author.clone(), to: polylogue_core::Audience::All, parts };
-            if message.parts.iter().all(Part::is_blank) { Vec::new() } else { vec![message] }
+            // A blank message of a participant is one all the same: the next one replies to it.
+            let is_nothing = message.from == Name::user() && message.parts.iter().all(Part::is_blank);
+            if is_nothing { Vec::new() } else { vec![message] }
         }
     }
 
@@ -288,7 +290,7 @@ impl Agent for Briefed {
         }
         let task = self.carry.text(around, me);
         Ok(match turn.run(&self.chat, &task).await? {
-            Status::Closed { summary, .. } => Act::say(summary),
+            Status::Closed { summary, .. } => turn.says(summary),
             Status::Waiting(_) => Act::Wait,
             Status::Halted => return Err(polylogue_core::Error::Halted),
         })

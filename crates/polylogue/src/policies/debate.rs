@@ -330,6 +330,11 @@ impl Policy for Debate {
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
                 let reason = Reason::Condition { name: "undecided".into() };
+                // Where nobody argued or voted there is no result.
+                if chat.is_silent() && tallies.iter().flat_map(|tally| &tally.counts).all(|count| *count == 0)
+                {
+                    return Step::Close { reason, summary: "".into() };
+                }
                 Step::Close { reason, summary: format!("Undecided ({votes})").into() }
             }
         }

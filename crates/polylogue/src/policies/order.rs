@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, ChatBuilder, Cue, Line, Name, Policy, Reason, Source, Step, Transcript};
+use polylogue_core::{Agent, ChatBuilder, Cue, Line, Name, Policy, Reason, Step, Transcript};
 
 use crate::stop::Stop;
 use crate::verdict::Verdict;
@@ -51,10 +51,10 @@ pub fn once_each() -> impl Policy {
     }
 }
 
-/// Every member once, in order, as [`once_each`]; what came of it is the last that a member said, and nothing if none said
-/// anything. For chats whose members are chats; what they are told of each other says [`Carry`](crate::carry::Carry).
+/// Every member once, in order, as [`once_each`]. For chats whose members are chats; what they are told of each other says
+/// [`Carry`](crate::carry::Carry).
 pub fn sequence() -> impl Policy {
-    summed_up(once_each(), last_said)
+    once_each()
 }
 
 /// All members at the same time, once; then the chat is over.
@@ -77,7 +77,8 @@ pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
 
 /// As `policy`, and when it is over, `who` is asked aside, with the words of `prompt`, for what came of it.
 ///
-/// The answer is the summary; an empty one leaves the summary that `policy` gave.
+/// The answer is the summary; an empty one leaves the summary that `policy` gave. Where no participant said anything, nobody is
+/// asked.
 ///
 /// ```
 /// # use polylogue::{Name, in_turn, reflected, until, stop::max_turns};
@@ -91,6 +92,10 @@ pub fn reflected(
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
     move |chat: &Transcript| match next(&policy, chat) {
+        // There is nothing to sum up: a model would make something up.
+        Step::Close { reason, summary } if summary.trim().is_empty() && chat.is_silent() => {
+            Step::Close { reason, summary }
+        }
         Step::Close { reason, summary } => match reflection(chat, &who) {
             Reflection::Due => Step::Cue(Cue::aside(who.clone(), prompt(chat))),
             Reflection::Silent => Step::Close { reason, summary },
@@ -165,9 +170,7 @@ pub fn summed_up(
 /// [`summed_up`], where what a chat begins with is not to be what came of it.
 #[must_use]
 pub fn last_said(chat: &Transcript) -> String {
-    let turns = chat.room().rev().take_while(|line| line.source != Source::Opening);
-    let said = turns.filter(|line| line.source == Source::Turn).map(|line| line.message.plain());
-    said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default().into()
+    chat.summary().to_string()
 }
 
 /// The last message without `text`, such as the word that ended the chat, and without white space around what is left: for

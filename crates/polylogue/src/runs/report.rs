@@ -4,7 +4,7 @@ mod ledger;
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, Failure, Message, Name, Path, Question, Reason, Spent};
+use polylogue_core::{Body, Ending, Event, Failure, Finish, Message, Name, Path, Question, Reason, Spent};
 use serde::Serialize;
 
 use self::ledger::Ledger;
@@ -36,6 +36,9 @@ pub struct Report {
     pub reason: Option<Reason>,
     /// What came of it; empty when it has not ended.
     pub summary: Arc<str>,
+    /// Why the result is cut off, if it is: the model met its limit on tokens, or its provider filtered the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Finish>,
     /// The messages of its room in order, those of its opening included, and those said aside not.
     pub messages: Vec<Message>,
     /// What people answered, in order, in chats within this one too.
@@ -132,6 +135,10 @@ fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
 struct Reader {
     at: Path,
     closed: Option<(Reason, Arc<str>)>,
+    /// The last message said aside: it may be the summary.
+    aside: Option<Message>,
+    /// Why the last model call ended.
+    finish: Option<Finish>,
     messages: Vec<Message>,
     answers: Vec<Answer>,
     questions: Vec<(Path, Question)>,
@@ -143,7 +150,8 @@ impl Reader {
     fn new(at: Path) -> Self {
         let ledger = Ledger::of(at.clone());
         let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { at, closed: None, messages, answers, questions, failures, ledger }
+        let (closed, aside, finish) = (None, None, None);
+        Self { at, closed, aside, finish, messages, answers, questions, failures, ledger }
     }
 
     fn read(&mut self, event: &Event) {
@@ -153,6 +161,7 @@ impl Reader {
         }
         self.ledger.read(event);
         match body {
+            Body::Sampled(sample) => self.finish = Some(sample.finish),
             Body::Asked(question) => self.questions.push((at.clone(), question.clone())),
             Body::Answered { to, text } => self.answered(at, to, text),
             Body::Failed { who, error } => {
@@ -166,7 +175,7 @@ impl Reader {
     fn read_room(&mut self, body: &Body) {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
-            Body::Said(message) if message.to.is_aside() => {}
+            Body::Said(message) if message.to.is_aside() => self.aside = Some(message.clone()),
             Body::Said(message) | Body::Posted(message) => self.messages.push(message.clone()),
             Body::Closed { reason, summary } => self.closed = Some((reason.clone(), Arc::clone(summary))),
             Body::Reopened { message } => {
@@ -185,13 +194,27 @@ impl Reader {
         }
     }
 
+    /// Why the result is cut off, if it is: that of the message it was taken from; without any, why the last reply was.
+    fn cut(&self) -> Option<Finish> {
+        let (reason, summary) = self.closed.as_ref()?;
+        if reason.ending() == Ending::NoOutput {
+            return self.finish.filter(|finish| finish.is_cut());
+        }
+        let is_it = |message: &&Message| *message.plain() == **summary;
+        let mut said = self.aside.iter().chain(self.messages.iter().rev());
+        let message = said.find(is_it).or_else(|| self.messages.last())?;
+        message.cut().filter(|_| !summary.trim().is_empty())
+    }
+
     fn report(self) -> Report {
+        let cut = self.cut();
         let (reason, summary) = self.closed.map_or((None, "".into()), |(why, what)| (Some(why), what));
         let rows = self.ledger.into_rows();
         Report {
             at: self.at,
             reason,
             summary,
+            cut,
             messages: self.messages,
             answers: self.answers,
             questions: self.questions,

@@ -26,8 +26,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent, AnyAgent, AnyTool, Call, Chat, Error, Outcome, OutcomeStatus, Result, Status, Tool, ToolCx,
-    ToolError, ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Outcome, OutcomeStatus, Part, Result, Status, Tool,
+    ToolCx, ToolError, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -133,13 +133,20 @@ impl Consult {
                 Status::Closed { reason, summary } if summary.trim().is_empty() => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
-                Status::Closed { summary, .. } => Ok(Outcome::done(summary).bounded()),
+                Status::Closed { summary, .. } => {
+                    let Act::Say(parts) = turn.says(summary) else {
+                        return Ok(Outcome::failed("Nothing came of it"));
+                    };
+                    Ok(Outcome::new(OutcomeStatus::Done, told(parts)).bounded())
+                }
                 Status::Waiting(_) => Err(Error::Waiting),
                 Status::Halted => Err(Error::Halted),
             },
             Whom::Agent(agent) => match turn.ask(agent, task).await {
-                Ok(reply) if reply.parts.is_empty() => Ok(Outcome::failed("Nothing came of it")),
-                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, reply.parts).bounded()),
+                Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
+                    Ok(Outcome::failed("Nothing came of it"))
+                }
+                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, told(reply.parts)).bounded()),
                 Err(Error::Ended { reason, .. }) => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
@@ -147,6 +154,15 @@ impl Consult {
             },
         }
     }
+}
+
+/// The parts of a reply as the model that asked for it reads them: that it is cut off is said.
+fn told(parts: Vec<Part>) -> Vec<Part> {
+    let tell = |part| match part {
+        Part::Cut(finish) => Part::text(format!("(This is {finish}.)")),
+        part => part,
+    };
+    parts.into_iter().map(tell).collect()
 }
 
 /// A tool that returns what was found out before it is called.

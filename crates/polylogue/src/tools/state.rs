@@ -4,6 +4,10 @@
 //! [`Part::Data`] of the form `{"state": {"key": value}}`. The state is what was set last; `null` takes a key away. So it
 //! is the same after a crash, in a fork, and for everybody.
 //!
+//! State belongs to the team: what is set in a chat is seen in the chats within it and around it, and by their next runs. Chats
+//! that run at the same time see of each other what was set before; what they set themselves is known outside when the turn
+//! around them ends. A tool can set values of [one chat](SetState::scope) alone, which nobody outside of it sees.
+//!
 //! # A conversation that ends when a model has set a value
 //! ```
 //! use polylogue::state::{self, GetState, SetState};
@@ -24,8 +28,8 @@
 //! ```
 
 use polylogue_core::{
-    Audience, Body, Event, Message, Name, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec,
-    Transcript,
+    Audience, Body, Event, Message, Name, Outcome, OutcomeStatus, Part, Path, StateScope, Tool, ToolCx,
+    ToolError, ToolSpec, Transcript,
 };
 use serde_json::{Map, Value, json};
 
@@ -33,6 +37,8 @@ use crate::stop::{Stop, when};
 
 /// The key of data that sets values.
 const STATE: &str = "state";
+/// The key of data that says to what they belong, if not to the team.
+const SCOPE: &str = "scope";
 
 /// How many bytes of JSON a value that a model sets has at most: a quarter of what an outcome may have.
 pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
@@ -40,11 +46,11 @@ pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
 /// How many keys a model can set at most.
 pub const MAX_KEYS: usize = 256;
 
-/// The state of the chat, as of its last finished turn.
+/// The state as the chat sees it, as of its last finished turn: that of the team, and its own.
 #[must_use]
 pub fn of(chat: &Transcript) -> Map<String, Value> {
     let mut state = Map::new();
-    chat.events().iter().for_each(|event| apply(event, &mut state));
+    chat.shared().for_each(|event| apply(event, chat.at(), &mut state));
     state
 }
 
@@ -82,24 +88,36 @@ pub fn sets(values: Map<String, Value>) -> Part {
     Part::Data(json!({ STATE: values }))
 }
 
-fn apply(event: &Event, state: &mut Map<String, Value>) {
+/// What the event sets, for the chat `at`.
+fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
+    let is_here = event.at == *at;
     match &event.body {
-        Body::Opened(opening) => opening.messages.iter().for_each(|message| take_in(&message.parts, state)),
+        Body::Opened(opening) => {
+            // What is inherited was set when it was said.
+            let inherited = usize::try_from(opening.inherited).unwrap_or(usize::MAX);
+            opening
+                .messages
+                .iter()
+                .skip(inherited)
+                .for_each(|message| take_in(&message.parts, is_here, state));
+        }
         Body::Said(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
-            take_in(&message.parts, state);
+            take_in(&message.parts, is_here, state);
         }
         Body::Returned { outcome, .. } if outcome.status == OutcomeStatus::Done => {
-            take_in(&outcome.parts, state);
+            take_in(&outcome.parts, is_here, state);
         }
         _ => {}
     }
 }
 
-fn take_in(parts: &[Part], state: &mut Map<String, Value>) {
+fn take_in(parts: &[Part], is_here: bool, state: &mut Map<String, Value>) {
     for part in parts {
         let Part::Data(Value::Object(data)) = part else { continue };
+        let is_of_chat = data.get(SCOPE).is_some_and(|scope| scope == "chat");
         // Data that has more to say is not about the state.
-        let Some(Value::Object(values)) = data.get(STATE).filter(|_| data.len() == 1) else { continue };
+        let is_state = data.len() == 1 + usize::from(is_of_chat) && (is_here || !is_of_chat);
+        let Some(Value::Object(values)) = data.get(STATE).filter(|_| is_state) else { continue };
         for (key, value) in values {
             match value {
                 Value::Null => drop(state.shift_remove(key)),
@@ -111,8 +129,8 @@ fn take_in(parts: &[Part], state: &mut Map<String, Value>) {
 
 /// The state as a tool sees it: what was set earlier in its turn included.
 fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
-    let mut state = of(cx.transcript);
-    cx.turn.iter().for_each(|event| apply(event, &mut state));
+    let mut state = Map::new();
+    cx.known(StateScope::Team).into_iter().for_each(|event| apply(event, cx.at, &mut state));
     state
 }
 
@@ -124,11 +142,12 @@ fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
 pub struct SetState {
     spec: ToolSpec,
     keys: Vec<String>,
+    scope: StateScope,
 }
 
 impl Default for SetState {
     fn default() -> Self {
-        Self { spec: set_spec(&[]), keys: Vec::new() }
+        Self { spec: set_spec(&[]), keys: Vec::new(), scope: StateScope::Team }
     }
 }
 
@@ -143,7 +162,13 @@ impl SetState {
     #[must_use]
     pub fn only<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
-        Self { spec: set_spec(&keys), keys }
+        Self { spec: set_spec(&keys), keys, ..self }
+    }
+
+    /// Sets to what the values belong that it sets. The default: [`StateScope::Team`].
+    #[must_use]
+    pub fn scope(self, scope: StateScope) -> Self {
+        Self { scope, ..self }
     }
 
     /// The key of a call, if it may be set.
@@ -191,7 +216,11 @@ impl Tool for SetState {
             return Err(format!("there are {MAX_KEYS} keys already; take one away first").into());
         }
         let values = Map::from_iter([(key, value.clone())]);
-        Ok(Outcome::new(OutcomeStatus::Done, vec![sets(values)]))
+        let part = match self.scope {
+            StateScope::Team => sets(values),
+            StateScope::Chat => Part::Data(json!({ STATE: values, SCOPE: "chat" })),
+        };
+        Ok(Outcome::new(OutcomeStatus::Done, vec![part]))
     }
 }
 

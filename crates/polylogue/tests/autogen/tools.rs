@@ -364,17 +364,17 @@ async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
 async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
     let reason = async |amount: fn(usize) -> usize| {
         let call = |nth| json!({"Ann": {"calls": [{"tool": "exchange", "args": {"amount": amount(nth)}}]}});
-        let steps: Vec<Value> = (0..6).map(call).chain([json!({"Ann": "That is all."})]).collect();
+        let steps: Vec<Value> = (0..7).map(call).chain([json!({"Ann": "That is all."})]).collect();
         let executor = Executor::new().tool(exchange());
         let ann = Assistant::new("Ann", script(&Value::from(steps).to_string())).unwrap();
         let ann = executor.specs().cloned().fold(ann, Assistant::advertise);
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
-        let patient = Circles { calls: 0, ..Circles::default() };
+        let strict = Circles { calls: 3, ..Circles::default() };
         let chat = Chat::named("pair").with(ann).with(bob);
-        let chat = chat.policy(until(Stop::from(patient) | max_turns(14), in_turn())).build().unwrap();
+        let chat = chat.policy(until(Stop::from(strict) | max_turns(14), in_turn())).build().unwrap();
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };
     assert_eq!(reason(|nth| nth).await, "14 of 14 turns");
-    assert_eq!(reason(|_| 7).await, "going in circles: nearly the same messages again and again");
+    assert_eq!(reason(|_| 7).await, "going in circles: the same tool call again and again");
 }

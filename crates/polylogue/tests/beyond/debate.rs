@@ -137,14 +137,14 @@ async fn a_debate_that_everybody_leaves_or_somebody_ends_is_over() {
         Chat::named("room").with(leave("A")).with(leave("B")).policy(debate()).build().unwrap()
     })
     .await;
-    assert!(said.ends_with("closed (nobody is left; B left last: bored): task"), "{said}");
+    assert!(said.ends_with("closed (nobody is left; B left last: bored): "), "{said}");
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "fire".into() }));
     let said = play("[]", |_| {
         let room = Chat::named("room").with(Function::new("A", stop).unwrap());
         room.policy(debate()).build().unwrap()
     })
     .await;
-    assert!(said.ends_with("closed (stopped by fire): task"), "{said}");
+    assert!(said.ends_with("closed (stopped by fire): "), "{said}");
 }
 
 #[tokio::test]

@@ -211,7 +211,7 @@ async fn people_have_their_place_in_a_graph_and_whoever_left_ends_it() {
         Chat::named("room").with(leave).with(b).policy(graph.clone()).build().unwrap()
     })
     .await;
-    assert_eq!(end(&said), "closed (A left: home): task");
+    assert_eq!(end(&said), "closed (A left: home): ");
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
         room.policy(graph.clone()).build().unwrap()
     })
     .await;
-    assert_eq!(end(&said), "closed (stopped by A): task");
+    assert_eq!(end(&said), "closed (stopped by A): ");
     let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().lines().len().to_string()));
     let chat = Chat::named("room").with(Function::new("A", count).unwrap());
     let chat = chat.with(Function::new("B", count).unwrap()).policy(graph).build().unwrap();

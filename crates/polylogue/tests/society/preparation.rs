@@ -144,7 +144,8 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
     assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
     let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
     let came = play(&script, IDEA, specified).await;
-    assert_eq!(came.reason, Reason::NoReply { who: name("Specifier") });
+    let silent = Reason::NoReply { who: name("Specifier") };
+    assert_eq!(came.reason, Reason::NoOutput { ended: Box::new(silent) });
     assert!(came.said().is_empty());
 }
 

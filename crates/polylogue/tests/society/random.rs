@@ -99,7 +99,10 @@ impl Case {
             let first = take();
             let text = if first.trim().is_empty() { take() } else { first };
             if text.trim().is_empty() {
-                return (said, calls, Reason::NoReply { who: names[side].clone() });
+                let silent = Reason::NoReply { who: names[side].clone() };
+                let is_empty = said.is_empty();
+                let ended = if is_empty { Reason::NoOutput { ended: Box::new(silent) } } else { silent };
+                return (said, calls, ended);
             }
             let is_done = text == DONE || self.lenient && text.contains(DONE);
             let is_wrong = match side {

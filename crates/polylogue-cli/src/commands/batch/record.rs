@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use polylogue::batch::Ended;
-use polylogue::{Body, Ending, Event, Message, Reason, Report, Spent, Status};
+use polylogue::{Body, Ending, Event, Finish, Message, Reason, Report, Spent, Status};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ pub(super) enum State {
     Limit,
     Budget,
     Stopped,
+    NoOutput,
     Waiting,
     Failed,
 }
@@ -31,6 +32,7 @@ impl State {
             Self::Limit => "limit",
             Self::Budget => "budget",
             Self::Stopped => "stopped",
+            Self::NoOutput => "no_output",
             Self::Waiting => "waiting",
             Self::Failed => "failed",
         }
@@ -42,6 +44,7 @@ impl State {
             Ending::Limit => Self::Limit,
             Ending::Budget => Self::Budget,
             Ending::Stopped => Self::Stopped,
+            Ending::NoOutput => Self::NoOutput,
         }
     }
 }
@@ -56,6 +59,9 @@ pub(super) struct Record<'a> {
     pub(super) state: State,
     pub(super) reason: String,
     summary: String,
+    /// Why the summary is cut off: `length` or `filter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<Finish>,
     calls: u64,
     /// Read and written; unknown when those of a call are.
     tokens: Option<u64>,
@@ -77,6 +83,8 @@ pub(super) struct Record<'a> {
 struct Said {
     from: String,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<Finish>,
 }
 
 impl<'a> Record<'a> {
@@ -99,6 +107,7 @@ impl<'a> Record<'a> {
             state,
             reason,
             summary: report.summary.to_string(),
+            cut: report.cut,
             calls: spent.calls,
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
@@ -121,6 +130,6 @@ fn said_aside(event: &Event) -> Option<&Message> {
 
 impl Said {
     fn of(message: &Message) -> Self {
-        Self { from: message.from.to_string(), text: message.plain().into_owned() }
+        Self { from: message.from.to_string(), text: message.plain().into_owned(), cut: message.cut() }
     }
 }

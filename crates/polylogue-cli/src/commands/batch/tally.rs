@@ -155,6 +155,7 @@ impl Tally {
             true if self.is_spent() => Exit::Budget,
             true => Exit::Stopped,
             false if any(State::Waiting) => Exit::Waiting,
+            false if any(State::NoOutput) => Exit::NoOutput,
             false => Exit::Done,
         }
     }

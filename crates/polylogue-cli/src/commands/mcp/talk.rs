@@ -98,12 +98,13 @@ impl Talk {
     /// What comes of a conversation that is over, or failed.
     async fn answer(self, status: polylogue::Result<Status>) -> Answer {
         let (turns, id) = (self.log.turns().await, self.log.id().to_string());
+        let cut = polylogue::Report::of(&self.log.events().await).cut;
         let released = self.log.release().await;
         let status = status.and_then(|status| released.map(|()| status));
         let (result, ended, is_error) = match &status {
             Ok(Status::Closed { reason, summary }) => {
-                let stopped = reason.ending() == Kind::Stopped;
-                (summary.to_string(), Ending::why(reason), stopped)
+                let is_error = matches!(reason.ending(), Kind::Stopped | Kind::NoOutput);
+                (summary.to_string(), Ending::why_cut(reason, cut), is_error)
             }
             Ok(_) => (String::new(), "stopped: it can be resumed".to_owned(), true),
             Err(error) => (String::new(), format!("failed: {error}"), true),

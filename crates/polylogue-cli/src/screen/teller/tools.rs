@@ -31,6 +31,7 @@ impl Teller {
                     self.outcome(at, outcome);
                     continue;
                 }
+                Part::Cut(finish) => Line::new(&format!("({finish})"), Style::DIM),
                 _ => continue,
             };
             let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));

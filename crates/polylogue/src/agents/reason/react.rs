@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::Assistant;
 use crate::approval::{Decided, Wanted};
+use crate::tooling::{continued, marked};
 
 /// An agent that calls tools in rounds until it has an answer.
 ///
@@ -87,7 +88,9 @@ impl React {
             let (system, params, lens) = (way.system.as_deref(), &way.params, self.agent.sees());
             let ask = Ask { model: &self.agent.model, system, tools, params, lens };
             match turn.attempt(ask).await? {
-                Attempt::Reply(reply) => return Ok(reply),
+                Attempt::Reply(reply) => {
+                    return continued(turn, ask, reply, self.agent.continuations(params)).await;
+                }
                 Attempt::Unable(Skill::Tools) if !way.in_text => {
                     *way = self.way(turn.transcript().task(), true)
                 }
@@ -171,11 +174,14 @@ struct Way {
 
 /// What is said of a reply: no calls, and of a text only the answer.
 fn said(reply: Reply, in_text: bool) -> Act {
+    let cut = Some(reply.finish).filter(|finish| finish.is_cut());
     if in_text {
         let text = reply.plain();
-        return Act::say(text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim());
+        let answer = text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim();
+        return marked(vec![Part::text(answer)], cut);
     }
-    Act::Say(reply.parts.into_iter().filter(|part| !matches!(part, Part::Call(_))).collect())
+    let is_said = |part: &Part| !matches!(part, Part::Call(_));
+    marked(reply.parts.into_iter().filter(is_said).collect(), cut)
 }
 
 fn observed(outcome: &Outcome) -> String {

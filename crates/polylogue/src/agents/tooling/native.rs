@@ -1,6 +1,6 @@
 //! Tools called by the provider's function calls.
 
-use polylogue_core::{Act, Call, Erred, Error, Outcome, OutcomeStatus, Reply, Result};
+use polylogue_core::{Act, Call, Erred, Error, Outcome, OutcomeStatus, Reason, Reply, Result};
 
 use super::words;
 use super::work::{Work, spoken};
@@ -14,7 +14,7 @@ impl Work<'_, '_> {
             let Some(reply) = self.ask_with_tools().await? else { return Ok(None) };
             let calls = reply.calls();
             if round == max_rounds {
-                return self.close(&reply).await.map(Some);
+                return self.last_round(&reply).await.map(Some);
             }
             if calls.is_empty() {
                 match missing.remind() {
@@ -33,6 +33,15 @@ impl Work<'_, '_> {
             }
         }
         Err(Error::Bug("the last round always returns".into()))
+    }
+
+    /// What comes of the reply after the last round of calls. One that only calls tools again has met the limit.
+    async fn last_round(&mut self, reply: &Reply) -> Result<Act> {
+        if !reply.calls().is_empty() && spoken(reply, &[]).is_empty() {
+            let (who, limit) = (self.turn.me().clone(), u64::from(self.agent.max_rounds));
+            return Ok(Act::Stop(Reason::ToolRounds { who, limit }));
+        }
+        self.close(reply).await
     }
 
     async fn ask_with_tools(&mut self) -> Result<Option<Reply>> {

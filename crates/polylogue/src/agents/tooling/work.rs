@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, AnyTool, Ask, Attempt, Body, Call, Erred, Error, Lens, Model, Outcome, Params, Part, Reason, Reply,
-    Result, Skill, ToolSpec, Turn, Words, plain,
+    Act, AnyTool, Ask, Attempt, Body, Call, Erred, Error, Finish, Lens, Model, Outcome, Params, Part, Reason,
+    Reply, Result, Skill, ToolSpec, Turn, Words, plain,
 };
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ pub(crate) struct Work<'w, 't> {
     is_task: bool,
     /// How it calls tools.
     goes: Option<Way>,
+    /// Why the last reply is cut off, if it is.
+    cut: Option<Finish>,
     /// How the turn ends while a person has not said whether a tool is to be called.
     ends: Option<Act>,
 }
@@ -72,6 +74,7 @@ impl<'w, 't> Work<'w, 't> {
             preface: None,
             is_task: false,
             goes: None,
+            cut: None,
             ends: None,
         }
     }
@@ -241,18 +244,29 @@ impl<'w, 't> Work<'w, 't> {
         while matches!(turn.ahead(), Some(Body::Unable { .. })) {
             turn.attempt(ask).await?;
         }
-        turn.sample(ask).await
+        let reply = turn.sample(ask).await?;
+        self.whole(reply, &[], params).await
+    }
+
+    /// The reply, continued where it was cut off, and noted where it still is.
+    async fn whole(&mut self, reply: Reply, tools: &[ToolSpec], params: &Params) -> Result<Reply> {
+        let limit = self.agent.continuations(params);
+        let (turn, ask) = self.asking(tools, params);
+        let reply = continued(turn, ask, reply, limit).await?;
+        self.cut = Some(reply.finish).filter(|finish| finish.is_cut());
+        Ok(reply)
     }
 
     /// What the model replies; none if it turns out to be unable to, and that can be got round.
     pub(super) async fn attempt(&mut self, tools: &[ToolSpec], params: &Params) -> Result<Option<Reply>> {
         let is_auto = self.can.is_auto();
         let (turn, ask) = self.asking(tools, params);
-        if !is_auto {
-            return turn.sample(ask).await.map(Some);
-        }
-        match turn.attempt(ask).await? {
-            Attempt::Reply(reply) => Ok(Some(reply)),
+        let attempt = match is_auto {
+            true => turn.attempt(ask).await?,
+            false => Attempt::Reply(turn.sample(ask).await?),
+        };
+        match attempt {
+            Attempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
             Attempt::Unable(skill) => {
                 self.can.lose(skill);
                 Ok(None)
@@ -341,6 +355,8 @@ impl<'w, 't> Work<'w, 't> {
     /// Says what a tool returned. Where the five messages stay, it is the last of them.
     pub(super) async fn say_outcome(&mut self, parts: Vec<Part>) -> Result<Act> {
         let said = in_words(&parts);
+        // They are no words of the model.
+        self.cut = None;
         self.end(parts, said).await
     }
 
@@ -353,7 +369,7 @@ impl<'w, 't> Work<'w, 't> {
             words.retain(|words| !text_of(words).trim().is_empty());
             self.turn.remember(words).await?;
         }
-        Ok(if parts.iter().all(Part::is_blank) { Act::Pass } else { Act::Say(parts) })
+        Ok(marked(parts, self.cut))
     }
 
     /// Ends the chat: the model makes error after error. Nothing of the turn stays in the history.
@@ -362,6 +378,37 @@ impl<'w, 't> Work<'w, 't> {
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
         Ok(Act::Stop(Reason::Errors { who, of, limit }))
     }
+}
+
+/// As long as `reply` is a text that met the limit on tokens, asks for the rest of it: `limit` times at most.
+pub(crate) async fn continued(
+    turn: &mut Turn<'_>,
+    ask: Ask<'_>,
+    mut reply: Reply,
+    limit: u32,
+) -> Result<Reply> {
+    for _ in 0..limit {
+        let is_text = reply.calls().is_empty() && !reply.plain().trim().is_empty();
+        if reply.finish != Finish::Length || !is_text {
+            break;
+        }
+        match turn.continued(ask).await? {
+            Some(rest) if !rest.plain().trim().is_empty() || !rest.calls().is_empty() => {
+                reply = reply.continued(rest);
+            }
+            _ => break,
+        }
+    }
+    Ok(reply)
+}
+
+/// Says `parts`, with the mark that they are cut off, if they are; blank ones are a pass.
+pub(crate) fn marked(mut parts: Vec<Part>, cut: Option<Finish>) -> Act {
+    if parts.iter().all(Part::is_blank) {
+        return Act::Pass;
+    }
+    parts.extend(cut.map(Part::Cut));
+    Act::Say(parts)
 }
 
 fn has_calls(parts: &[Part]) -> bool {

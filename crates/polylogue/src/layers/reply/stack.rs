@@ -8,8 +8,10 @@ use super::{AnyReply, Reply};
 
 /// An agent made of layers: on its turn each is asked in order, and the first that replies has replied.
 ///
-/// When none does, the stack says its default reply; without one it has nothing to say, and ends the chat with
-/// [`Reason::NoReply`]: two agents with nothing to say do not go on saying it. Asked aside it just stays silent.
+/// When none does, the stack says its default reply, which may be empty: then it stays silent, and the chat continues. Without
+/// one, a stack with a person, a model or a chat among its layers stays silent, too: they had their chance to speak. A stack of
+/// programs alone ends the chat with [`Reason::NoReply`], as what they had nothing to say to does not change. Asked aside it
+/// always stays silent.
 ///
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the room as the stack does, and what it says is the
 /// stack's. A stack as a layer of another passes on when it has nothing to say.
@@ -71,11 +73,11 @@ impl Stack {
         Self { description: text.into(), ..self }
     }
 
-    /// Sets what it says when no layer replies. A blank text is none.
+    /// Sets what it says when no layer replies. With a blank text it says nothing, and the chat continues: the default reply of
+    /// AutoGen.
     #[must_use]
     pub fn otherwise(self, text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        Self { otherwise: (!text.trim().is_empty()).then_some(text), ..self }
+        Self { otherwise: Some(text.into()), ..self }
     }
 }
 
@@ -91,7 +93,7 @@ impl Agent for Stack {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.reply(turn).await? {
             Some(act) => act,
-            None if turn.cue().to.is_aside() => Act::Pass,
+            None if turn.cue().to.is_aside() || self.may_be_silent() => Act::Pass,
             None => Act::Stop(Reason::NoReply { who: turn.me().clone() }),
         })
     }
@@ -101,6 +103,10 @@ impl Agent for Stack {
 impl Reply for Stack {
     fn label(&self) -> &str {
         self.name.as_str()
+    }
+
+    fn may_be_silent(&self) -> bool {
+        self.layers.iter().any(Reply::may_be_silent)
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {

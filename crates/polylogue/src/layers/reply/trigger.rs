@@ -24,6 +24,9 @@ impl<R: Reply> Reply for When<R> {
     fn label(&self) -> &str {
         self.layer.label()
     }
+    fn may_be_silent(&self) -> bool {
+        self.layer.may_be_silent()
+    }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         if self.trigger.holds(turn) { self.layer.reply(turn).await } else { Ok(None) }
     }

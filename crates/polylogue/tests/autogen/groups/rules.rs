@@ -110,7 +110,7 @@ async fn an_empty_list_ends_the_run() {
     for group in [Group::round_robin(), Group::random(Some(1)), Group::by(|_, of| of[0].clone().into())] {
         let (status, events) = run(&begun_by_ann(room(group.transitions(graph()))), "hi").await;
         assert_eq!(speakers(&events), "Ann");
-        assert_eq!(closed(&status).0, "nobody may speak after Ann");
+        assert_eq!(closed(&status).0, "no participant said anything; nobody may speak after Ann");
     }
 }
 

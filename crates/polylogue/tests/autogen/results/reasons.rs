@@ -121,7 +121,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (solo(leaves(), in_turn()), none, "nobody is left; Ann left last: I am tired"),
         (group, none, "nobody may speak after Bob"),
         (solo(layered, in_turn()), none, "Ann's limit of 1 reply that nobody had a part in"),
-        (solo(Stack::new("Ann").unwrap(), in_turn()), none, "Ann has no reply"),
+        (solo(Stack::new("Ann").unwrap(), in_turn()), none, "no participant said anything; Ann has no reply"),
     ]
 }
 
@@ -200,7 +200,7 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     let chat = Chat::named("pair").with(idle("Ann")).with(idle("Bob")).policy(in_turn());
     let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
-    assert_eq!(closed(&status), ("Bob has no reply".into(), "hi".into()));
+    assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
     assert_eq!(Transcript::of(&polylogue::Path::root(), &events).unwrap().turns(), 1);
 }
 

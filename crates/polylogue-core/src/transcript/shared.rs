@@ -1,0 +1,82 @@
+//! What a chat knows of the chats around and within it: what tools did there, and values in messages.
+//!
+//! State that belongs to a whole team is a fold over these events. They stand in an order that does not depend on which of several
+//! turns was faster: those of a turn become known when it ends, in the order of the turns.
+
+use std::sync::Arc;
+
+use super::Transcript;
+use crate::{Body, Event, Message, Part};
+
+/// Whether chats around and within this one know of it.
+pub(crate) fn is_shared(body: &Body) -> bool {
+    let has_value = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Data(_)));
+    match body {
+        Body::Called { .. } | Body::Returned { .. } => true,
+        Body::Said(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
+            has_value(message)
+        }
+        Body::Opened(opening) => opening.messages.iter().any(has_value),
+        _ => false,
+    }
+}
+
+/// `events` in the order of the log, each once, as far as they are shared.
+pub(crate) fn in_order<'e>(events: impl IntoIterator<Item = &'e Arc<Event>>) -> Vec<Arc<Event>> {
+    let mut shared: Vec<Arc<Event>> =
+        events.into_iter().filter(|event| is_shared(&event.body)).cloned().collect();
+    shared.sort_by_key(|event| event.seq);
+    shared.dedup_by_key(|event| event.seq);
+    shared
+}
+
+impl Transcript {
+    /// What is known of tool calls, their outcomes, and messages with values ([`Part::Data`]): in this chat, in those within it, and in
+    /// those around it before this one began. What happened at the same time elsewhere is not known yet.
+    pub fn shared(&self) -> impl Iterator<Item = &Arc<Event>> {
+        let known = self.known_until;
+        self.inherited
+            .iter()
+            .chain(self.shared.iter().filter(move |event| known.is_none_or(|seq| event.seq > seq)))
+    }
+
+    /// Takes in what is known around it; of this chat itself, only what happened before `began`.
+    pub(crate) fn inherit(&mut self, mut events: Vec<Arc<Event>>, began: u64) {
+        let is_own = |event: &Arc<Event>| event.at == self.at || event.at.is_within(&self.at);
+        events.retain(|event| !is_own(event) || event.seq < began);
+        self.known_until = events.iter().filter(|event| is_own(event)).map(|event| event.seq).max();
+        self.inherited = events;
+    }
+
+    /// Takes in what another transcript of this chat took in.
+    pub(crate) fn inherit_from(&mut self, other: &Self) {
+        (self.inherited, self.known_until) = (other.inherited.clone(), other.known_until);
+    }
+
+    /// Takes note of an event of this chat, outside of turns.
+    pub(super) fn share(&mut self, event: &Arc<Event>) {
+        if is_shared(&event.body) {
+            self.shared.push(Arc::clone(event));
+        }
+    }
+
+    /// Takes note of an event of a chat within this one. It becomes known when the turn ends in which it happened.
+    pub(super) fn within(&mut self, event: &Arc<Event>) {
+        if let Body::Undone { since } = event.body {
+            let stays = |other: &Arc<Event>| other.at != event.at || other.seq < since;
+            self.open.iter_mut().for_each(|turn| turn.within.retain(stays));
+            return;
+        }
+        if !is_shared(&event.body) {
+            return;
+        }
+        let path = event.at.as_str().strip_prefix(self.at.as_str()).unwrap_or_default();
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let who = first.split('.').next().unwrap_or_default();
+        let named = self.open.iter().position(|turn| turn.cue.who.as_str() == who);
+        // A room is called after whom it is of; only one asks there.
+        if let Some(turn) = named.or(Some(0)).and_then(|at| self.open.get_mut(at)) {
+            turn.within.push(Arc::clone(event));
+        }
+    }
+}

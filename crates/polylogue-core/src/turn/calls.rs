@@ -1,0 +1,64 @@
+//! What calls come to, and what makes those of a model legal.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use crate::arguments;
+use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, View, no_such_tool};
+
+/// The outcome of a call, whatever its tool does: fail, panic, not exist.
+pub(super) async fn outcome_of(
+    tool: Option<&AnyTool>,
+    tools: &[AnyTool],
+    call: &Call,
+    cx: &ToolCx<'_>,
+) -> Outcome {
+    let Some(tool) = tool else {
+        let names = tools.iter().map(|tool| tool.spec().name.as_str());
+        return Outcome::failed(no_such_tool(&call.tool, names));
+    };
+    if !call.args.is_object() {
+        return Outcome::failed(format!(
+            "The arguments of `{}` must be a JSON object; got: {}",
+            call.tool, call.args
+        ));
+    }
+    match AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind().await {
+        Ok(Ok(outcome)) => outcome.bounded(),
+        Ok(Err(error)) => Outcome::failed(error.0).bounded(),
+        Err(_) => {
+            Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
+        }
+    }
+}
+
+/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal. They
+/// also write arguments that are nearly JSON.
+pub(super) fn make_calls_legal(parts: &mut [Part], view: &View) {
+    let mut taken: Vec<String> = Vec::new();
+    for part in parts {
+        let Part::Call(call) = part else { continue };
+        call.tool = legal(&call.tool, 64);
+        if let Value::String(text) = &call.args
+            && let Some(args) = arguments::repaired(text)
+        {
+            call.args = args;
+        }
+        let free = |id: &String| !view.has_id(id) && !taken.contains(id);
+        // Room for the number that makes it unique.
+        let id = legal(&call.id, 32);
+        let ids = std::iter::once(id.clone()).chain((2..=u64::MAX).map(|n| format!("{id}-{n}")));
+        call.id = ids.into_iter().find(free).unwrap_or(id);
+        taken.push(call.id.clone());
+    }
+}
+
+/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 64 of them in the name of
+/// a tool and 40 in the id of a call.
+fn legal(text: &str, length: usize) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let text: String = text.chars().map(legal).take(length).collect();
+    if text.is_empty() { "unnamed".into() } else { text }
+}

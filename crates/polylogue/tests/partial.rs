@@ -1,0 +1,178 @@
+//! Replies that are cut off: continued where they can be, and marked where they cannot.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::order::once_each;
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Chat, Deltas, Ending, Entry, Event, Finish, GetHistory, Model, ModelError,
+    ModelErrorKind, Params, Part, Reason, Reply, Report, Request, Status, in_turn, stop::max_turns, until,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Cut;
+
+use self::common::{log, script};
+
+/// A model that gives these replies, and notes what it is asked.
+#[derive(Clone)]
+struct Told {
+    replies: Arc<Mutex<Vec<Result<Reply, ModelError>>>>,
+    asked: Arc<Mutex<Vec<Vec<Entry>>>>,
+}
+
+impl Told {
+    fn new(replies: impl IntoIterator<Item = Result<Reply, ModelError>>) -> Self {
+        let replies = replies.into_iter().collect();
+        Self { replies: Arc::new(Mutex::new(replies)), asked: Arc::default() }
+    }
+
+    fn agent(&self) -> Assistant {
+        Assistant::new("Ann", AnyModel::new(self.clone())).unwrap()
+    }
+
+    fn asked(&self) -> Vec<Vec<Entry>> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Model for Told {
+    fn name(&self) -> &str {
+        "test:told"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        request.check().unwrap();
+        self.asked.lock().unwrap().push(request.entries.to_vec());
+        self.replies.lock().unwrap().remove(0)
+    }
+}
+
+fn reply(text: &str, finish: Finish) -> Result<Reply, ModelError> {
+    Ok(Reply { finish, ..Reply::text(text) })
+}
+
+fn part(text: &str) -> Result<Reply, ModelError> {
+    reply(text, Finish::Length)
+}
+
+fn whole(text: &str) -> Result<Reply, ModelError> {
+    reply(text, Finish::Stop)
+}
+
+async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    match chat.run(&mut log, "Tell me of the sea").await.unwrap() {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
+fn alone(ann: Assistant) -> Chat {
+    Chat::named("room").with(ann).policy(once_each()).build().unwrap()
+}
+
+fn texts(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
+    let told = Told::new([part("The sea is"), part(" grey and"), whole(" cold."), whole("And deep.")]);
+    let chat = Chat::named("room").with(told.agent()).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let (_, summary, events) = run(&chat).await;
+    let report = Report::of(&events);
+    let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+    assert_eq!(said, ["Tell me of the sea", "The sea is grey and cold.", "And deep."]);
+    assert_eq!((&*summary, report.cut, report.spent.calls), ("And deep.", None, 4));
+    let asked = told.asked();
+    assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
+    assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));
+    assert_eq!(texts(&asked[2])[1], "The sea is grey and");
+    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is grey and cold.", "Go on."]);
+}
+
+#[tokio::test]
+async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
+    for times in [0, 1, Assistant::DEFAULT_MAX_CONTINUATIONS] {
+        let told = Told::new((0..9).map(|_| part("la ")));
+        let (reason, summary, events) = run(&alone(told.agent().max_continuations(times))).await;
+        assert_eq!((reason, told.asked().len()), (Reason::Finished, times as usize + 1));
+        let report = Report::of(&events);
+        assert_eq!((summary, report.cut), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
+        assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+    }
+}
+
+#[tokio::test]
+async fn what_the_provider_filtered_is_marked_and_not_continued() {
+    let told = Told::new([reply("I would", Finish::Filter)]);
+    let report = Report::of(&run(&alone(told.agent())).await.2);
+    assert_eq!((report.cut, report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
+    assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
+}
+
+#[tokio::test]
+async fn the_callers_own_limit_on_tokens_is_kept_to_unless_continuing_is_asked_for() {
+    let limited = |told: &Told| told.agent().params(Params { max_tokens: Some(5), ..Params::default() });
+    let told = Told::new([part("The sea"), whole(" is grey.")]);
+    let report = Report::of(&run(&alone(limited(&told))).await.2);
+    assert_eq!((&*report.summary, report.cut, told.asked().len()), ("The sea", Some(Finish::Length), 1));
+    let told = Told::new([part("The sea"), whole(" is grey.")]);
+    let report = Report::of(&run(&alone(limited(&told).max_continuations(1))).await.2);
+    assert_eq!((&*report.summary, report.cut), ("The sea is grey.", None));
+}
+
+#[tokio::test]
+async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
+    let full = ModelError::new(ModelErrorKind::Refused, "test:told", "the context is full");
+    let told = Told::new([part("The sea"), Err(full), whole("Well.")]);
+    let chat = Chat::named("room").with(told.agent()).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let report = Report::of(&run(&chat).await.2);
+    assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+    assert_eq!(texts(&told.asked()[2]), ["Tell me of the sea", "The sea", "Go on."], "it is read once");
+}
+
+#[tokio::test]
+async fn the_mark_goes_with_a_result_through_chats_within_chats() {
+    let told = Told::new([reply("The sea", Finish::Filter)]);
+    let inner = Chat::named("inner").with(alone(told.agent())).policy(once_each()).build().unwrap();
+    let chat = Chat::named("outer").with(inner).policy(once_each()).build().unwrap();
+    let report = Report::of(&run(&chat).await.2);
+    assert_eq!((&*report.summary, report.cut), ("The sea", Some(Finish::Filter)));
+}
+
+#[tokio::test]
+async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
+    let thoughts = vec![Part::Thought("Hm, let me think".into())];
+    let told = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
+    let (reason, summary, events) = run(&alone(told.agent())).await;
+    assert_eq!((reason.ending(), &*summary, told.asked().len()), (Ending::NoOutput, "", 1));
+    assert_eq!(Report::of(&events).cut, Some(Finish::Length));
+}
+
+#[tokio::test]
+async fn continued_replies_are_cut_and_resumed_as_others() {
+    let script = script(
+        r#"[{"A": {"say": "one,", "finish": "length"}}, {"A": {"say": " two,", "finish": "length"}},
+            {"A": {"say": " look:", "calls": [{"tool": "get_history"}]}}, {"A": {"say": "three,", "finish": "length"}},
+            {"A": " four"}, {"B": {"say": "five,", "finish": "length"}}, {"B": {"error": {"message": "full"}}},
+            {"A": "six"}, {"B": {"say": "", "think": "seven", "finish": "length"}}]"#,
+    );
+    let cut = Cut {
+        task: "count",
+        chat: &|calls| {
+            let agent = |who| {
+                Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
+            };
+            let order = until(max_turns(4), in_turn());
+            Chat::named("pair").with(agent("A")).with(agent("B")).policy(order).build().unwrap()
+        },
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, _| unreachable!("nobody is asked"),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let said: Vec<_> =
+        Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
+    assert_eq!(said, ["count", "three, four", "five,", "six"]);
+}

@@ -1,0 +1,135 @@
+//! Tool calls within one turn: how often the same is called, and how often a model may call at all.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::Arc;
+
+use polylogue::executor::Executor;
+use polylogue::reply::Stack;
+use polylogue::stop::max_turns;
+use polylogue::{
+    AnyModel, Assistant, Body, Chat, Circle, Circles, Ending, Event, Outcome, Reason, Status, Tool, ToolCx,
+    ToolError, ToolSpec, in_turn, once_each, until,
+};
+use serde_json::{Value, json};
+
+use self::common::{log, name, script};
+
+/// A job that is polled: it tells how often it was asked, or always the same.
+struct Job {
+    spec: ToolSpec,
+    advances: bool,
+}
+
+impl Job {
+    fn new(advances: bool) -> Self {
+        Self {
+            spec: ToolSpec::new("poll", "Polls the job.", json!({"type": "object"})).repeatable(),
+            advances,
+        }
+    }
+}
+
+impl Tool for Job {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let polls = cx.turn.iter().filter(|event| matches!(event.body, Body::Returned { .. })).count();
+        Ok(Outcome::done(if self.advances { format!("{polls} %") } else { "pending".into() }))
+    }
+}
+
+/// The agent polls so often, then says that it is done.
+fn polls(times: usize) -> AnyModel {
+    let poll = json!({"Ann": {"calls": [{"tool": "poll", "args": {"job": 1}}]}});
+    let steps: Vec<Value> =
+        std::iter::repeat_n(poll, times).chain([json!({"Ann": "The job is done."})]).collect();
+    AnyModel::new(script(&Value::from(steps).to_string()).model("test"))
+}
+
+fn polling(times: usize, advances: bool) -> Assistant {
+    Assistant::new("Ann", polls(times)).unwrap().tool(Job::new(advances))
+}
+
+async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    match chat.run(&mut log, "Is it done?").await.unwrap() {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
+fn alone(ann: Assistant) -> polylogue::ChatBuilder {
+    Chat::named("room").with(ann).policy(until(Circles::default(), once_each()))
+}
+
+fn calls(events: &[Arc<Event>]) -> usize {
+    events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count()
+}
+
+#[tokio::test]
+async fn four_equal_polls_and_a_good_answer_are_no_circle() {
+    let (reason, summary, events) = run(&alone(polling(4, false)).build().unwrap()).await;
+    assert_eq!((reason, &*summary, calls(&events)), (Reason::Finished, "The job is done.", 4));
+}
+
+#[tokio::test]
+async fn equal_calls_are_stopped_within_the_turn() {
+    let (reason, summary, events) = run(&alone(polling(16, false)).build().unwrap()).await;
+    assert_eq!((&*summary, calls(&events)), ("", Chat::DEFAULT_MAX_EQUAL_CALLS));
+    assert_eq!(reason.ending(), Ending::Limit, "{reason}");
+    let Reason::Circling { pattern: Circle::Calls, evidence } = reason else { panic!("{reason}") };
+    assert!(evidence.len() == Chat::DEFAULT_MAX_EQUAL_CALLS && evidence.is_sorted(), "{evidence:?}");
+}
+
+#[tokio::test]
+async fn equal_calls_whose_results_differ_are_no_circle() {
+    let (reason, summary, events) = run(&alone(polling(15, true)).build().unwrap()).await;
+    assert_eq!((reason, &*summary, calls(&events)), (Reason::Finished, "The job is done.", 15));
+}
+
+#[tokio::test]
+async fn how_many_equal_calls_are_a_circle_can_be_set() {
+    for (limit, times, made) in [(2, 16, 2), (3, 3, 3), (0, 15, 15)] {
+        let chat = alone(polling(times, false)).max_equal_calls(limit).build().unwrap();
+        assert_eq!(calls(&run(&chat).await.2), made, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn equal_calls_of_one_reply_are_counted_before_they_are_made() {
+    let call = |nth: usize| json!({"tool": "poll", "args": {}, "id": format!("c{nth}")});
+    let steps = json!([{"Ann": {"calls": (0..16).map(call).collect::<Vec<_>>()}}, {"Ann": "done"}]);
+    let model = AnyModel::new(script(&steps.to_string()).model("test"));
+    let ann = Assistant::new("Ann", model).unwrap().tool(Job::new(false));
+    let (reason, _, events) = run(&alone(ann).build().unwrap()).await;
+    assert!(matches!(reason, Reason::Circling { pattern: Circle::Calls, .. }), "{reason}");
+    assert_eq!(calls(&events), 0);
+}
+
+// The calls of an agent that another executes are messages: four equal ones and an answer pass there, too.
+#[tokio::test]
+async fn polling_through_another_agent_is_left_alone_as_well() {
+    let chat = |times| {
+        let executor = Executor::new().tool(Job::new(false));
+        let ann = Assistant::new("Ann", polls(times)).unwrap().advertise(Job::new(false).spec().clone());
+        let bob = Stack::new("Bob").unwrap().then(executor);
+        let order = until(Circles::default(), until(max_turns(60), in_turn()));
+        Chat::named("room").with(ann).with(bob).policy(order).build().unwrap()
+    };
+    let (reason, summary, _) = run(&chat(4)).await;
+    assert_eq!((reason, &*summary), (Reason::NoReply { who: name("Bob") }, "The job is done."));
+    let (reason, ..) = run(&chat(20)).await;
+    assert!(matches!(reason, Reason::Circling { pattern: Circle::Calls, .. }), "{reason}");
+}
+
+#[tokio::test]
+async fn a_turn_that_used_up_its_tool_rounds_is_a_limit_and_no_pass() {
+    let ann = polling(9, true).max_rounds(3);
+    let (reason, summary, events) = run(&alone(ann).build().unwrap()).await;
+    assert_eq!((reason.clone(), &*summary), (Reason::ToolRounds { who: name("Ann"), limit: 3 }, ""));
+    assert_eq!((reason.ending(), calls(&events)), (Ending::Limit, 3));
+    assert_eq!(reason.to_string(), "Ann's limit of 3 rounds of tool calls in one turn");
+}

@@ -1,0 +1,302 @@
+//! Silence: turns in which nothing is said, and chats of which nothing came.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polylogue::group::{Group, Transitions};
+use polylogue::order::{TAKEAWAY, reflecting, sequence};
+use polylogue::oversight::Oversight;
+use polylogue::reply::Stack;
+use polylogue::stop::{max_messages, max_turns};
+use polylogue::{
+    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, Circles, Counted, Deltas, Ending, Event,
+    Function, Message, Model, ModelError, Part, Policy, Reason, Reply, Request, Status, all_at_once, in_turn,
+    once_each, until,
+};
+
+use self::common::{log, name, script};
+
+/// A model that says nothing, in one of the ways in which models do, and counts how often it is asked.
+struct Mute(Vec<Part>, Arc<AtomicUsize>);
+
+impl Model for Mute {
+    fn name(&self) -> &str {
+        "test:mute"
+    }
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Ok(Reply { parts: self.0.clone(), ..Reply::text("") })
+    }
+}
+
+/// Agents without words, and how often their models are asked.
+struct Silent {
+    parts: Vec<Part>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Silent {
+    fn new(parts: Vec<Part>) -> Self {
+        Self { parts, asked: Arc::default() }
+    }
+
+    fn model(&self) -> AnyModel {
+        AnyModel::new(Mute(self.parts.clone(), Arc::clone(&self.asked)))
+    }
+
+    fn agent(&self, name: &str) -> Assistant {
+        Assistant::new(name, self.model()).unwrap()
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+/// The ways in which a reply is without words: no content, an empty one, a blank one, thoughts alone.
+fn silences() -> Vec<Vec<Part>> {
+    let text = |text: &str| vec![Part::text(text)];
+    vec![vec![], text(""), text(" \n"), vec![Part::Thought("Hm.".into())]]
+}
+
+async fn run(chat: &Chat, task: &str) -> (Reason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    match chat.run(&mut log, task).await.unwrap() {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
+/// Runs `chat` with one answer to each question.
+async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (Reason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    let mut status = chat.run(&mut log, task).await.unwrap();
+    for answer in answers {
+        let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
+        let (at, question) = questions[0].clone();
+        log.answer(&at, &question.who, *answer).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap();
+    }
+    match status {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
+/// Who said what, and who said nothing.
+fn said(events: &[Arc<Event>]) -> Vec<String> {
+    let of = |event: &Arc<Event>| match &event.body {
+        Body::Said(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Passed { who } => Some(format!("{who}: -")),
+        Body::Stopped { who, .. } => Some(format!("{who} stops")),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
+fn pair(silent: &Silent, policy: impl Policy) -> Chat {
+    let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
+    Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+}
+
+fn check_empty(reason: &Reason, summary: &str, case: &str) {
+    assert_eq!(reason.ending(), Ending::NoOutput, "{case}: {reason}");
+    assert!(reason.to_string().starts_with("no participant said anything; "), "{case}: {reason}");
+    assert_eq!(summary, "", "{case}");
+}
+
+#[tokio::test]
+async fn a_chat_in_which_nobody_said_anything_ends_without_a_result_in_every_order() {
+    for parts in silences() {
+        let orders: Vec<(&str, Box<dyn Policy>)> = vec![
+            ("round robin", Box::new(until(Circles::default(), in_turn()))),
+            ("sequential", Box::new(once_each())),
+            ("sequence of chats", Box::new(sequence())),
+            ("parallel", Box::new(all_at_once())),
+            ("group", Box::new(until(Circles::default(), Group::round_robin()))),
+            (
+                "transitions",
+                Box::new(
+                    Group::round_robin()
+                        .transitions(Transitions::allowed([(name("Ann"), vec![name("Bob")])])),
+                ),
+            ),
+        ];
+        for (case, order) in orders {
+            let silent = Silent::new(parts.clone());
+            let (reason, summary, _) = run(&pair(&silent, order), "What is 2 + 2?").await;
+            check_empty(&reason, &summary, case);
+            assert_eq!(silent.asked(), 2, "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_debate_in_which_nobody_argued_or_voted_is_not_undecided_but_without_a_result() {
+    let silent = Silent::new(vec![]);
+    let debate = polylogue::debate::Debate::between(["red", "blue"]).unwrap();
+    let (reason, summary, _) = run(&pair(&silent, debate), "Which?").await;
+    check_empty(&reason, &summary, "debate");
+}
+
+#[tokio::test]
+async fn what_was_said_before_silence_is_the_result() {
+    let model = script(r#"[{"Ann": "It is 4."}]"#).model("test");
+    let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
+    let silent = Silent::new(vec![]);
+    let chat = Chat::named("pair").with(ann).with(silent.agent("Bob")).policy(once_each()).build().unwrap();
+    let (reason, summary, _) = run(&chat, "What is 2 + 2?").await;
+    assert_eq!((reason, &*summary), (Reason::Finished, "It is 4."));
+}
+
+#[tokio::test]
+async fn nobody_is_asked_to_sum_silence_up() {
+    let (silent, summing) = (Silent::new(vec![]), Silent::new(vec![Part::text("All was agreed.")]));
+    let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
+    let chat = Chat::named("pair").with(ann).with(bob);
+    let chat = reflecting(chat, summing.agent("Judge"), TAKEAWAY, once_each()).build().unwrap();
+    let (reason, summary, _) = run(&chat, "Agree!").await;
+    check_empty(&reason, &summary, "reflection");
+    assert_eq!(summing.asked(), 0);
+}
+
+/// A chat of two silent agents, or of one and a chat like it.
+fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
+    let chat = Chat::named(&format!("level{depth}")).with(silent.agent("Ann"));
+    let chat = match depth {
+        0 => chat.with(silent.agent("Bob")),
+        _ => chat.with(nest(silent, depth - 1).build().unwrap()),
+    };
+    chat.policy(until(Circles::default(), in_turn()))
+}
+
+#[tokio::test]
+async fn silence_in_chats_within_chats_is_noticed_at_once() {
+    for parts in silences() {
+        let silent = Silent::new(parts);
+        let (reason, summary, events) = run(&nest(&silent, 5).build().unwrap(), "What is 2 + 2?").await;
+        check_empty(&reason, &summary, "nested");
+        assert_eq!(silent.asked(), 7, "every agent is asked once");
+        let told = events.iter().filter(|event| matches!(event.body, Body::Said(_))).count();
+        assert_eq!(told, 0, "no chat passes its task on as its result");
+    }
+}
+
+#[tokio::test]
+async fn the_task_of_a_silent_chat_is_not_carried_over() {
+    let silent = Silent::new(vec![]);
+    let first = Chat::named("first").with(silent.agent("Ann")).policy(once_each()).build().unwrap();
+    let echo = Function::new("Echo", |turn| {
+        let heard = turn.heard().map(|line| line.message.plain().into_owned());
+        Ok(Act::say(heard.unwrap_or_default()))
+    });
+    let second = polylogue::carry::Carry::message("Go on.")
+        .begins(Chat::named("second").with(echo.unwrap()).policy(once_each()))
+        .build()
+        .unwrap();
+    let chat = Chat::named("work").with(first).with(second).policy(sequence()).build().unwrap();
+    let (_, summary, _) = run(&chat, "A secret question").await;
+    assert_eq!(summary, "Go on.");
+}
+
+/// A model that says its number, and a proxy of a person without a model.
+fn proxied(oversight: Oversight, turns: u64) -> Chat {
+    let counting = Function::new("Ann", |turn| {
+        Ok(Act::say(format!("reply {}", turn.transcript().turns_of(turn.me()) + 1)))
+    });
+    let proxy = Stack::new("Bob").unwrap().then(oversight);
+    let opening = |task: &str| vec![Message::text(name("Bob"), task)];
+    let chat = Chat::named("pair").with(counting.unwrap()).with(proxy).opening(opening);
+    chat.policy(until(Circles::default(), until(max_turns(turns), in_turn()))).build().unwrap()
+}
+
+// AutoGen sends its default reply, which is empty, and the assistant is asked again.
+#[tokio::test]
+async fn enter_of_a_person_behind_a_proxy_without_a_model_continues_the_chat() {
+    let (reason, summary, events) = answered(&proxied(Oversight::always(), 5), "hi", &["", ""]).await;
+    assert_eq!(said(&events), ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3"]);
+    assert_eq!((reason, &*summary), (Reason::Planned { count: 5, of: Counted::Turns }, "reply 3"));
+    let terminate = Oversight::terminate().max_auto_replies(1);
+    let (_, _, events) = answered(&proxied(terminate, 6), "hi", &["", "go"]).await;
+    let expected = ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3", "Bob: go"];
+    assert_eq!(said(&events), expected, "asked at the limit, and not before");
+}
+
+#[tokio::test]
+async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
+    let ann = || {
+        let ann = Function::new("Ann", |turn| Ok(Act::say(format!("{}", turn.transcript().turns()))));
+        ann.unwrap()
+    };
+    let chat = |bob: Stack| {
+        let chat = Chat::named("pair").with(ann()).with(bob);
+        chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+    };
+    let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
+    assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
+    assert_eq!(reason, Reason::Planned { count: 4, of: Counted::Turns });
+    let (reason, summary, _) = run(&chat(Stack::new("Bob").unwrap()), "hi").await;
+    assert_eq!((reason, &*summary), (Reason::NoReply { who: name("Bob") }, "0"));
+}
+
+#[tokio::test]
+async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
+    let silent = Silent::new(vec![]);
+    let bob = Stack::new("Bob").unwrap().then(Oversight::never()).then(silent.agent("Bob"));
+    let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
+    let chat = Chat::named("pair").with(ann.unwrap()).with(bob);
+    let chat = chat.policy(until(max_turns(4), in_turn())).build().unwrap();
+    let (reason, _, events) = run(&chat, "hi").await;
+    assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
+    assert_eq!(reason, Reason::Planned { count: 4, of: Counted::Turns });
+}
+
+// With nothing said, the next one is asked all the same, and nobody replies to themselves.
+#[tokio::test]
+async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
+    let silent = Silent::new(vec![Part::text("What can I do for you?")]);
+    let [ann, bob] = ["Ann", "Bob"].map(|name| AnyAgent::new(silent.agent(name)));
+    for blank in ["", " \n"] {
+        let pair = |name: &str| Chat::named(name).with(ann.clone()).with(bob.clone());
+        let policy = || until(max_messages(2), in_turn());
+        let carried = polylogue::carry::Carry::message(blank).said_by(name("Ann"));
+        let chat = carried.begins(pair("pair")).policy(policy()).build().unwrap();
+        let before = silent.asked();
+        let (_, summary, events) = run(&chat, "").await;
+        assert_eq!(said(&events), ["Bob: What can I do for you?"]);
+        assert_eq!((&*summary, silent.asked() - before), ("What can I do for you?", 1));
+    }
+}
+
+/// A chat that continues what it said before, and ends after two messages of its own.
+fn continuing(ends: impl Policy) -> Chat {
+    let ann = Function::new("Ann", |turn| Ok(Act::say(format!("{} lines", turn.transcript().lines().len()))));
+    let talk =
+        Chat::named("talk").with(ann.unwrap()).goes_on_from(name("talk")).policy(ends).build().unwrap();
+    Chat::named("outer").with(talk).policy(until(max_turns(3), in_turn())).build().unwrap()
+}
+
+#[tokio::test]
+async fn inherited_messages_count_neither_as_messages_nor_as_turns() {
+    let expected =
+        ["Ann: 1 lines", "talk: 1 lines", "Ann: 3 lines", "talk: 3 lines", "Ann: 5 lines", "talk: 5 lines"];
+    let (_, _, events) = run(&continuing(until(max_messages(2), in_turn())), "hi").await;
+    assert_eq!(said(&events), expected);
+    let (_, _, events) = run(&continuing(until(max_turns(1), in_turn())), "hi").await;
+    assert_eq!(said(&events), expected);
+}
+
+#[tokio::test]
+async fn inherited_messages_are_no_result() {
+    let nothing = Function::new("Ann", |turn| {
+        let at = turn.transcript().at().as_str().ends_with(".1");
+        Ok(if at { Act::say("Once.") } else { Act::Pass })
+    });
+    let talk = Chat::named("talk").with(nothing.unwrap()).goes_on_from(name("talk")).policy(once_each());
+    let outer = Chat::named("outer").with(talk.build().unwrap()).policy(until(max_turns(2), in_turn()));
+    let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
+    assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
+}
