@@ -28,7 +28,7 @@ pub(crate) use beyond::flow;
 use room::Around;
 use tools::Desk;
 pub use tools::built_in_tools;
-pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools, runs_programs};
+pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools, of_one_chat, runs_programs};
 use web::Browser;
 pub(crate) use web::reach;
 
@@ -174,7 +174,11 @@ impl<'a> Crew<'a> {
         }
         let model = self.model_of(&author, reflect.model.as_deref())?;
         let params = Params::from(reflect.parameters.clone());
-        Ok(Some(Assistant::new(author.as_str(), model)?.params(params)))
+        let assistant = Assistant::new(author.as_str(), model)?.params(params);
+        Ok(Some(match reflect.parameters.max_continuations {
+            Some(times) => assistant.max_continuations(times),
+            None => assistant,
+        }))
     }
 
     fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {

@@ -4,10 +4,10 @@ use polylogue_core::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::parameters::Parameters;
 use crate::pattern::{Group, Pattern, Pick};
 use crate::staff::Role;
 use crate::stop::Stop;
-use crate::team::Parameters;
 use crate::text::{ConditionText, ModelText, NameText, Names, Template};
 
 /// A chat: who speaks in which order, how it begins, when it ends and what comes of it.
@@ -328,14 +328,14 @@ pub struct CircleLimits {
     /// This many empty messages in a row.
     #[schemars(range(min = 1))]
     pub silence: u32,
-    /// This many times the same tool call in a row.
+    /// This many equal tool calls in a row with equal results: of an agent within one turn, or asked for in messages.
     #[schemars(range(min = 2))]
     pub calls: u32,
 }
 
 impl Default for CircleLimits {
     fn default() -> Self {
-        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 3 }
+        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 8 }
     }
 }
 

@@ -49,6 +49,7 @@ pub mod import;
 mod load;
 mod member;
 mod memory;
+mod parameters;
 mod pattern;
 mod permission;
 mod reader;
@@ -84,6 +85,7 @@ pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, T
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{EndsOn, Gist, HumanInput, Nested, Told, Trigger};
 pub use memory::{AgentMemory, TeamMemory};
+pub use parameters::Parameters;
 pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
     PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
@@ -96,9 +98,7 @@ pub use rows::{Row, Rows};
 pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
 pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};
-pub use team::{
-    Agent, Free, Limits, ModelPrice, Parameters, Sees, ShowNames, SubTeam, Team, TokenPrice, Window,
-};
+pub use team::{Agent, Free, Limits, ModelPrice, Sees, ShowNames, SubTeam, Team, TokenPrice, Window};
 pub use text::{Names, Template};
 pub use tooling::{Example, OwnTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::graph::{Flow, Join, Way, Ways};
 pub use self::society::{Critic, Done, Player, Society, Specifier};
+use crate::parameters::Parameters;
 use crate::task::{Solve, Task};
-use crate::team::Parameters;
 use crate::text::{ConditionText, ModelText, NameText, Names, OptionText};
 
 /// Who speaks when.
@@ -161,7 +161,8 @@ pub struct Selector {
     /// What it is told when it named several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several: Option<String>,
-    /// Whether it is asked as the `system` or as a `user`, which some models want.
+    /// In which role it is asked: as a `user`, which every model takes, or as the `system`, which some models follow more
+    /// strictly and others refuse within a conversation. Default: `user`.
     pub role: Role,
     /// How often it is asked in all before the next in order speaks.
     #[schemars(range(min = 1, max = 20))]
@@ -179,7 +180,7 @@ impl Default for Selector {
             prompt: None,
             none: None,
             several: None,
-            role: Role::System,
+            role: Role::User,
             attempts: 3,
             constrained: false,
         }
@@ -191,9 +192,9 @@ impl Default for Selector {
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The system.
-    #[default]
     System,
     /// A user.
+    #[default]
     User,
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_core::{Name, Params, Price};
+use polylogue_core::{Name, Price};
 use polylogue_models::Script;
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
@@ -19,6 +19,7 @@ use crate::chat::{Brief, Chat, InnerChat};
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
 use crate::memory::{AgentMemory, TeamMemory};
+use crate::parameters::Parameters;
 use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
 use crate::remote::{GivenTool, McpServers};
 use crate::script::StepForm;
@@ -204,7 +205,8 @@ pub struct Agent {
     /// says more of it. `TERMINATE` when left out and there is `human_input` or `max_auto_replies`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_on: Option<EndsOn>,
-    /// What it says when nothing else replies.
+    /// What it says when nothing else replies. An empty text says nothing, and the chat continues, as in AutoGen. Without it, a chat
+    /// ends when an agent has neither a model nor a person and nothing to reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_reply: Option<String>,
     /// Whether its person may clear what agents see: `clear history`, `clear history NAME`, `clear history 5`.
@@ -242,64 +244,6 @@ impl Agent {
         let runs = !self.runs.is_empty() || !self.runs_code.is_off() || self.runs_blocks.is_some();
         let replies = runs || !self.nested.is_empty() || self.auto_reply.is_some();
         overseen || replies || self.clear_command
-    }
-}
-
-/// How a model writes. What is left out is left to the provider.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Parameters {
-    /// Randomness, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
-    pub temperature: Option<f64>,
-    /// Only the likeliest tokens that together have this probability.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1))]
-    pub top_p: Option<f64>,
-    /// Only this many of the likeliest tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub top_k: Option<u32>,
-    /// Makes the provider's randomness repeatable, where it can.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<i64>,
-    /// The longest reply, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100_000_000))]
-    pub max_tokens: Option<u32>,
-    /// Texts that end a reply.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stop: Vec<String>,
-    /// The JSON Schema that replies have to satisfy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Map<String, Value>>,
-    /// Further fields, given to the provider as they are.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub extra: Map<String, Value>,
-}
-
-impl Parameters {
-    /// Whether everything is left to the provider.
-    #[must_use]
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl From<Parameters> for Params {
-    fn from(of: Parameters) -> Self {
-        Self {
-            temperature: of.temperature,
-            top_p: of.top_p,
-            top_k: of.top_k,
-            seed: of.seed,
-            max_tokens: of.max_tokens,
-            stop: of.stop,
-            schema: of.schema.map(Value::Object),
-            json: false,
-            extra: of.extra,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a team file says of how models are made to call tools.
 
-use polylogue::{AnyTool, Outcome};
+use polylogue::{AnyTool, Outcome, StateScope};
 use polylogue_tools::Bounded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,9 @@ impl ToolLimits {
 pub struct OwnTool {
     /// Its name.
     pub tool: String,
+    /// To what the state belongs that it keeps, if that is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<StateScope>,
     /// Whether it has to be used in every turn in which the agent speaks to others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mandatory: bool,
@@ -124,6 +127,11 @@ struct FullTool {
     /// Its name.
     #[schemars(with = "ToolText")]
     tool: String,
+    /// To what the state belongs that `set_state` and `chess` keep: to the `team` (default), chats within chats and their next runs
+    /// included, or to one run of the `chat`.
+    #[serde(default)]
+    #[schemars(with = "Option<ScopeForm>")]
+    scope: Option<StateScope>,
     /// Whether it has to be used in every turn in which the agent speaks to others.
     #[serde(default)]
     mandatory: bool,
@@ -144,8 +152,8 @@ impl From<OwnToolForm> for OwnTool {
     fn from(form: OwnToolForm) -> Self {
         match form {
             OwnToolForm::Name(tool) => Self::named(tool),
-            OwnToolForm::Full(FullTool { tool, mandatory, examples, max_errors, max_call_errors }) => {
-                Self { tool, mandatory, examples, max_errors, max_call_errors }
+            OwnToolForm::Full(FullTool { tool, scope, mandatory, examples, max_errors, max_call_errors }) => {
+                Self { tool, scope, mandatory, examples, max_errors, max_call_errors }
             }
         }
     }
@@ -153,8 +161,21 @@ impl From<OwnToolForm> for OwnTool {
 
 impl OwnTool {
     fn named(tool: String) -> Self {
-        Self { tool, mandatory: false, examples: Vec::new(), max_errors: None, max_call_errors: None }
+        let (examples, max_errors, max_call_errors) = (Vec::new(), None, None);
+        Self { tool, scope: None, mandatory: false, examples, max_errors, max_call_errors }
     }
+}
+
+/// To what the state of a tool belongs.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ScopeForm {
+    /// To the team: to the outermost chat and all chats within it, and to their next runs.
+    Team,
+    /// To one run of one chat.
+    Chat,
 }
 
 /// An example of how a tool is called.

@@ -7,7 +7,7 @@ use polylogue::stop;
 use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
     Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole,
-    Result, Selector, ShowNames, Tool as _, Turn, Window,
+    Result, Selector, ShowNames, StateScope, Tool as _, Turn, Window,
 };
 use regex::Regex;
 
@@ -15,6 +15,7 @@ use super::Crew;
 use super::order::compile;
 use super::reasoning::shown;
 use super::room::Around;
+use super::tools::of_one_chat;
 use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
 use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
@@ -100,6 +101,9 @@ impl<'a> Crew<'a> {
             .description(&*agent.description)
             .params(Params::from(agent.parameters.clone()))
             .lens(lens(&agent.sees));
+        if let Some(times) = agent.parameters.max_continuations {
+            assistant = assistant.max_continuations(times);
+        }
         if !agent.system.is_empty() {
             let system = agent.system.clone();
             assistant = assistant.system_from(move |task| system.fill(task));
@@ -140,6 +144,12 @@ impl<'a> Crew<'a> {
     /// The tools that `given` stands for within `limits`, each as it is taught.
     pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<Taught>> {
         Ok(match given {
+            GivenTool::Own(own) if own.scope == Some(StateScope::Chat) => {
+                let tool = of_one_chat(&own.tool).ok_or_else(|| {
+                    Error::Config(format!("`{}` keeps no state that could belong to a chat", own.tool))
+                })?;
+                vec![taught(limits.around(tool), own)]
+            }
             GivenTool::Own(own) => {
                 self.tools(&own.tool, limits)?.into_iter().map(|tool| taught(tool, own)).collect()
             }
@@ -185,6 +195,10 @@ struct Conditioned<R> {
 impl<R: Reply> Reply for Conditioned<R> {
     fn label(&self) -> &str {
         self.layer.label()
+    }
+
+    fn may_be_silent(&self) -> bool {
+        self.layer.may_be_silent()
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {

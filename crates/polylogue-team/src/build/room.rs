@@ -86,6 +86,10 @@ impl<'a> Crew<'a> {
         policy: Box<dyn Policy>,
         around: &Around<'a>,
     ) -> Result<ChatBuilder> {
+        let builder = builder.max_equal_calls(match &chat.circles {
+            chat::Circles::On(limits) => usize::try_from(limits.calls).unwrap_or(usize::MAX),
+            chat::Circles::Off(_) => 0,
+        });
         Ok(match (&chat.summary, self.summarizer(name, chat)?) {
             (Summary::Reflect(reflect), Some(author)) => {
                 let policy = reflecting(policy, author.name(), reflect);
@@ -198,9 +202,10 @@ fn opened(builder: ChatBuilder, opening: Opening) -> ChatBuilder {
     builder.opening(move |task| opening.0.iter().filter_map(|line| said(line, task)).collect())
 }
 
-/// A line of an opening; one that comes to nothing is not said.
+/// A line of an opening. A blank one of the user is not said; one of a participant is, so that the next one replies to it.
 fn said(line: &OpeningLine, task: &str) -> Option<Message> {
     let text = line.text.fill(task);
     let to = if line.to.0.is_empty() { Audience::All } else { Audience::Only(line.to.0.clone()) };
-    (!text.trim().is_empty()).then(|| Message::text(line.from.clone(), text).to(to))
+    let is_nothing = line.from == Name::user() && text.trim().is_empty();
+    (!is_nothing).then(|| Message::text(line.from.clone(), text).to(to))
 }

@@ -1,6 +1,6 @@
 //! Tools by their names: those that every team has, those that work in its directory, its commands, and who can be asked.
 
-use polylogue::{AnyTool, Coder, Error, GetHistory, Result, Tool as _, consult};
+use polylogue::{AnyTool, Coder, Error, GetHistory, Result, StateScope, Tool as _, consult};
 use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
 use polylogue_tools::command::Command;
 use polylogue_tools::{Calculator, Chess, HighLow, Queue};
@@ -29,6 +29,15 @@ pub fn built_in_tools() -> Vec<AnyTool> {
         AnyTool::new(Chess::default()),
         AnyTool::new(HighLow::default()),
     ]
+}
+
+/// The tool `name`, whose state belongs to one run of a chat, if it keeps any.
+pub(crate) fn of_one_chat(name: &str) -> Option<AnyTool> {
+    match name {
+        "set_state" => Some(AnyTool::new(SetState::new().scope(StateScope::Chat))),
+        "chess" => Some(AnyTool::new(Chess::default().scope(StateScope::Chat))),
+        _ => None,
+    }
 }
 
 /// The tools that work in the directory of `sandbox`.

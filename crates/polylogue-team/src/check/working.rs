@@ -8,14 +8,14 @@ use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
 
 use super::{Kind, Member, Outline, name};
-use crate::build::{FILES, known_tools};
+use crate::build::{FILES, known_tools, of_one_chat};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::team::Team;
 use crate::yaml::Node;
 
 /// How a tool may be taught; `files` stands for several, so it is not.
-const TAUGHT: [&str; 4] = ["mandatory", "examples", "max_errors", "max_call_errors"];
+const TAUGHT: [&str; 5] = ["mandatory", "examples", "max_errors", "max_call_errors", "scope"];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_sandbox(outline.root.get("sandbox"), report);
@@ -23,6 +23,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in &outline.members {
         if matches!(member.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
             check_files(member.node, report);
+            check_scopes(member.node, report);
             check_consults(outline, member, report);
         }
     }
@@ -100,6 +101,21 @@ fn check_files(agent: &Node, report: &mut Report<'_>) {
                 let hint = "name the one that is meant, such as `read_file`";
                 report.error_with_hint(&entry.key_span, message, hint);
             }
+        }
+    }
+}
+
+/// Only tools that keep state have a `scope`.
+fn check_scopes(agent: &Node, report: &mut Report<'_>) {
+    for tool in agent.get("tools").items() {
+        let name = tool.get("tool").text().unwrap_or_default();
+        if let Some(entry) = tool.entry("scope").filter(|_| !name.is_empty() && of_one_chat(name).is_none()) {
+            let hint = "`set_state` and `chess` have a `scope`; leave it out here";
+            report.error_with_hint(
+                &entry.key_span,
+                format!("`{name}` keeps no state that could belong to a chat"),
+                hint,
+            );
         }
     }
 }

@@ -100,6 +100,7 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
             None => Some(Model::default()),
         },
     };
+    let speaks = model.is_some();
     match model {
         Some(model) => {
             let is_usual = system.is_none() && kind == Kind::Assistant;
@@ -116,6 +117,10 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
         None => entries.push(("model".into(), Yaml::text("none"))),
     }
     let has_person = people(&mut fields, kind, &mut entries, draft)?;
+    // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
+    if !has_person && !speaks && !entries.iter().any(|(key, _)| key == "auto_reply") {
+        entries.push(("auto_reply".into(), Yaml::text("")));
+    }
     for key in ["function_map", "functions", "tools"] {
         fields.cannot(key, CODE, draft);
     }

@@ -120,7 +120,7 @@ fn selector_texts(fields: &mut Fields<'_>) -> Result<Entries> {
     }
     if let Some(role) = fields.take("role_for_select_speaker_messages") {
         match role.text()? {
-            "system" => {}
+            "system" => entries.push(("role".into(), Yaml::text("system"))),
             "user" => entries.push(("role".into(), Yaml::text("user"))),
             _ => return role.wrong("this is `system` or `user`"),
         }

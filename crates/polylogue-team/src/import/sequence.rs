@@ -184,7 +184,7 @@ fn sequence(
     let mut after: Entries = Vec::new();
     let mut had: BTreeMap<String, String> = BTreeMap::new();
     for (at, name) in chats.iter().zip(&names) {
-        let Entry { mut body, message, recipient, mut fields } = entry(at, group, program, draft)?;
+        let Entry { body, message, recipient, mut fields } = entry(at, group, program, draft)?;
         let mut chat: Entries = vec![("name".into(), Yaml::text(name))];
         chat.extend(message.map(|text| ("message".to_owned(), Yaml::text(text))));
         let before = prerequisites(&mut fields, &ids)?;
@@ -193,9 +193,6 @@ fn sequence(
         }
         let keeps = fields.flag("clear_history")? == Some(false);
         let earlier = had.insert(recipient.to_owned(), name.clone()).filter(|_| keeps);
-        if earlier.is_some() {
-            count_turns(&mut body);
-        }
         chat.extend(earlier.map(|earlier| ("goes_on_from".to_owned(), Yaml::text(earlier))));
         chat.extend(body);
         after.extend(before.map(|before| (name.clone(), Yaml::texts(before))));
@@ -209,20 +206,6 @@ fn sequence(
     };
     draft.chat = vec![("pattern".into(), pattern), participants(names)];
     Ok(())
-}
-
-/// A chat that goes on with another one has its messages already: its limit is on turns, of which the first message is none.
-fn count_turns(body: &mut Entries) {
-    for (_, stop) in body.iter_mut().filter(|(key, _)| key == "stop") {
-        if let Yaml::Map(limits) = stop
-            && let [(key, Yaml::Plain(limit))] = limits.as_mut_slice()
-            && let Ok(messages) = limit.parse::<u64>()
-            && key == "max_messages"
-        {
-            *key = "max_turns".into();
-            *limit = messages.saturating_sub(1).max(1).to_string();
-        }
-    }
 }
 
 /// The chats that have to be finished before one, if that is said.

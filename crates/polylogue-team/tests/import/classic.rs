@@ -81,6 +81,7 @@ fn chats_one_after_the_other() {
               - name: boss
                 model: none
                 human_input: never
+                auto_reply: ""
               - name: adder
                 system: Add 1.
                 human_input: never
@@ -111,7 +112,7 @@ fn chats_one_after_the_other() {
                 goes_on_from: chat_1
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
-                stop: {max_turns: 1}
+                stop: {max_messages: 2}
                 summary: {without: TERMINATE}
             ---
             OPENAI_API_KEY
