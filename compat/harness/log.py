@@ -1,12 +1,17 @@
 """What happened in a conversation of Polylogue, by its log, in the words that originals are reported with."""
 
+import json
 import re
 
 from .requests import shown_call
 
+# How models are sent values.
+COMPACT = {"ensure_ascii": False, "separators": (",", ":")}
+
 # Why a chat ended. Where the originals tell no two kinds apart, neither does this.
 ENDS = {
     "finished": "finished",
+    "planned": "limit",
     "mentioned": "termination message",
     "matched": "termination message",
     "condition": "termination message",
@@ -18,6 +23,7 @@ ENDS = {
     "left": "exit",
     "stopped": "exit",
     "no_reply": "no reply",
+    "no_output": "no output",
     "no_speaker": "no speaker",
     "deserted": "no speaker",
     "circling": "circling",
@@ -65,8 +71,7 @@ def _tell(event: dict, chat: dict) -> None:
     elif kind == "failed":
         chat["ends"] = "error"
     elif kind == "closed":
-        reason = event["reason"]
-        reason = reason if isinstance(reason, str) else next(iter(reason))
+        reason = event["reason"] if isinstance(event["reason"], str) else next(iter(event["reason"]))
         chat["ends"], chat["summary"] = ENDS.get(reason, reason), event["summary"]
 
 
@@ -83,5 +88,5 @@ def _said(message: dict) -> list[list[str]]:
 
 
 def _outcome(outcome: dict) -> str:
-    texts = [part["text"] for part in outcome.get("parts", []) if "text" in part]
-    return "".join(texts) or str(outcome)
+    parts = outcome.get("parts", [])
+    return "".join(part["text"] if "text" in part else json.dumps(part["data"], **COMPACT) for part in parts)
