@@ -35,3 +35,39 @@ pub fn can_enclose(missing: Option<&str>) -> bool {
     skipped(missing);
     false
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "these are tests")]
+mod tests {
+    use super::*;
+
+    const MISSING: &str = "POLYLOGUE_TEST_MISSING";
+
+    /// For the next test only: what a test of the sandbox does.
+    #[test]
+    fn a_test_that_needs_something() {
+        let missing = std::env::var(MISSING).ok();
+        let _ = can_enclose(missing.as_deref());
+    }
+
+    fn passes(set: &[(&str, &str)], file: &std::path::Path) -> bool {
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "skip::tests::a_test_that_needs_something"])
+            .env_remove("CI")
+            .env_remove(SANDBOX);
+        test.env(FILE, file).envs(set.iter().copied()).output().unwrap().status.success()
+    }
+
+    #[test]
+    fn what_is_missing_is_said_and_fails_in_ci() {
+        let file = std::env::temp_dir().join(format!("polylogue-skipped-{}", std::process::id()));
+        let missing = (MISSING, "no namespaces");
+        assert!(passes(&[("CI", "true")], &file) && !file.exists(), "nothing is missing");
+        assert!(!passes(&[missing, ("CI", "true")], &file) && !file.exists());
+        assert!(passes(&[missing, ("CI", "true"), (SANDBOX, "none")], &file));
+        assert!(passes(&[missing, ("CI", "false")], &file) && passes(&[missing], &file));
+        let told = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(told, "skip::tests::a_test_that_needs_something: no namespaces\n".repeat(3));
+    }
+}
