@@ -103,6 +103,11 @@ impl Chain {
         holds
     }
 
+    /// Whether it is known what the next one follows.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What comes next does not follow what came last.
     pub(crate) const fn break_off(&mut self) {
         self.0 = None;

@@ -92,7 +92,9 @@ impl Place {
         let text = std::fs::read_to_string(&log).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let kept = lines[..lines.len() - events].join("\n");
-        std::fs::write(log, format!("{kept}\n")).unwrap();
+        std::fs::write(&log, format!("{kept}\n")).unwrap();
+        // It says how many there were.
+        std::fs::remove_file(log.with_extension("head")).unwrap();
     }
 
     /// The lines of `polylogue show --json`; `None` when there is no conversation yet.

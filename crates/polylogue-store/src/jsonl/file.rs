@@ -174,10 +174,14 @@ impl<'a> LogFile<'a> {
             }
         }
         let mut end = Ends::of(head, 0, self.link);
-        while let Some(holds) = self.next()? {
+        loop {
+            // Nothing vouches for a first event behind a header that is lost.
+            let is_known = self.chain.is_known() || salvage.next_seq() > 0;
+            let Some(holds) = self.next()? else { break };
             number += 1;
-            let event = self.event(number, holds, salvage.next_seq());
+            let event = self.event(number, holds && is_known, salvage.next_seq());
             if event.is_err() && number <= 2 {
+                self.chain = Chain::from(self.link);
                 continue;
             }
             if let Ok(event) = &event {

@@ -300,7 +300,9 @@ struct Found<'r> {
 impl Found<'_> {
     /// The event, if it is the one that was written behind those before, where that with the number `next` belongs.
     fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
-        let holds = chain.holds(self.json, self.link);
+        // Nothing vouches for a first event when it is lost what it follows.
+        let is_known = chain.is_known() || self.seq > 0;
+        let holds = is_known && chain.holds(self.json, self.link);
         let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
         // Behind one that is missing, it follows nothing that could be compared.
         if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }

@@ -120,12 +120,12 @@ async fn mutated(kind: Kind, name: &str, times: u64) {
 
 #[tokio::test]
 async fn a_changed_line_is_never_read_as_something_else() {
-    mutated(Kind::Jsonl, "a.jsonl", mutations(1_500)).await;
+    mutated(Kind::Jsonl, "a.jsonl", mutations(10_000)).await;
 }
 
 #[tokio::test]
 async fn a_changed_database_is_never_read_as_something_else() {
-    mutated(Kind::Sqlite, "chats.db", mutations(500)).await;
+    mutated(Kind::Sqlite, "chats.db", mutations(2_000)).await;
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn acknowledged_events_that_a_damaged_journal_loses_are_missed() {
     put_all(&place, &files);
     check(&Sqlite::open(place.join("chats.db")).unwrap(), "a sound journal").await;
     let (seed, mut lost) = (seed(), 0);
-    for nth in 0..mutations(200) {
+    for nth in 0..mutations(300) {
         let mut files = files.clone();
         let (_, journal) = files.iter_mut().find(|(name, _)| name.ends_with("-wal")).unwrap();
         let mut random = Random(seed.wrapping_add(nth << 20));
