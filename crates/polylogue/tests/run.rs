@@ -170,10 +170,7 @@ async fn turns_are_counted_over_all_chats() {
     let chat = house.policy(once_each()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
     let status = chat.run(&mut log, "go").await.unwrap();
-    assert_eq!(
-        status,
-        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "".into() }
-    );
+    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
     assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { reason: Reason::Finished, .. }));
