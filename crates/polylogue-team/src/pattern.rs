@@ -411,6 +411,11 @@ impl Pattern {
         }
     }
 
+    /// Whether every participant has one turn and no more.
+    pub(crate) const fn has_one_turn_each(&self) -> bool {
+        matches!(self, Self::OnceEach | Self::AllAtOnce | Self::After(_))
+    }
+
     /// All tasks that it gives.
     pub(crate) fn tasks(&self) -> Vec<&Task> {
         match self {

@@ -41,10 +41,13 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
     ended(chat, order)
 }
 
-/// The same with what ends the chat. Tasks are not looked at for circles: "higher" may be said again and again.
+/// The same with what ends the chat. Tasks are not looked at for circles: "higher" may be said again and again. Neither are
+/// turns of which every participant has one: two chats of a sequence without a result are no circle.
 pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box<dyn Policy>> {
     let circles = match &chat.circles {
-        Circles::On(limits) if chat.pattern.tasks().is_empty() => Some(Ends::from(circles(limits))),
+        Circles::On(limits) if chat.pattern.tasks().is_empty() && !chat.pattern.has_one_turn_each() => {
+            Some(Ends::from(circles(limits)))
+        }
         _ => None,
     };
     let given = match &chat.stop {

@@ -160,3 +160,23 @@ async fn states_begin_as_conditions_on_the_task_say() {
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
     assert!(!log.events().await.iter().any(|event| matches!(event.body, Body::Said(_))));
 }
+
+#[tokio::test]
+async fn chats_of_a_sequence_without_results_do_not_keep_the_next_from_its_turn() {
+    let team = team(
+        "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
+          chat: {participants: [one, two, three], pattern: once_each},
+          chats: [
+            {name: one, participants: [A], pattern: once_each, summary: {without: DONE}},
+            {name: two, participants: [B], pattern: once_each, summary: {without: DONE}},
+            {name: three, participants: [C], pattern: once_each}],
+          script: [{A: DONE}, {B: DONE}, {C: the result}]}",
+    );
+    let (log, status, _) = run(&team, &[]).await;
+    assert!(
+        matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "the result"),
+        "{status:?}"
+    );
+    let asked = log.events().await.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+    assert_eq!(asked, 3);
+}
