@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Price};
+use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Params, Price};
 use polylogue_models::{Cassette, Embedder, KnownSkills, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
@@ -91,6 +91,26 @@ impl Crew {
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
         self.model_or(None, name)
+    }
+
+    /// The models of `team` that have a price but no known limit on the length of their replies: under a budget their calls are
+    /// made one after the other, because nothing says what one takes at most.
+    pub(crate) fn unbounded(&self, team: &Team) -> Vec<String> {
+        let Source::Live(models) = &self.source else { return Vec::new() };
+        if team
+            .agents
+            .iter()
+            .filter(|agent| agent.speaks_by_model())
+            .all(|agent| agent.parameters.max_tokens.is_some())
+        {
+            return Vec::new();
+        }
+        let is_unbounded = |name: &&str| {
+            let Ok(model) = models.model(name) else { return false };
+            let price = self.price(model.name(), model.price()).ok().flatten();
+            price.is_some_and(|price| price != Price::FREE) && model.max_output(&Params::default()).is_none()
+        };
+        team.models().into_iter().filter(is_unbounded).map(str::to_owned).collect()
     }
 
     /// The model called `name`, to make vectors of texts; none where no real model speaks.

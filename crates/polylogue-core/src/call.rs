@@ -38,11 +38,13 @@ pub(crate) struct Visited {
     pub(crate) sampled: Vec<Arc<Event>>,
     /// The room and the event with which a call began that failed, if that is told there.
     pub(crate) failed: Option<(Path, u64)>,
+    /// Whether it was over before: nothing new happened.
+    pub(crate) is_past: bool,
 }
 
 impl From<Error> for Visited {
     fn from(error: Error) -> Self {
-        Self { result: Err(error), sampled: Vec::new(), failed: None }
+        Self { result: Err(error), sampled: Vec::new(), failed: None, is_past: false }
     }
 }
 
@@ -51,7 +53,7 @@ impl Visit {
     pub(crate) async fn make(mut self, log: &Log) -> Visited {
         let transcript = match self.begun(log).await {
             Ok((_, Some(reply))) => {
-                return Visited { result: reply, sampled: Vec::new(), failed: None };
+                return Visited { result: reply, sampled: Vec::new(), failed: None, is_past: true };
             }
             Ok((transcript, None)) => transcript,
             Err(error) => return error.into(),
@@ -70,7 +72,7 @@ impl Visit {
             Ok(Status::Halted) => Err(Error::Halted),
             Err(error) => Err(error.within(&self.at)),
         };
-        Visited { result, sampled, failed }
+        Visited { result, sampled, failed, is_past: false }
     }
 
     /// The room with the call begun, and what came of the call if it is over.

@@ -98,8 +98,15 @@ mod tests {
         let view = View::of(&transcript, &me, Lens::default());
         let (params, wire, at) = (&Params::default(), &Wire::default(), &Path::root());
         let origin = Origin { at, who: &me, nth: 0 };
-        let request =
-            Request { origin, system: Some("s"), entries: view.entries(), tools: &[], params, wire };
+        let request = Request {
+            origin,
+            system: Some("s"),
+            entries: view.entries(),
+            tools: &[],
+            params,
+            wire,
+            reserved: None,
+        };
         assert_eq!(view.entries().len(), 2);
         assert_eq!(request.digest("m"), view.digest("m", Some("s"), &[], params));
     }

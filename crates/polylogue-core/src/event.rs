@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Skill, Usage};
+use crate::{Call, Charge, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Skill, Usage};
 
 /// One entry of a log.
 ///
@@ -48,6 +48,8 @@ pub enum Body {
     },
     /// A model call was finished. Holds the reply, so that a finished call is never issued again.
     Sampled(Sample),
+    /// Model calls without a known usage count at their upper bound. It says nothing to anyone in the chat.
+    Charged(Charge),
     /// A model could not do what was asked of it, such as to call tools. Its agent goes on in another way.
     Unable {
         /// The agent that asked.

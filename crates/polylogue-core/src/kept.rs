@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Body, Event, Name, Path, Spent, Timestamp};
+use crate::{Body, ChargeReason, Event, Name, Path, Spent, Timestamp};
 
 /// The events of a log, and those that are about to follow them.
 #[derive(Default)]
@@ -74,6 +74,10 @@ pub(crate) struct Tally {
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
+    /// Whose next replies have their upper bound counted, because their usage is unknown.
+    bounded: Vec<(Path, Name)>,
+    /// The last event with which the outermost chat was closed.
+    pub(crate) closed: Option<u64>,
 }
 
 impl Tally {
@@ -82,8 +86,15 @@ impl Tally {
             Body::Sampled(sample) => {
                 self.spent.add(sample);
                 *self.calls.entry(sample.who.clone()).or_default() += 1;
-                if sample.cost.is_none() && !sample.cached {
+                let is_bounded = self.is_bounded(&event.at, &sample.who);
+                if sample.cost.is_none() && !sample.cached && !is_bounded {
                     self.unpriced = Some(Arc::clone(&sample.model));
+                }
+            }
+            Body::Charged(charge) => {
+                self.spent.charge(charge);
+                if charge.why == ChargeReason::Unreported && charge.cost.is_some() {
+                    self.bounded.push((event.at.clone(), charge.who.clone()));
                 }
             }
             Body::Returned { outcome, .. } => {
@@ -99,12 +110,17 @@ impl Tally {
             }
             Body::Said(message) if message.to.is_aside() => {}
             Body::Said(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => self.turns += 1,
+            Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
             // The turn that this chat is will end next; its members' turns are what counts.
-            Body::Closed { .. } if !event.at.is_root() && event.at.is_first() => {
-                self.turns = self.turns.saturating_sub(1)
-            }
+            Body::Closed { .. } if event.at.is_first() => self.turns = self.turns.saturating_sub(1),
             _ => {}
         }
+    }
+
+    /// Whether the reply of `who` has its upper bound counted.
+    fn is_bounded(&mut self, at: &Path, who: &Name) -> bool {
+        let found = self.bounded.iter().position(|(path, name)| path == at && name == who);
+        found.map(|index| self.bounded.swap_remove(index)).is_some()
     }
 
     /// How many model calls of `who` came to an end, with a reply or with a turn that failed.

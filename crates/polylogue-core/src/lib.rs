@@ -26,6 +26,7 @@
 mod again;
 mod agent;
 mod arguments;
+mod budget;
 mod call;
 mod chat;
 mod digest;
@@ -57,6 +58,7 @@ mod usage;
 mod view;
 
 pub use agent::{Act, Agent, AnyAgent, Layer};
+pub use budget::{Bound, Budget, FailedAttempt, Reservation};
 pub use chat::{Brief, Chat, ChatBuilder, Start, Status};
 pub use embed::{AnyEmbed, Embed, Embedded};
 pub use error::{Error, Failure, Fault, Result};
@@ -79,5 +81,5 @@ pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, Sto
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};
-pub use usage::{Money, Price, Saved, Spent, Usage, Used};
+pub use usage::{Charge, ChargeReason, Money, Price, Saved, Spent, Uncertain, Usage, Used};
 pub use view::{Lens, PromptRole, ShowNames, View, Window};

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::budget::{Amount, Bound, Fit, Holdings};
+use crate::kept::Tally;
 use crate::{Money, Reason, Spent};
 
-/// What a whole run may consume, nested chats included. Checked before every turn and every model call.
+/// What a whole run may consume, nested chats included. Checked before every turn. Every model call is reserved before it is
+/// sent, at the most it can take, so that calls made at the same time cannot pass a limit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Turns of agents in all chats. What is said aside is no turn, and neither is that of a chat within a chat.
     pub turns: Option<u64>,
-    /// Model calls.
+    /// Model calls: every attempt that reaches a server counts, and so do calls that were in flight when a process died.
     pub calls: u64,
-    /// Tokens read and written.
+    /// Tokens read and written. A call is let through as long as the limit is not met, so that the last one can pass it.
     pub tokens: Option<u64>,
-    /// Money.
+    /// Money. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
     pub cost: Option<Money>,
     /// Chats within chats.
     pub depth: usize,
@@ -26,22 +29,107 @@ impl Default for Limits {
     }
 }
 
+/// What is to be reserved for one call, and whether that is possible.
+pub(crate) enum Admission {
+    /// It is: this much money.
+    Now(Amount),
+    /// Not before another call is settled.
+    Later,
+    /// A limit does not allow it.
+    Never(Reason),
+}
+
+/// What calls in flight have reserved of a run's limits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reserved {
+    calls: u64,
+    tokens: u64,
+    /// How many of the calls have no known bound of tokens.
+    unbounded: u64,
+    money: Holdings,
+}
+
+impl Reserved {
+    pub(crate) fn add(&mut self, bound: &Bound, amount: Amount) {
+        self.calls += 1;
+        self.tokens = self.tokens.saturating_add(bound.tokens.unwrap_or(0));
+        self.unbounded += u64::from(bound.tokens.is_none());
+        self.money.add(amount);
+    }
+
+    pub(crate) fn remove(&mut self, bound: &Bound, amount: Amount) {
+        self.calls = self.calls.saturating_sub(1);
+        self.tokens = self.tokens.saturating_sub(bound.tokens.unwrap_or(0));
+        self.unbounded = self.unbounded.saturating_sub(u64::from(bound.tokens.is_none()));
+        self.money.remove(amount);
+    }
+}
+
 impl Limits {
+    /// Whether upper bounds have to be known: they are read off whole requests.
+    pub(crate) const fn need_bounds(&self) -> bool {
+        self.cost.is_some() || self.tokens.is_some()
+    }
+
+    /// Whether one more call fits beside what was spent and what is reserved.
+    pub(crate) fn admit(&self, tally: &Tally, reserved: &Reserved, bound: &Bound) -> Admission {
+        if let Some(reason) = self.met(tally) {
+            return Admission::Never(reason);
+        }
+        if tally.spent.counted_calls() + reserved.calls >= self.calls
+            || !self.has_tokens(tally, reserved, bound)
+        {
+            return Admission::Later;
+        }
+        let Some(limit) = self.cost else { return Admission::Now(Amount::default()) };
+        let spent = tally.spent.counted_cost();
+        match reserved.money.fit(limit, spent, bound) {
+            Fit::Now(amount) => Admission::Now(amount),
+            Fit::Later => Admission::Later,
+            Fit::Never => {
+                let next = Some(bound.least());
+                Admission::Never(Reason::Cost { limit, spent, next })
+            }
+        }
+    }
+
+    /// Whether the tokens of one more call fit beside those reserved. One call alone is let through: its bound is far above
+    /// what it takes, and tokens are not money.
+    fn has_tokens(&self, tally: &Tally, reserved: &Reserved, bound: &Bound) -> bool {
+        let (Some(limit), true) = (self.tokens, reserved.calls > 0) else { return true };
+        let Some(tokens) = bound.tokens.filter(|_| reserved.unbounded == 0) else { return false };
+        tally.spent.counted_tokens().saturating_add(reserved.tokens).saturating_add(tokens) <= limit
+    }
+
     /// The limit that is met, if one is.
-    pub(crate) fn exceeded(&self, spent: &Spent, unpriced: Option<&Arc<str>>) -> Option<Reason> {
-        if spent.calls + spent.saved.calls >= self.calls {
+    fn met(&self, tally: &Tally) -> Option<Reason> {
+        let spent = &tally.spent;
+        if spent.counted_calls() >= self.calls {
             return Some(Reason::Calls { limit: self.calls });
         }
         if let Some(limit) = self.cost {
-            if spent.cost >= limit {
-                return Some(Reason::Cost { limit, spent: spent.cost });
+            let cost = spent.counted_cost();
+            if cost >= limit {
+                return Some(Reason::Cost { limit, spent: cost, next: None });
             }
-            if let Some(model) = unpriced {
+            if let Some(model) = &tally.unpriced {
                 return Some(Reason::Unpriced { model: Arc::clone(model) });
             }
         }
-        let limit = self.tokens?;
-        let used = spent.tokens();
+        let (limit, used) = (self.tokens?, spent.counted_tokens());
         (used >= limit).then_some(Reason::Tokens { limit, used })
+    }
+
+    /// The limit that is passed, if one is: a run that passed one does not end as if it had kept to it.
+    pub(crate) fn passed(&self, spent: &Spent) -> Option<Reason> {
+        if spent.counted_calls() > self.calls {
+            return Some(Reason::Calls { limit: self.calls });
+        }
+        let cost = spent.counted_cost();
+        if let Some(limit) = self.cost.filter(|limit| cost > *limit) {
+            return Some(Reason::Cost { limit, spent: cost, next: None });
+        }
+        let used = spent.counted_tokens();
+        self.tokens.filter(|limit| used > *limit).map(|limit| Reason::Tokens { limit, used })
     }
 }

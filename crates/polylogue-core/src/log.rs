@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use futures_util::future::{Either, select};
 use std::pin::pin;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
+use crate::budget::Account;
 use crate::halt::{Halt, Order};
 use crate::kept::Kept;
 use crate::live::Live;
 use crate::{
-    AnyStore, Body, Claim, Error, Event, Held, Limits, LogId, Message, Meta, Name, Path, Question, Reason,
-    Result, Spent, Store, StoreError, Timestamp, Transcript, Watch,
+    AnyStore, Body, Budget, ChargeReason, Claim, Error, Event, Held, Limits, LogId, Message, Meta, Name,
+    Path, Question, Reason, Result, Spent, Store, StoreError, Timestamp, Transcript, Watch,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -25,13 +26,17 @@ pub struct Log {
     id: LogId,
     store: AnyStore,
     claim: Claim,
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) account: Account,
+    /// How many of its events are from before it was opened.
+    pub(crate) inherited: u64,
     clock: Clock,
     running: Stopwatch,
     live: Live,
     halt: Halt,
     held: Held,
-    kept: Mutex<Kept>,
+    pub(crate) kept: Mutex<Kept>,
     /// Held by the call of an agent that is going on: one at a time.
     pub(crate) calls: Mutex<()>,
 }
@@ -116,6 +121,9 @@ impl Log {
             store,
             claim,
             limits,
+            budget: None,
+            account: Account::default(),
+            inherited: kept.next_seq(),
             clock: Arc::new(system_time),
             running: Stopwatch { ran_ms, since: Since::Opened(Instant::now()) },
             live,
@@ -131,6 +139,12 @@ impl Log {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same log, whose calls are paid from `budget`, which others may share.
+    #[must_use]
+    pub fn budget(self, budget: Budget) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
     /// The same log with another clock, which tells the running time, too: tests have their own.
@@ -307,8 +321,7 @@ impl Log {
         at: &Path,
         bodies: impl IntoIterator<Item = Body>,
     ) -> Result<Vec<Arc<Event>>> {
-        let mut kept = self.kept.lock().await;
-        self.catch_up(&mut kept).await?;
+        let mut kept = self.ready().await?;
         let batch = kept.stage(at, self.now(), bodies);
         self.settle(&mut kept).await?;
         Ok(batch)
@@ -316,8 +329,7 @@ impl Log {
 
     /// Appends events of several chats, in one write.
     pub(crate) async fn append_each(&self, bodies: impl IntoIterator<Item = (Path, Body)>) -> Result<()> {
-        let mut kept = self.kept.lock().await;
-        self.catch_up(&mut kept).await?;
+        let mut kept = self.ready().await?;
         for (at, body) in bodies {
             kept.stage(&at, self.now(), [body]);
         }
@@ -338,8 +350,23 @@ impl Log {
 
     /// Appends what is staged.
     pub(crate) async fn flush(&self) -> Result<()> {
-        let mut kept = self.kept.lock().await;
+        let mut kept = self.ready().await?;
         if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
+    }
+
+    /// Appends the charges that are not written yet: what was sent counts before anything else is sent.
+    pub(crate) async fn write_pending(&self) -> Result<()> {
+        if self.account.has_pending() { self.flush().await } else { Ok(()) }
+    }
+
+    /// What is kept, with the charges staged that are not written yet.
+    async fn ready(&self) -> Result<MutexGuard<'_, Kept>> {
+        let mut kept = self.kept.lock().await;
+        self.catch_up(&mut kept).await?;
+        for (at, charge) in self.account.take_pending() {
+            kept.stage(&at, self.now(), [charge]);
+        }
+        Ok(kept)
     }
 
     async fn settle(&self, kept: &mut Kept) -> Result<()> {
@@ -352,6 +379,7 @@ impl Log {
 
     /// Forgets what an earlier run staged and never appended.
     pub(crate) async fn begin(&self) -> Result<()> {
+        self.account.begin();
         let mut kept = self.kept.lock().await;
         kept.doubtful |= !kept.staged().is_empty();
         Ok(self.catch_up(&mut kept).await?)
@@ -367,12 +395,29 @@ impl Log {
         Ok(())
     }
 
-    /// Whether another model call of `who` is within the limits; how many came to an end before.
-    pub(crate) async fn admit(&self, who: &Name) -> Result<u64> {
-        let kept = self.kept.lock().await;
-        match self.limits.exceeded(&kept.tally.spent, kept.tally.unpriced.as_ref()) {
-            Some(reason) => Err(Error::Limit(reason)),
-            None => Ok(kept.tally.ended(who)),
+    /// Whether upper bounds of calls count.
+    pub(crate) const fn is_limited(&self) -> bool {
+        self.limits.need_bounds() || self.budget.is_some()
+    }
+
+    /// Ends a run in which a limit refused a call, whatever its agent made of it.
+    pub(crate) fn check_refused(&self) -> Result<()> {
+        self.account.refused().map_or(Ok(()), |reason| Err(Error::Limit(reason)))
+    }
+
+    /// The limit that the run passed, if it did.
+    pub(crate) async fn passed(&self) -> Option<Reason> {
+        self.limits.passed(&self.kept.lock().await.tally.spent)
+    }
+
+    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died, and
+    /// whether it has to be told apart from then on: `settled` if that event says that none was in flight.
+    pub(crate) async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
+        let closed = self.kept.lock().await.tally.closed.is_some_and(|closed| closed > last);
+        match last >= self.inherited {
+            _ if settled || closed => Some(ChargeReason::Repeated),
+            true => None,
+            false => Some(ChargeReason::Crashed),
         }
     }
 
@@ -398,6 +443,11 @@ impl Log {
             Either::Left((done, _)) => Ok(done),
             Either::Right(_) => Err(Error::Halted),
         }
+    }
+
+    /// Whether work may go on.
+    pub(crate) fn check_halt_now(&self) -> Result<()> {
+        if self.halt.order() == Order::Now { Err(Error::Halted) } else { Ok(()) }
     }
 
     /// Whether another step may begin.

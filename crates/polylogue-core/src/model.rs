@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::stops::Stopped;
-use crate::{Call, Fault, Finish, Money, Name, Outcome, Part, Path, Skill, Skills, ToolSpec, Usage, plain};
+use crate::{
+    Call, Fault, Finish, Money, Name, Outcome, Part, Path, Reservation, Skill, Skills, ToolSpec, Usage, plain,
+};
 
 /// Something that completes conversations: a provider over HTTP, a script, a recording.
 ///
@@ -40,6 +42,13 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// The longest reply to a request with `params`, in tokens, reasoning included; `None` when no limit is known.
+    ///
+    /// A call is reserved at this length before it is sent under a limit on money; see [`Bound`](crate::Bound).
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        params.max_tokens.map(u64::from)
+    }
+
     /// What it is known to be able to do, or not, before it is asked. It is configuration: what turns out in a call is an
     /// error of the kind [`ModelErrorKind::Unsupported`].
     fn skills(&self) -> Skills {
@@ -59,6 +68,7 @@ trait ErasedModel: Send + Sync {
         deltas: &'a mut dyn Deltas,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
+    fn max_output(&self, params: &Params) -> Option<u64>;
     fn skills(&self) -> Skills;
 }
 
@@ -75,6 +85,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Model::cost(self, usage)
+    }
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        Model::max_output(self, params)
     }
     fn skills(&self) -> Skills {
         Model::skills(self)
@@ -105,6 +118,9 @@ impl Model for AnyModel {
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.0.cost(usage)
     }
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.0.max_output(params)
+    }
     fn skills(&self) -> Skills {
         self.0.skills()
     }
@@ -133,6 +149,8 @@ pub struct Request<'a> {
     pub params: &'a Params,
     /// Room for what a provider keeps between two requests of one view.
     pub wire: &'a Wire,
+    /// What is reserved for it: a model that tries again says so here. `None` outside of runs.
+    pub reserved: Option<&'a Reservation<'a>>,
 }
 
 /// Which call of which agent a request is: what scripts and recordings go by.

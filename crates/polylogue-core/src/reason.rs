@@ -68,8 +68,11 @@ pub enum Reason {
     Cost {
         /// How much is allowed.
         limit: Money,
-        /// How much was spent.
+        /// How much was spent, calls of unknown usage at their upper bound.
         spent: Money,
+        /// What the next call could have cost at most, if that was too much.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<Money>,
     },
     /// A budget was given, but a call's tokens or price are unknown, so that nobody can hold it.
     Unpriced {
@@ -290,7 +293,10 @@ impl fmt::Display for Reason {
             Self::Messages { limit } => write!(f, "the limit of {}", counted(*limit, "message")),
             Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
             Self::Tokens { limit, used } => write!(f, "the limit of {limit} tokens ({used} used)"),
-            Self::Cost { limit, spent } => write!(f, "the budget of {limit} ({spent} spent)"),
+            Self::Cost { limit, spent, next: None } => write!(f, "the budget of {limit} ({spent} spent)"),
+            Self::Cost { limit, spent, next: Some(next) } => {
+                write!(f, "the budget of {limit} ({spent} spent, and the next call could cost up to {next})")
+            }
             Self::Unpriced { model } => {
                 write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+use crate::budget::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::Trace;
 use crate::{
@@ -21,11 +22,13 @@ pub(crate) struct Scope<'l> {
     resumed: bool,
     /// Model calls of this run, and what is shared, for the chat around this one.
     pub(crate) sampled: Vec<Arc<Event>>,
+    /// That the turn around it is in doubt, until its own turns are.
+    pub(crate) doubt: Option<Doubt<'l>>,
 }
 
 impl<'l> Scope<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
-        Self { log, transcript, views: Vec::new(), resumed: true, sampled: Vec::new() }
+        Self { log, transcript, views: Vec::new(), resumed: true, sampled: Vec::new(), doubt: None }
     }
 
     /// How far it went.
@@ -49,8 +52,11 @@ impl<'l> Scope<'l> {
                 }
             } else {
                 self.resumed = false;
+                self.doubt = None;
                 match self.step(chat).await {
                     Ok(bodies) => self.append(bodies).await?,
+                    // What is staged goes to the store with the end of the outermost chat.
+                    Err(error @ Error::Limit(_)) => return Err(error),
                     Err(error) => {
                         self.log.flush().await?;
                         return Err(error);
@@ -63,11 +69,24 @@ impl<'l> Scope<'l> {
     /// The next step, if another may begin.
     async fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
         self.log.check_halt()?;
-        let bodies = self.wanted(chat)?;
+        self.log.check_refused()?;
+        let mut bodies = self.wanted(chat)?;
+        self.own_up(&mut bodies).await;
         if begins_turn(&bodies) {
             self.log.admit_turn().await?;
         }
         Ok(bodies)
+    }
+
+    /// A run that passed a limit does not end as done.
+    async fn own_up(&self, bodies: &mut [Body]) {
+        if let [Body::Closed { reason, .. }] = bodies
+            && self.transcript.at().is_root()
+            && reason.ending() == Ending::Done
+            && let Some(passed) = self.log.passed().await
+        {
+            *reason = passed;
+        }
     }
 
     /// What the policy wants, as events.
@@ -149,7 +168,9 @@ impl<'l> Scope<'l> {
                 views.iter().position(|view| *view.me() == open.cue.who).map(|at| views.swap_remove(at));
             take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed))
         });
-        let done = join_all(turns).await;
+        let turns = join_all(turns);
+        self.doubt = None;
+        let done = turns.await;
         self.views = views;
         let mut end = StepEnd::default();
         for Done { cue, act, trace } in done {

@@ -16,6 +16,18 @@ pub enum Skill {
     Json,
     /// To see pictures. What tools return is shown only to models that are known to: others would refuse it for ever after.
     Vision,
+    /// To take a text in the `system` role. Without it, the system text is part of the first message of the user.
+    SystemRole,
+    /// To take a message that calls tools and has `null` as its content. Without it, such a message has no content at all.
+    NullContent,
+}
+
+impl Skill {
+    /// Whether a model that lacks it is sent the same in another form, so that its agent need not go on in another way.
+    #[must_use]
+    pub const fn is_of_form(self) -> bool {
+        matches!(self, Self::SystemRole | Self::NullContent)
+    }
 }
 
 impl fmt::Display for Skill {
@@ -25,6 +37,8 @@ impl fmt::Display for Skill {
             Self::Schema => "keeping to a JSON Schema",
             Self::Json => "writing nothing but JSON",
             Self::Vision => "seeing pictures",
+            Self::SystemRole => "taking a system role",
+            Self::NullContent => "taking calls without content",
         })
     }
 }
@@ -52,15 +66,33 @@ pub struct Skills {
     /// Whether it sees pictures. This is never found out: it counts as `false` until it is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,
+    /// Whether it takes a text in the `system` role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_role: Option<bool>,
+    /// Whether it takes messages that call tools and have `null` as their content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_content: Option<bool>,
 }
 
 impl Skills {
     /// Text, and nothing else.
-    pub const TEXT: Self =
-        Self { tools: Some(false), schema: Some(false), json: Some(false), vision: Some(false) };
+    pub const TEXT: Self = Self {
+        tools: Some(false),
+        schema: Some(false),
+        json: Some(false),
+        vision: Some(false),
+        system_role: None,
+        null_content: None,
+    };
     /// All there is.
-    pub const ALL: Self =
-        Self { tools: Some(true), schema: Some(true), json: Some(true), vision: Some(true) };
+    pub const ALL: Self = Self {
+        tools: Some(true),
+        schema: Some(true),
+        json: Some(true),
+        vision: Some(true),
+        system_role: None,
+        null_content: None,
+    };
 
     /// Whether the model can do it; `None` when that is not known.
     #[must_use]
@@ -70,6 +102,8 @@ impl Skills {
             Skill::Schema => self.schema,
             Skill::Json => self.json,
             Skill::Vision => self.vision,
+            Skill::SystemRole => self.system_role,
+            Skill::NullContent => self.null_content,
         }
     }
 
@@ -91,6 +125,8 @@ impl Skills {
             Skill::Schema => self.schema = Some(has),
             Skill::Json => self.json = Some(has),
             Skill::Vision => self.vision = Some(has),
+            Skill::SystemRole => self.system_role = Some(has),
+            Skill::NullContent => self.null_content = Some(has),
         }
         self
     }

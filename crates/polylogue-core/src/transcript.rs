@@ -112,6 +112,10 @@ pub(crate) struct OpenTurn {
     pub(crate) within: Vec<Arc<Event>>,
     /// What was asked, and when, in running time.
     pub(crate) asked: Option<(Question, u64)>,
+    /// The last event of it, charges included.
+    pub(crate) last: u64,
+    /// Whether that says that no model call of it was in flight any more.
+    pub(crate) settled: bool,
 }
 
 impl Transcript {

@@ -4,19 +4,21 @@ mod ask;
 mod calls;
 mod continued;
 mod repeats;
+mod sample;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use self::calls::{make_calls_legal, outcome_of};
+use self::calls::outcome_of;
+use crate::budget::Doubt;
 use crate::run::Scope;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
     Act, Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Finish, Lens, Line, Log, Message,
-    Model, ModelError, ModelErrorKind, Name, Origin, Outcome, Params, Part, Path, Reason, Reply, Request,
-    Result, Sample, Skill, Start, Status, Tool, ToolCx, ToolSpec, Transcript, View, Words,
+    Name, Outcome, Params, Part, Path, Reason, Reply, Result, Skill, Start, Status, Tool, ToolCx, ToolSpec,
+    Transcript, View, Words,
 };
 
 pub use self::ask::Asking;
@@ -38,6 +40,12 @@ pub struct Turn<'a> {
     returned: usize,
     /// Whether the turn may have begun in an earlier run.
     resumed: bool,
+    /// Whether its next model call may have been in flight when that run ended: nothing new has happened since.
+    in_doubt: bool,
+    /// Holds the calls of other turns back until that call is counted.
+    doubt: Option<Doubt<'a>>,
+    /// Its last event then, and whether that says that no call was in flight.
+    last: (u64, bool),
     /// Model calls of chats within this turn, and what is shared of them.
     within: Vec<Arc<Event>>,
     /// What was shared of chats within this turn before it was resumed.
@@ -123,6 +131,9 @@ impl<'a> Turn<'a> {
             journal,
             returned: 0,
             resumed,
+            in_doubt: resumed,
+            doubt: if resumed { log.in_doubt(open.last, open.settled) } else { None },
+            last: (open.last, open.settled),
             within,
             within_before: open.within.clone(),
             failed_within: false,
@@ -160,72 +171,6 @@ impl<'a> Turn<'a> {
     #[must_use]
     pub fn description_of(&self, who: &Name) -> &'a str {
         self.chat.agent(who).map_or("", Agent::description)
-    }
-
-    /// Asks a model how to go on. The reply is in the log when this returns, and what it says is part of the agent's
-    /// view from then on.
-    ///
-    /// # Errors
-    /// When the model gives no reply, a limit of the run is met, the run is stopped, or the log cannot be written.
-    pub async fn sample(&mut self, ask: Ask<'_>) -> Result<Reply> {
-        if let Some(event) = self.past.pop_front() {
-            let Body::Sampled(sample) = &event.body else {
-                return Err(self.diverged(&event, "asks a model"));
-            };
-            let Sample { parts, finish, usage, cached, .. } = sample;
-            let reply = Reply { parts: parts.clone(), finish: *finish, usage: *usage, cached: *cached };
-            self.give_back(event);
-            return Ok(reply);
-        }
-        let nth = self.log.admit(self.me()).await?;
-        let log = self.log;
-        let (me, at) = (self.me(), self.transcript.at());
-        let view = self.view(ask.lens);
-        let request = Request {
-            origin: Origin { at, who: me, nth },
-            system: ask.system,
-            entries: view.entries(),
-            tools: ask.tools,
-            params: ask.params,
-            wire: view.wire(),
-        };
-        let mut deltas = log.live().deltas(at, me);
-        let mut reply = log.unless_halted(ask.model.complete(&request, &mut deltas)).await??;
-        make_calls_legal(&mut reply.parts, view);
-        let sample = Sample {
-            who: me.clone(),
-            model: ask.model.name().into(),
-            request: view.digest(ask.model.name(), ask.system, ask.tools, ask.params),
-            parts: reply.parts.clone(),
-            finish: reply.finish,
-            usage: reply.usage,
-            cost: ask.model.cost(&reply.usage),
-            cached: reply.cached,
-        };
-        self.record([Body::Sampled(sample)]).await?;
-        Ok(reply)
-    }
-
-    /// Asks a model as [`sample`](Self::sample) does, for something that it may be unable to do. That it is unable is in the
-    /// log, so that a resumed turn goes on as it went, and later turns need not try again ([`Transcript::lacks`]).
-    ///
-    /// # Errors
-    /// As [`sample`](Self::sample).
-    pub async fn attempt(&mut self, ask: Ask<'_>) -> Result<Attempt> {
-        if let Some(Body::Unable { lacks, .. }) = self.past.front().map(|event| &event.body) {
-            let lacks = *lacks;
-            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
-            return Ok(Attempt::Unable(lacks));
-        }
-        match self.sample(ask).await {
-            Ok(reply) => Ok(Attempt::Reply(reply)),
-            Err(Error::Model(ModelError { kind: ModelErrorKind::Unsupported(lacks), message, .. })) => {
-                let (who, model) = (self.me().clone(), ask.model.name().into());
-                self.record([Body::Unable { who, model, lacks, why: message.into() }]).await?;
-                Ok(Attempt::Unable(lacks))
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Tells the agent's own model something, such as what was wrong with its last reply. It is in the log, so no
@@ -299,6 +244,9 @@ impl<'a> Turn<'a> {
         self.replay_calls(calls, &mut begun, &mut outcomes);
         let log = self.log;
         let (at, who, transcript) = (self.transcript.at(), self.me(), self.transcript);
+        if outcomes.iter().any(Option::is_none) {
+            self.doubt = None;
+        }
         let mut running = FuturesUnordered::new();
         let mut fresh = Vec::new();
         for (index, call) in calls.iter().enumerate() {
@@ -386,10 +334,12 @@ impl<'a> Turn<'a> {
         let mut transcript =
             if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
         transcript.inherit(self.shared(&[]), 0);
+        self.in_doubt &= transcript.closed().is_some();
         let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
         let start = Start { task, around: Some(self.transcript), who: self.me() };
         let opening = chat.opening(&start, earlier);
         let mut scope = Scope::new(self.log, transcript);
+        scope.doubt = self.doubt.take();
         let result = scope.run(chat, opening).await;
         self.within.append(&mut scope.sampled);
         self.failed_within = result.is_err();
@@ -449,6 +399,8 @@ impl<'a> Turn<'a> {
 
     async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
         self.survive().await?;
+        self.in_doubt = false;
+        self.doubt = None;
         for event in self.log.append(self.transcript.at(), bodies).await? {
             self.enter(event);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sample;
+use crate::{Name, Sample};
 
 /// Tokens of one model call as the provider counted them. `None` is unknown, which is not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,14 @@ impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.as_dollars();
         if dollars >= 1.0 { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.4}") }
+    }
+}
+
+impl Money {
+    /// The amount without `other`, and nothing when that is more.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
     }
 }
 
@@ -146,6 +154,62 @@ pub struct Used {
     pub cost: Option<Money>,
 }
 
+/// Model calls that count against limits although no reply says what they took: they count at their upper bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The agent that asked.
+    pub who: Name,
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// Why.
+    pub why: ChargeReason,
+    /// How many calls.
+    #[serde(default)]
+    pub calls: u64,
+    /// Tokens at most; `None` when there is no known bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money at most; `None` when there is no known bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+/// Why a call counts at its upper bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChargeReason {
+    /// It may have been in flight when the process died.
+    Crashed,
+    /// It was in flight when the run was stopped.
+    Cancelled,
+    /// It reached the server and got no reply: each attempt counts.
+    Failed,
+    /// Its reply did not say what it took.
+    Unreported,
+    /// Nothing counts: the call is sent again, so that it can be in flight from here on.
+    Repeated,
+}
+
+/// A sum over [charges](Charge).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncertain {
+    /// Calls.
+    pub calls: u64,
+    /// Tokens at most, where there is a known bound.
+    pub tokens: u64,
+    /// Money at most, where there is a known bound.
+    pub cost: Money,
+}
+
+impl Uncertain {
+    /// Whether nothing was charged.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A sum over model calls. Unknown figures are counted, not guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
@@ -164,6 +228,9 @@ pub struct Spent {
     /// What a cache of replies saved; it is in none of the other figures.
     #[serde(default, skip_serializing_if = "Saved::is_nothing")]
     pub saved: Saved,
+    /// What calls without a known usage took at most; it is in none of the other figures, and counts against limits.
+    #[serde(default, skip_serializing_if = "Uncertain::is_nothing")]
+    pub uncertain: Uncertain,
 }
 
 /// What a cache of replies saved.
@@ -212,6 +279,32 @@ impl Spent {
         self.unmetered += u64::from(used.usage.total().is_none());
         self.cost += used.cost.unwrap_or_default();
         self.unpriced += u64::from(used.cost.is_none());
+    }
+
+    /// Adds calls that count at their upper bound.
+    pub fn charge(&mut self, charge: &Charge) {
+        let Uncertain { calls, tokens, cost } = &mut self.uncertain;
+        *calls += charge.calls;
+        *tokens = tokens.saturating_add(charge.tokens.unwrap_or(0));
+        *cost += charge.cost.unwrap_or_default();
+    }
+
+    /// Money that counts against limits: what is known, and the most that the rest took.
+    #[must_use]
+    pub fn counted_cost(&self) -> Money {
+        self.cost + self.uncertain.cost
+    }
+
+    /// Tokens that count against limits.
+    #[must_use]
+    pub const fn counted_tokens(&self) -> u64 {
+        self.tokens().saturating_add(self.uncertain.tokens)
+    }
+
+    /// Model calls that count against limits, those that a cache answered included.
+    #[must_use]
+    pub const fn counted_calls(&self) -> u64 {
+        self.calls + self.saved.calls + self.uncertain.calls
     }
 
     /// Tokens read and written, where known.

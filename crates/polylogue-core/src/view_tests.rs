@@ -194,7 +194,8 @@ fn check(view: &View) -> Result<(), String> {
     let (at, params) = (Path::root(), Params::default());
     let origin = Origin { at: &at, who: &view.me, nth: 0 };
     let entries = view.entries();
-    Request { origin, system: None, entries, tools: &[], params: &params, wire: view.wire() }.check()
+    Request { origin, system: None, entries, tools: &[], params: &params, wire: view.wire(), reserved: None }
+        .check()
 }
 
 /// Whether a model could be asked right after `body`.

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Part, Reply, Request, Skill, Skills, Usage,
+    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Params, Part, Reply, Request, Skill, Skills,
+    Usage,
 };
 
 pub use self::error::CacheError;
@@ -38,7 +39,7 @@ use crate::wire::pictures;
 /// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), Wire::default());
 /// # let entries = [Entry::user("hello")];
 /// # let origin = Origin { at: &at, who: &who, nth: 0 };
-/// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire };
+/// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire, reserved: None };
 /// let cache = Cache::open(place)?;
 /// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));
 /// assert!(!model.complete(&request, &mut ()).await?.cached);
@@ -189,6 +190,10 @@ impl<M: Model> Model for Cached<M> {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.model.max_output(params)
     }
 
     fn skills(&self) -> Skills {

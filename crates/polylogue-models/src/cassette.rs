@@ -14,7 +14,7 @@
 //! # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), Wire::default());
 //! # let entries = [Entry::user("hello")];
 //! # let origin = Origin { at: &at, who: &who, nth: 0 };
-//! # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire };
+//! # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire, reserved: None };
 //! let model = Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo");
 //! let cassette = Cassette::create(&file)?;
 //! let recorded = Recorder::new(model, &cassette).complete(&request, &mut ()).await?;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use polylogue_core::{ModelError, ModelErrorKind as Kind};
+use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
 use polylogue_http::{Broken, HeaderMap, Redactor, StatusCode, Unsent, Uri};
 use serde_json::Value;
 
@@ -24,6 +24,25 @@ const MESSAGE_KEPT: usize = 500;
 pub(crate) struct Failure {
     pub(crate) error: ModelError,
     pub(crate) again: Again,
+    /// How far it came, for what it counts.
+    pub(crate) ended: FailedAttempt,
+}
+
+impl Failure {
+    /// The same, of a request that did not reach the server.
+    fn unsent(self) -> Self {
+        Self { ended: FailedAttempt::Unsent, ..self }
+    }
+}
+
+/// How far an attempt came that was answered with `status`. Providers bill nothing for what they refuse; a gateway that gives
+/// up says nothing of the model behind it.
+const fn ended_by(status: u16) -> FailedAttempt {
+    match status {
+        408 => FailedAttempt::Broken,
+        300..=499 | 503 | 529 => FailedAttempt::Refused,
+        _ => FailedAttempt::Broken,
+    }
 }
 
 /// Whether another attempt may do better.
@@ -71,7 +90,11 @@ impl Blame<'_> {
     }
 
     fn failure(&self, kind: Kind, message: &str, hint: Option<String>, again: Again) -> Failure {
-        Failure { error: ModelError { hint, ..self.error(kind, message) }, again }
+        Failure {
+            error: ModelError { hint, ..self.error(kind, message) },
+            again,
+            ended: FailedAttempt::Broken,
+        }
     }
 
     /// There is no key where one is needed.
@@ -82,7 +105,7 @@ impl Blame<'_> {
     /// All keys of the endpoint are spent.
     pub(crate) fn no_credit(&self, keys: usize) -> Failure {
         let message = format!("none of the {keys} keys has credit left");
-        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), Again::No)
+        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), Again::No).unsent()
     }
 
     fn key_hint(&self) -> String {
@@ -110,6 +133,7 @@ impl Blame<'_> {
         if may_wait && refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
             failure.again = Again::No;
         }
+        failure.ended = ended_by(refusal.status);
         failure.error.status = Some(refusal.status);
         failure.error.body = Some(body).filter(|body| !body.trim().is_empty());
         failure
@@ -164,13 +188,13 @@ impl Blame<'_> {
         match why {
             Unsent::NoCertificates(error) => {
                 let message = format!("{} cannot be trusted: {}", self.base_url, causes(&error));
-                self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), Again::No)
+                self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), Again::No).unsent()
             }
             Unsent::Late => {
                 let message = format!("no connection to {} within {:?}", self.there(), timeouts.connect);
-                self.failure(Kind::Timeout, &message, Some(self.reach_hint()), Again::Yes(None))
+                self.failure(Kind::Timeout, &message, Some(self.reach_hint()), Again::Yes(None)).unsent()
             }
-            Unsent::Unreachable(error) => self.unreachable(&*error),
+            Unsent::Unreachable(error) => self.unreachable(&*error).unsent(),
             Unsent::Broken(error) => self.broken(&error),
         }
     }
@@ -278,6 +302,7 @@ impl Blame<'_> {
                 )
             }
         };
+        failure.ended = like.map_or(FailedAttempt::Broken, ended_by);
         failure.error.status = Some(like.unwrap_or(status));
         failure.error.body = Some(self.redactor.excerpt(json, false, BODY_KEPT));
         failure
@@ -428,7 +453,12 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
     let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<u64>().ok());
     milliseconds
         .map(Duration::from_millis)
-        .or_else(|| header("retry-after").and_then(|value| retry_after(value, SystemTime::now())))
+        .or_else(|| header("retry-after").and_then(|value| retry_after(value, sent_at(header("date")))))
+}
+
+/// When the server says that it answered: a date that it names is by its clock. Without a `Date`, by ours.
+fn sent_at(date: Option<&str>) -> SystemTime {
+    date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or_else(SystemTime::now)
 }
 
 fn reason(status: u16) -> &'static str {

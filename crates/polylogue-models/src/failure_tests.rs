@@ -120,6 +120,9 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
     );
     assert_eq!(again(&[("retry-after", "soon")]), Again::Yes(None));
     assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), Again::No);
+    // A date is by the clock of the server that names it, however wrong that is.
+    let dates = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT")];
+    assert_eq!(again(&dates), Again::Yes(Some(Duration::from_secs(20))));
     let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
     let Again::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
     assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");

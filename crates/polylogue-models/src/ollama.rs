@@ -36,7 +36,7 @@ impl Protocol for Ollama {
         message::user(out, parts);
     }
 
-    fn assistant(out: &mut BytesMut, parts: &[Part]) {
+    fn assistant(out: &mut BytesMut, parts: &[Part], _: &Style) {
         message::assistant(out, parts);
     }
 

@@ -35,8 +35,8 @@ impl Protocol for ChatCompletions {
         message::user(out, parts);
     }
 
-    fn assistant(out: &mut BytesMut, parts: &[Part]) {
-        message::assistant(out, parts);
+    fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style) {
+        message::assistant(out, parts, style.omit);
     }
 
     fn tool(out: &mut BytesMut, id: &str, _: &str, outcome: &Outcome) {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use polylogue_core::{ModelError, ModelErrorKind, Part, Reply, Request, Skill};
+use polylogue_core::{Entry, ModelError, ModelErrorKind, Part, Reply, Request, Skill};
 use serde_json::{Map, Value};
 
+use crate::wire::encode::Style;
 use crate::wire::pictures;
 
 /// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
@@ -54,12 +55,63 @@ const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
 
 /// `error`, as one of a model that cannot do what `request` asks of it, if that is what it says.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
+    if matches!(error.kind, ModelErrorKind::Unsupported(_)) {
+        return error;
+    }
     let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();
     match lacking(&error, request) {
         Some(skill) => ModelError { kind: ModelErrorKind::Unsupported(skill), ..error },
         None if refuses && !asked_for(request).is_empty() => error.hint(ADVICE),
         None => error,
     }
+}
+
+/// How templates and servers say that they know no system role, in lower case: Gemma, older Mistral, Google's own API.
+const NO_SYSTEM: [&str; 7] = [
+    "system role",
+    "system message",
+    "role 'system'",
+    "`system`",
+    "developer instruction",
+    "system instruction",
+    "\"system\"",
+];
+
+/// The same, in words that name only the roles they know; or as if two messages of the user stood next to each other, which
+/// merged requests never have.
+const OTHER_ROLES: [&str; 3] = ["only user and assistant", "only user, assistant", "must alternate"];
+
+/// What a template says that adds a text to the content of a call that has none.
+const NO_CONTENT: [&str; 6] = [
+    "nonetype",
+    "content is null",
+    "content must not be null",
+    "valid string",
+    "must be a string",
+    "be null",
+];
+
+/// The form that a server refuses, of those that can be left out: `error`, as one of a model that lacks it.
+pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style) -> ModelError {
+    let refuses = matches!(error.status, Some(400 | 422 | 500 | 501));
+    let message = error.message.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let has_system = !style.fold && request.system.is_some_and(|text| !text.trim().is_empty());
+    let no_system = says(&NO_SYSTEM) && says(&DENIALS) || style.merge && says(&OTHER_ROLES);
+    let has_null = !style.omit && request.entries.iter().any(is_wordless_call);
+    let lacks = match refuses {
+        true if has_system && no_system => Skill::SystemRole,
+        true if has_null && says(&NO_CONTENT) => Skill::NullContent,
+        _ => return error,
+    };
+    ModelError { kind: ModelErrorKind::Unsupported(lacks), hint: None, ..error }
+}
+
+/// Whether an entry calls tools and says nothing.
+fn is_wordless_call(entry: &Entry) -> bool {
+    let Entry::Assistant { parts } = entry else { return false };
+    parts.iter().any(|part| matches!(part, Part::Call(_)))
+        && parts.iter().all(|part| matches!(part, Part::Call(_)) || part.is_blank())
 }
 
 /// What to do when nobody can tell why a request with tools or a form was refused: servers say it in their own words.
@@ -120,7 +172,7 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
         Skill::Schema => has_all,
         Skill::Json => object.is_some(),
         // No request asks for it, and no reply shows it.
-        Skill::Vision => false,
+        Skill::Vision | Skill::SystemRole | Skill::NullContent => false,
     })
 }
 
@@ -145,6 +197,12 @@ impl Lacks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), skill));
     }
 
+    /// Whether `model` lacks `skill`, as far as is known.
+    pub(crate) fn has(&self, model: &str, skill: Skill) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(model.to_owned(), skill)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
+    }
+
     /// The error that `model` gives to `request`, if that is known.
     pub(crate) fn known(&self, model: &str, request: &Request<'_>) -> Option<ModelError> {
         let asked = asked_for(request);
@@ -162,7 +220,7 @@ impl Lacks {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Entry, Name, Origin, Params, Path, ToolSpec, Wire};
+    use polylogue_core::{Name, Origin, Params, Path, ToolSpec, Wire};
     use serde_json::json;
 
     use super::*;
@@ -186,8 +244,15 @@ mod tests {
         let origin = Origin { at: &at, who: &who, nth: 0 };
         let tools = if asked == Skill::Tools { &tools[..] } else { &[] };
         let entries = [Entry::user("go")];
-        let request =
-            Request { origin, system: None, entries: &entries, tools, params: &params, wire: &wire };
+        let request = Request {
+            origin,
+            system: None,
+            entries: &entries,
+            tools,
+            params: &params,
+            wire: &wire,
+            reserved: None,
+        };
         let error = ModelError::new(ModelErrorKind::Config, "m", message);
         judged(ModelError { status: Some(status), ..error }, &request)
     }

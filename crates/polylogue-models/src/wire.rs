@@ -42,7 +42,7 @@ pub(crate) trait Protocol: Default + Send {
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone);
 
     /// Writes what the agent said itself.
-    fn assistant(out: &mut BytesMut, parts: &[Part]);
+    fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style);
 
     /// Writes what came of the call `id` of `tool`.
     fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome);

@@ -68,7 +68,7 @@ async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelErr
     let entries = [Entry::user(ask.text)];
     let origin = Origin { at: &at, who: &who, nth: ask.nth };
     let (system, tools, params) = (ask.system, &ask.tools, &ask.params);
-    let request = Request { origin, system, entries: &entries, tools, params, wire: &wire };
+    let request = Request { origin, system, entries: &entries, tools, params, wire: &wire, reserved: None };
     let mut heard = Heard(Vec::new());
     let reply = model.complete(&request, &mut heard).await;
     (reply, heard.0)

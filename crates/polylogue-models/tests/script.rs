@@ -53,7 +53,12 @@ impl Asked {
         let Self { at, who, nth, system, entries, tools } = self;
         let origin = Origin { at, who, nth: *nth };
         let (params, wire) = (&Params::default(), &Wire::default());
-        model.complete(&Request { origin, system: *system, entries, tools, params, wire }, deltas).await
+        model
+            .complete(
+                &Request { origin, system: *system, entries, tools, params, wire, reserved: None },
+                deltas,
+            )
+            .await
     }
 }
 

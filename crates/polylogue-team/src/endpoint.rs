@@ -106,6 +106,7 @@ impl Skills {
                 schema: schema.or(usual.schema),
                 json: json.or(usual.json),
                 vision: vision.or(usual.vision),
+                ..usual
             },
         }
     }

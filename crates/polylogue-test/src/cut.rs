@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
     AnyModel, AnyStore, Body, Chat, Deltas, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind,
-    Money, Path, Question, Reply, Request, Skills, Status, Store, Timestamp, Usage,
+    Money, Params, Path, Question, Reason, Reply, Request, Skills, Status, Store, Timestamp, Usage,
 };
 
 /// A conversation to be cut: how to set it up in a fresh process, and how its people answer.
@@ -22,7 +22,8 @@ pub struct Cut<'a> {
 
 impl Cut<'_> {
     /// Runs the conversation whole; then, for every event, from a log cut after it, in a fresh chat and store, and checks
-    /// that the log becomes the same and that no finished model call is made again.
+    /// that the log becomes the same and that no finished model call is made again. Only [`Body::Charged`] may differ: the call
+    /// that may have been in flight where the log was cut is counted.
     ///
     /// Returns the events of the whole run.
     ///
@@ -79,6 +80,18 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
 }
 
 fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
+    let (whole, again) = (uncharged(whole), uncharged(again));
+    in_order(&whole, &again).or_else(|flaw| in_order(&by_room(&whole), &by_room(&again)).map_err(|_| flaw))
+}
+
+/// The events of each room in their order: chats that run at the same time are interleaved as it comes.
+fn by_room(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let mut events = events.to_vec();
+    events.sort_by(|one, other| one.at.cmp(&other.at));
+    events
+}
+
+fn in_order(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     for (one, other) in settled(whole).iter().zip(settled(again)) {
         if (&one.at, &one.body) != (&other.at, &other.body) || one.time != other.time {
             return Err(format!("event {} was\n  {one:?}\nand is now\n  {other:?}", one.seq));
@@ -87,6 +100,36 @@ fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     match whole.len() == again.len() {
         true => Ok(()),
         false => Err(format!("there were {} events, and are now {}", whole.len(), again.len())),
+    }
+}
+
+/// The events without the calls that were charged: a run that is resumed counts those that may have been in flight. What
+/// names events names them by their number among the others.
+///
+/// For tests that cut logs on their own.
+#[must_use]
+pub fn uncharged(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let is_charge = |event: &&Arc<Event>| matches!(event.body, Body::Charged(_));
+    let charges: Vec<u64> = events.iter().filter(is_charge).map(|event| event.seq).collect();
+    let number = |seq: &mut u64| *seq -= charges.iter().filter(|charge| **charge < *seq).count() as u64;
+    let renumbered = |event: &Arc<Event>| {
+        let mut event = Event::clone(event);
+        number(&mut event.seq);
+        match &mut event.body {
+            Body::Undone { since } => number(since),
+            Body::Closed { reason, .. } | Body::Stopped { reason, .. } => renumber(reason, &number),
+            _ => {}
+        }
+        Arc::new(event)
+    };
+    events.iter().filter(|event| !is_charge(event)).map(renumbered).collect()
+}
+
+fn renumber(reason: &mut Reason, number: &impl Fn(&mut u64)) {
+    match reason {
+        Reason::Circling { evidence, .. } => evidence.iter_mut().for_each(number),
+        Reason::All(reasons) => reasons.iter_mut().for_each(|reason| renumber(reason, number)),
+        _ => {}
     }
 }
 
@@ -144,6 +187,9 @@ impl Model for Counted {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.model.max_output(params)
     }
     fn skills(&self) -> Skills {
         self.model.skills()

@@ -110,6 +110,9 @@ fn body(body: &Body) -> String {
             format!("{who} clears the history of {of}, keeping {keep}")
         }
         Body::Undone { since } => format!("undone since {since}"),
+        Body::Charged(charge) => {
+            format!("{} charges {} {:?} of {}", charge.who, charge.calls, charge.why, charge.model)
+        }
         other => line(&format!("{other:?}")).into_owned(),
     }
 }

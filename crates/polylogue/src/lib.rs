@@ -75,7 +75,7 @@
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
 //! | a chat within a reply | [`Nested`]: a layer, for some of the messages an agent hears |
 //! | what came of it, and what it cost | [`Report`] |
-//! | the same for a thousand tasks | [`Batch`], and a [`Purse`](batch::Purse) for all of them |
+//! | the same for a thousand tasks | [`Batch`], and a [`Budget`] for all of them |
 //! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
 //! | to watch | [`Log::watch`] |
 //! | to stop it | [`Log::halt`] |

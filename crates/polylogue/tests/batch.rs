@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue::batch::{Batch, Ended, Purse, Start};
+use polylogue::batch::{Batch, Ended, Start};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Deltas, Error, Event, Human, LogId, Meta, Model, ModelError,
+    AnyModel, AnyStore, Assistant, Budget, Chat, Deltas, Error, Event, Human, LogId, Meta, Model, ModelError,
     ModelErrorKind, Money, Reply, Report, Request, Status, Store, Usage, in_turn, once_each, until,
 };
 use polylogue_models::Script;
@@ -151,64 +151,63 @@ async fn what_was_halted_goes_on_and_no_call_is_made_twice() {
 }
 
 #[tokio::test]
-async fn a_purse_is_for_all_of_them() {
+async fn conversations_at_the_same_time_do_not_overshoot_their_budget_together() {
     let store = memory();
     let run = async |dollars: f64| {
         let echo = Arc::new(Echo::default());
-        let purse = Purse::new(Money::dollars(dollars));
-        let model = purse.pays(AnyModel::new(Shared(Arc::clone(&echo))));
-        let batch = Batch::new(store.clone()).at_once(3).purse(purse.clone());
+        let budget = Budget::new(Money::dollars(dollars));
+        let model = AnyModel::new(Shared(Arc::clone(&echo)));
+        let batch = Batch::new(store.clone()).at_once(20).budget(budget.clone());
+        let batch = batch.charge(tasks(20).iter().map(|task| LogId::new(task).unwrap())).await.unwrap();
         let outcomes = outcomes(&batch, tasks(20), &model).await;
         let over =
             outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Closed { .. }))).count();
-        (echo.calls.load(Ordering::Relaxed), over, purse)
+        let halted = outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Halted))).count();
+        assert_eq!(over + halted, outcomes.len(), "{outcomes:?}");
+        (echo.calls.load(Ordering::Relaxed), over, budget)
     };
-    // 10 calls, and the at most two that were in flight with the last of them.
-    let (calls, over, purse) = run(0.10).await;
-    assert!((10..=12).contains(&calls) && over < 20, "{calls} calls, {over} over");
-    assert!(purse.is_empty());
-    let spent = purse.spent();
-    assert_eq!(spent, Money::dollars(calls as f64 / 100.0));
+    let (calls, over, budget) = run(0.10).await;
+    assert_eq!((calls, over < 20), (10, true));
+    assert!(budget.is_exhausted());
+    assert_eq!(budget.spent(), Money::dollars(0.10));
     // What was spent before counts: with no more than that, no call is made.
     assert_eq!(run(0.10).await.0, 0);
-    let (more, over, purse) = run(10.0).await;
+    let (more, over, budget) = run(10.0).await;
     assert_eq!((calls + more, over), (80, 20));
-    assert_eq!(purse.spent(), Money::dollars(0.80));
+    assert_eq!(budget.spent(), Money::dollars(0.80));
 }
 
 #[tokio::test]
 async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() {
     let (store, echo) = (memory(), Arc::new(Echo::default()));
-    let purse = || Purse::new(Money::dollars(0.10));
-    let first = purse();
-    let model = first.pays(AnyModel::new(Shared(Arc::clone(&echo))));
-    let batch = Batch::new(store.clone()).at_once(3).purse(first);
+    let budget = || Budget::new(Money::dollars(0.10));
+    let model = AnyModel::new(Shared(Arc::clone(&echo)));
+    let batch = Batch::new(store.clone()).at_once(3).budget(budget());
     let over = outcomes(&batch, tasks(20), &model).await;
-    let calls = echo.calls.load(Ordering::Relaxed);
+    assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
     // Those that are over are left out from then on, as whoever keeps records of them does.
     let is_over = |task: &String| matches!(over.get(task), Some((Ok(Status::Closed { .. }), _)));
     let settled = tasks(20).iter().filter(|task| is_over(task)).count();
     let left: Vec<String> = tasks(20).into_iter().filter(|task| !is_over(task)).rev().collect();
-    let second = purse();
-    second.take(Money::dollars(settled as f64 * 0.04));
-    assert!(!second.is_empty(), "the rest is of those that are not over: {settled} of {calls} calls");
-    let model = second.pays(AnyModel::new(Shared(Arc::clone(&echo))));
+    let second = budget();
+    second.spend(Money::dollars(settled as f64 * 0.04));
+    assert!(!second.is_exhausted(), "the rest is of those that are not over: {settled}");
     let ids = left.iter().map(|task| LogId::new(task).unwrap());
-    let batch = Batch::new(store).at_once(3).purse(second.clone()).charge(ids).await.unwrap();
+    let batch = Batch::new(store).at_once(3).budget(second.clone()).charge(ids).await.unwrap();
     outcomes(&batch, left, &model).await;
-    assert_eq!(echo.calls.load(Ordering::Relaxed), calls);
-    assert_eq!(second.spent(), Money::dollars(calls as f64 / 100.0));
+    assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
+    assert_eq!(second.spent(), Money::dollars(0.10));
 }
 
 #[tokio::test]
-async fn a_purse_refuses_a_turn_that_would_go_on() {
+async fn a_budget_that_does_not_cover_a_call_halts_the_turn_that_would_make_it() {
     let echo = Arc::new(Echo::default());
-    let purse = Purse::new(Money::dollars(0.0));
-    let model = purse.pays(AnyModel::new(Shared(Arc::clone(&echo))));
-    let outcomes = outcomes(&Batch::new(memory()), tasks(1), &model).await;
-    let Err(Error::Model(error)) = &outcomes["task-000"].0 else { panic!("{outcomes:?}") };
-    assert_eq!(error.message, "the $0.0000 for all conversations together are spent");
+    let budget = Budget::new(Money::dollars(0.005));
+    let model = AnyModel::new(Shared(Arc::clone(&echo)));
+    let outcomes = outcomes(&Batch::new(memory()).budget(budget.clone()), tasks(1), &model).await;
+    assert!(matches!(outcomes["task-000"].0, Ok(Status::Halted)), "{outcomes:?}");
     assert_eq!(echo.calls.load(Ordering::Relaxed), 0);
+    assert_eq!((budget.spent(), budget.refused()), (Money::default(), Some(Money::dollars(0.01))));
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ fn tokens_money_and_time_end_a_chat() {
     assert_eq!(now(max_tokens(20), &lines), Some(Reason::Tokens { limit: 20, used: 20 }));
     assert_eq!(now(max_tokens(21), &lines), None);
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(now(max_cost(limit), &lines), Some(Reason::Cost { limit, spent }));
+    assert_eq!(now(max_cost(limit), &lines), Some(Reason::Cost { limit, spent, next: None }));
     assert_eq!(now(max_cost(limit), &lines).unwrap().ending(), Ending::Budget);
     assert_eq!(now(max_time_ms(2000), &lines), Some(Reason::Time { limit_ms: 2000 }));
     assert_eq!(now(max_time_ms(2001), &lines), None);

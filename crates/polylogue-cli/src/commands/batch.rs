@@ -10,12 +10,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue::batch::{Batch, Ended, Purse, Start};
-use polylogue::{AnyStore, Error, Halt, LogId, Meta, Money, Status, Timestamp};
+use polylogue::batch::{Batch, Ended, Start};
+use polylogue::{
+    AnyStore, Budget, Error, Halt, LogId, Meta, Money, Report, Status, Store as _, StoreError, Timestamp,
+};
 use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Usage, Workplace};
 
 use super::remote::{self, Remote, Wanted};
-use super::run::{limits, manner, settings, usage};
+use super::run::{limits, manner, settings, tell_unbounded, usage};
 use super::{Kept, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
@@ -28,7 +30,7 @@ use crate::{args, place, remembered};
 use progress::Progress;
 use record::Record;
 use records::Records;
-use tally::{Budget, Tally};
+use tally::Tally;
 
 /// How often a person sees that it goes on.
 const TICK: Duration = Duration::from_millis(200);
@@ -40,21 +42,25 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
     let total = rows.len();
     job.introduce(total, over.len());
-    let purse = args.budget.map(|dollars| Purse::new(Money::dollars(dollars)));
-    if let Some(purse) = &purse {
-        purse.take(records.spent());
+    let budget = args.budget.map(|dollars| Budget::new(Money::dollars(dollars)));
+    if let Some(budget) = &budget {
+        budget.spend(records.spent());
     }
     let all = || (0..total).filter_map(|index| rows.get(index));
-    let left = || all().filter(|row| !over.contains(&row.id));
+    let (settled, left) =
+        (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
+    let store = place::open(Some(&job.store))?;
+    if let Some(budget) = &budget {
+        budget.spend(job.uncertain(&store, settled()).await?);
+    }
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
-    let held = job.hold(place::open(Some(&job.store))?, purse.as_ref(), left, &state).await;
+    let held = job.hold(store, budget.as_ref(), left, &state).await;
     let State { mut records, mut progress, broken } = state.into_inner();
     progress.clear();
     records.sort(all().map(|row| row.id))?;
     held?;
     broken.map_or(Ok(()), Err)?;
-    let budget = purse.as_ref().map(|purse| Budget { size: purse.size(), spent: purse.spent() });
     let tally = Tally::of(&records, total, budget);
     let unwritable = |error| Trouble::failed(format!("the output cannot be written: {error}"));
     write(&match args.json {
@@ -179,27 +185,30 @@ impl<'a> Job<'a> {
         };
         let at_once = self.args.at_once;
         tell_wrapped(&format!("{}: {total} rows{over}, {at_once} at once{cost}", self.team.name));
+        if self.args.budget.is_some() {
+            tell_unbounded(&self.team, &self.crew);
+        }
     }
 
     /// Holds the conversations that are left.
     async fn hold<L: Iterator<Item = Row>>(
         &self,
         store: AnyStore,
-        purse: Option<&Purse>,
+        budget: Option<&Budget>,
         left: impl Fn() -> L,
         state: &RefCell<State>,
     ) -> Result<(), Trouble> {
         let batch = Batch::new(store).at_once(self.args.at_once.into());
         let batch = batch.limits(limits(&self.team, &self.args.limits));
-        let batch = match purse {
-            Some(purse) => {
+        let batch = match budget {
+            Some(budget) => {
                 let ids = left().map(|row| self.id(&row)).collect::<polylogue::Result<Vec<_>>>()?;
-                batch.purse(purse.clone()).charge(ids).await?
+                batch.budget(budget.clone()).charge(ids).await?
             }
             None => batch,
         };
         let halt = batch.halt();
-        let start = |row: &Row| self.start(row, purse);
+        let start = |row: &Row| self.start(row);
         let each = |ended: Ended<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
         let mut run = std::pin::pin!(batch.run(left(), start, each));
         let mut signals = Signals::new()?;
@@ -219,7 +228,7 @@ impl<'a> Job<'a> {
     }
 
     /// The conversation about `row`.
-    fn start(&self, row: &Row, purse: Option<&Purse>) -> polylogue::Result<Start> {
+    fn start(&self, row: &Row) -> polylogue::Result<Start> {
         let config = |trouble: Trouble| Error::Config(trouble.to_string().trim_end().into());
         let given = overrides(self.args, Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits).map_err(config)?;
@@ -228,11 +237,7 @@ impl<'a> Job<'a> {
         }
         let mut team = loaded.team;
         self.check(&team).map_err(config)?;
-        let cast = self.crew.cast(&mut team);
-        let provide = |name: &str| {
-            let model = cast(name)?;
-            Ok(purse.map_or_else(|| model.clone(), |purse| purse.pays(model.clone())))
-        };
+        let provide = self.crew.cast(&mut team);
         if team.mcp_document() != self.team.mcp_document() {
             let why = "a variable of the row changes an MCP server, and all rows share them";
             return Err(Error::Config(why.into()));
@@ -257,6 +262,21 @@ impl<'a> Job<'a> {
     fn check(&self, team: &Team) -> Result<(), Trouble> {
         self.access.check(team, &self.usage)?;
         self.access.check_memory(team, &self.memory_of_others)
+    }
+
+    /// What calls without a known usage took at most in the conversations about `rows`. Records, which are the same however
+    /// often a batch was interrupted, do not say it.
+    async fn uncertain(&self, store: &AnyStore, rows: impl Iterator<Item = Row>) -> Result<Money, Trouble> {
+        let mut sum = Money::default();
+        for row in rows {
+            let events = match store.read_intact(&self.id(&row)?).await {
+                Err(StoreError::NotFound { .. }) => continue,
+                found => found.map_err(Error::from)?.events,
+            };
+            let events: Vec<_> = events.into_iter().map(std::sync::Arc::new).collect();
+            sum += Report::of_all(&events).spent.uncertain.cost;
+        }
+        Ok(sum)
     }
 
     /// Where the programs of the conversation `id` work, with the files that the team brings along.

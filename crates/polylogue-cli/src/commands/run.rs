@@ -114,6 +114,19 @@ fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: b
         None => "; no limit on cost (`--max-cost`)".into(),
     };
     tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(chat, limits)));
+    if limits.cost.is_some() {
+        tell_unbounded(team, crew);
+    }
+}
+
+/// Says which models have no known limit on what a call takes, under a budget.
+pub(super) fn tell_unbounded(team: &Team, crew: &Crew) {
+    for name in crew.unbounded(team) {
+        tell_wrapped(&format!(
+            "`{name}` has no known limit on the length of a reply: its calls are made one after the other, and the last one can \
+             pass the budget. Set `max_tokens` in `parameters` to bound it."
+        ));
+    }
 }
 
 fn bounds(chat: &Chat, limits: &Limits) -> String {

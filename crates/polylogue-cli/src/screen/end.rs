@@ -49,7 +49,8 @@ impl Ending {
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
         let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
-        let facts: Vec<String> = facts.into_iter().chain(saved(&self.spent)).collect();
+        let facts = facts.into_iter().chain(uncertain(&self.spent)).chain(saved(&self.spent));
+        let facts: Vec<String> = facts.collect();
         let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
         let [show, resume] = ["show", "resume"].map(|command| format!("`polylogue {command} {}`", self.id));
         let both = format!("{show} / {resume}");
@@ -89,6 +90,18 @@ pub(crate) fn cost(spent: &Spent) -> String {
         0 => spent.cost.to_string(),
         _ if nothing => "cost unknown".into(),
         _ => format!("at least {}", spent.cost),
+    }
+}
+
+/// What calls took at most that got no reply: it counts against limits, and nobody knows it exactly.
+fn uncertain(spent: &Spent) -> Option<String> {
+    let most = &spent.uncertain;
+    let calls = if most.calls == 1 { "1 call".into() } else { format!("{} calls", grouped(most.calls)) };
+    match (most.calls, most.cost.picodollars) {
+        (0, 0) => None,
+        (0, _) => Some(format!("at most {} more", most.cost)),
+        (_, 0) => Some(format!("{calls} without a reply")),
+        _ => Some(format!("{calls} without a reply, at most {} more", most.cost)),
     }
 }
 

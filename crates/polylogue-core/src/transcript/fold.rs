@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{EndedTurn, Line, OpenTurn, Source, Transcript, in_order};
-use crate::{Body, Cue, Event, Message, Name, Opening, Part, Question, Sample};
+use crate::{Body, Charge, ChargeReason, Cue, Event, Message, Name, Opening, Part, Question, Sample};
 
 impl Transcript {
     /// Takes in the next event.
@@ -12,10 +12,17 @@ impl Transcript {
     /// Says why the event cannot follow those before it. The transcript is of no use then.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
-            if let Body::Sampled(sample) = &event.body {
-                self.spent.add(sample);
+            match &event.body {
+                Body::Sampled(sample) => self.spent.add(sample),
+                Body::Charged(charge) => self.spent.charge(charge),
+                _ => {}
             }
             self.within(&event);
+            return Ok(());
+        }
+        // It happens beside the chat: nothing that is said or done depends on it.
+        if let Body::Charged(charge) = &event.body {
+            self.charged(charge, event.seq);
             return Ok(());
         }
         let result = match &event.body {
@@ -85,6 +92,8 @@ impl Transcript {
                 events: Vec::new(),
                 within: Vec::new(),
                 asked: None,
+                last: event.seq,
+                settled: false,
             });
         }
         self.events.push(Arc::clone(event));
@@ -217,6 +226,14 @@ impl Transcript {
         }
     }
 
+    fn charged(&mut self, charge: &Charge, seq: u64) {
+        self.spent.charge(charge);
+        if let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == charge.who) {
+            turn.last = seq;
+            turn.settled = charge.why == ChargeReason::Cancelled;
+        }
+    }
+
     fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
         let who = match &event.body {
             Body::Sampled(Sample { who, .. })
@@ -244,6 +261,7 @@ impl Transcript {
             }
             _ => {}
         }
+        (turn.last, turn.settled) = (event.seq, matches!(event.body, Body::Failed { .. }));
         turn.events.push(Arc::clone(event));
         Ok(())
     }

@@ -133,6 +133,7 @@ impl Turn<'_> {
     }
 
     fn visit(&mut self, asking: Asking) -> Result<Visit> {
+        self.doubt = None;
         let Asking { label, agent, message } = asking;
         let at = self.home()?.room(&label)?;
         if at.depth() > self.log.depth() {
@@ -170,6 +171,7 @@ impl Turn<'_> {
 
     fn take_in(&mut self, mut visited: Visited) -> Result<Message> {
         self.within.append(&mut visited.sampled);
+        self.in_doubt &= visited.is_past;
         self.failed_within = visited.failed.is_some();
         self.failed.extend(visited.failed);
         visited.result

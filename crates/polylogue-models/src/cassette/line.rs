@@ -121,7 +121,7 @@ pub(super) struct RecordedError {
     hint: Option<String>,
 }
 
-const KINDS: [(ModelErrorKind, &str); 11] = [
+const KINDS: [(ModelErrorKind, &str); 13] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -133,6 +133,8 @@ const KINDS: [(ModelErrorKind, &str); 11] = [
     (ModelErrorKind::Unsupported(Skill::Schema), "no_schema"),
     (ModelErrorKind::Unsupported(Skill::Json), "no_json"),
     (ModelErrorKind::Unsupported(Skill::Vision), "no_vision"),
+    (ModelErrorKind::Unsupported(Skill::SystemRole), "no_system_role"),
+    (ModelErrorKind::Unsupported(Skill::NullContent), "no_null_content"),
 ];
 
 impl From<&ModelError> for RecordedError {

@@ -9,8 +9,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Path, Reply, Request,
-    Skills, Usage,
+    AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Params, Path, Reply,
+    Request, Skills, Usage,
 };
 
 use super::error::CassetteError;
@@ -228,6 +228,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.cost(usage)
     }
 
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.model.max_output(params)
+    }
+
     fn skills(&self) -> Skills {
         self.model.skills()
     }
@@ -248,7 +252,7 @@ impl Deltas for Ear<'_> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Origin, Params, Wire};
+    use polylogue_core::{Origin, Wire};
 
     use super::*;
     use crate::{Script, ScriptStep};
@@ -264,7 +268,7 @@ mod tests {
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
         let (origin, entries) = (Origin { at, who, nth: 0 }, &[Entry::user("go")]);
         let (params, wire) = (&Params::default(), &Wire::default());
-        let request = Request { origin, system: None, entries, tools: &[], params, wire };
+        let request = Request { origin, system: None, entries, tools: &[], params, wire, reserved: None };
         let error = model.complete(&request, &mut ()).await.unwrap_err();
         assert!(error.message.starts_with("the call was answered, but could not be recorded: "), "{error}");
         assert_eq!(std::fs::read(&place).unwrap().len(), 25, "the header alone");

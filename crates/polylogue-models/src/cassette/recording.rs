@@ -230,6 +230,7 @@ impl Model for Replayer {
             json: was_asked(|line| line.params.json),
             // Nobody asks for it: it changes what is sent, and a recording sends nothing.
             vision: None,
+            ..Skills::default()
         }
     }
 

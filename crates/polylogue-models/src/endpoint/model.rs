@@ -5,7 +5,8 @@ mod probe;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Price, Reply, Request, Skill, Skills, Usage,
+    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Skill, Skills,
+    Usage,
 };
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use crate::known::AskedOf;
 use crate::ollama::{self, Ollama};
 use crate::openai::ChatCompletions;
 use crate::retry::Attempts;
-use crate::unsupported::{advised, asked_for, judged, shown};
+use crate::unsupported::{advised, asked_for, judged, misformed, shown};
 use crate::wire::Protocol;
 use crate::wire::encode::{Style, encode};
 
@@ -30,13 +31,16 @@ pub struct EndpointModel {
     /// `provider:model`.
     name: Arc<str>,
     price: Option<Price>,
+    /// Its longest reply in tokens, as the table says.
+    longest: Option<u64>,
 }
 
 impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let provider = endpoint.provider();
         let price = crate::catalog::list_price(provider, model);
-        Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price }
+        let longest = crate::catalog::KnownModel::find(provider, model).and_then(|known| known.max_output);
+        Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price, longest }
     }
 
     /// The same model at another price; `None` makes its cost unknown.
@@ -87,6 +91,17 @@ impl Model for EndpointModel {
         self.price?.of(usage)
     }
 
+    /// As the request says, and what the model is known to write at most.
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        let extra = |name: &str| params.extra.get(name).and_then(Value::as_u64);
+        let said = ["max_completion_tokens", "max_tokens"].into_iter().filter_map(extra).max();
+        let said = said.or_else(|| params.max_tokens.map(u64::from));
+        let known = self.longest;
+        let longest = said.into_iter().chain(known).min()?;
+        // A server that is asked for several replies writes all of them.
+        Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
+    }
+
     fn skills(&self) -> Skills {
         self.endpoint.skills()
     }
@@ -123,6 +138,8 @@ impl EndpointModel {
                 Ok(reply) => break Ok(reply),
                 Err(failure) => failure,
             };
+            request.reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
+            let last = failure.error.clone();
             match next_attempt(failure, &mut attempts) {
                 Ok(wait) => {
                     heard.restart();
@@ -130,10 +147,17 @@ impl EndpointModel {
                 }
                 Err(error) => break Err(error),
             }
+            // Every attempt counts, and may not fit into a limit.
+            if let Some(reserved) = request.reserved
+                && !reserved.again().await
+            {
+                break Err(last);
+            }
         };
         body.give_back(request);
         let advised = |error| if style.vision { advised(error, request) } else { error };
-        let result = result.map_err(|error| judged(advised(error), request));
+        let judge = |error| judged(misformed(advised(error), request, &style), request);
+        let result = result.map_err(judge);
         self.learn(request, &result);
         result
     }
@@ -179,7 +203,18 @@ impl EndpointModel {
     fn style(&self, request: &Request<'_>) -> Style {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
-        Style { stream: stream.unwrap_or(style.stream), ..style }
+        let (fold, omit) = (self.lacks(Skill::SystemRole), self.lacks(Skill::NullContent));
+        Style { stream: stream.unwrap_or(style.stream), fold, omit, ..style }
+    }
+
+    /// Whether the model is known to refuse a form, so that it is sent another.
+    fn lacks(&self, form: Skill) -> bool {
+        let Some(has) = self.endpoint.skills().has(form) else {
+            let kept = self.endpoint.findings(&self.model);
+            let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
+            return kept || self.endpoint.lacks().has(&self.name, form);
+        };
+        !has
     }
 }
 

@@ -23,7 +23,15 @@ fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
     let (params, wire) = (Params::default(), Wire::default());
     let origin = Origin { at: &at, who: &who, nth: 3 };
-    run(&Request { origin, system: None, entries: &[], tools: &[], params: &params, wire: &wire })
+    run(&Request {
+        origin,
+        system: None,
+        entries: &[],
+        tools: &[],
+        params: &params,
+        wire: &wire,
+        reserved: None,
+    })
 }
 
 fn stream(pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {

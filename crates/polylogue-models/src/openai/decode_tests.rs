@@ -26,7 +26,7 @@ fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T 
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, wire) = (Params::default(), Wire::default());
     let origin = Origin { at: &at, who: &who, nth: 3 };
-    run(&Request { origin, system: None, entries, tools: &[], params: &params, wire: &wire })
+    run(&Request { origin, system: None, entries, tools: &[], params: &params, wire: &wire, reserved: None })
 }
 
 fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
@@ -351,6 +351,22 @@ fn what_is_no_reply_is_told_apart_from_one_that_broke_off() {
     }
     assert!(matches!(whole(r#"{"choices":[]}"#).0, Err(Flaw::Unreadable { .. })));
     assert!(matches!(whole(r#"{"choices":[{"message":{"content":"a"}"#).0, Err(Flaw::Cut)));
+}
+
+#[test]
+fn a_stream_that_ends_within_a_line_or_a_letter_was_cut_wherever_it_ends() {
+    let body = "data: {\"choices\":[{\"delta\":{\"content\":\"für \"}}]}\n\n\
+                data: {\"choices\":[{\"delta\":{\"content\":\"dich ü\"}}]}\n\n\
+                data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+                data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
+    let whole = body.find("stop\"}]}").unwrap() + "stop\"}]}".len();
+    for end in "data: {".len()..body.len() {
+        let reply = stream_after(&[], &[body.as_bytes().get(..end).unwrap()]).0;
+        match end < whole {
+            true => assert_eq!(reply, Err(Flaw::Cut), "cut after {end} bytes"),
+            false => assert_eq!(reply.unwrap().parts, text("für dich ü"), "cut after {end} bytes"),
+        }
+    }
 }
 
 #[test]

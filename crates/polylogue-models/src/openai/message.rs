@@ -23,18 +23,26 @@ pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'}');
 }
 
-/// What the agent said itself.
-pub(super) fn assistant<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+/// What the agent said itself. `omit` leaves out the content of a message that only calls tools.
+pub(super) fn assistant<'a>(
+    out: &mut BytesMut,
+    parts: impl IntoIterator<Item = &'a Part> + Clone,
+    omit: bool,
+) {
     let mut calls = parts.clone().into_iter().filter_map(|part| match part {
         Part::Call(call) => Some(call),
         _ => None,
     });
     let first_call = calls.next();
-    out.extend_from_slice(br#"{"role":"assistant","content":"#);
-    if first_call.is_some() && parts.clone().into_iter().all(is_wordless) {
-        out.extend_from_slice(b"null");
-    } else {
-        text(out, parts);
+    out.extend_from_slice(br#"{"role":"assistant""#);
+    let is_empty = first_call.is_some() && parts.clone().into_iter().all(is_wordless);
+    match (is_empty, omit) {
+        (true, true) => {}
+        (true, false) => out.extend_from_slice(br#","content":null"#),
+        (false, _) => {
+            out.extend_from_slice(br#","content":"#);
+            text(out, parts);
+        }
     }
     if let Some(first) = first_call {
         out.extend_from_slice(br#","tool_calls":["#);

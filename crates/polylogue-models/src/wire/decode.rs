@@ -104,8 +104,15 @@ impl<P: Protocol> Decoder<P> {
     /// When there is none, or only the beginning of one.
     pub(crate) fn finish(self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, Flaw> {
         let Self { mut splitter, mut event, mut reading } = self;
-        splitter.finish(|line| hear(&mut event, &mut reading, line, deltas))?;
-        event.flush(&mut reading, deltas)?;
+        let (heard, is_whole) = (reading.reply.heard, reading.reply.is_finished());
+        let last = splitter.finish(|line| hear(&mut event, &mut reading, line, deltas));
+        match last.and_then(|()| event.flush(&mut reading, deltas)) {
+            // What follows a reply that is whole cannot undo it.
+            Err(Flaw::Unreadable { .. } | Flaw::Cut) if is_whole => {}
+            // A body whose end is the end of the connection may end anywhere: within a line, within a letter.
+            Err(Flaw::Unreadable { .. }) if heard => return Err(Flaw::Cut),
+            last => last?,
+        }
         reading.reply.finish(request, P::CORE, deltas)
     }
 }
@@ -149,7 +156,7 @@ impl Pending {
                 self.bare = bare;
                 self.append(line)
             }
-            Read::Other => reading.take_all(line, deltas),
+            Read::Other => reading.take_all(line, deltas).map_err(|flaw| cut_if(flaw, line)),
         }
     }
 
@@ -170,10 +177,7 @@ impl Pending {
         }
         let bytes = std::mem::take(&mut self.bytes);
         // An event that breaks off is a broken connection where nothing says that the reply was complete.
-        match reading.take_all(&bytes, deltas) {
-            Err(Flaw::Unreadable { .. }) if is_cut(&bytes) => Err(Flaw::Cut),
-            result => result,
-        }
+        reading.take_all(&bytes, deltas).map_err(|flaw| cut_if(flaw, &bytes))
     }
 }
 
@@ -194,6 +198,11 @@ fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
         Err(error) if error.is_eof() => Read::Begun,
         Err(_) => Read::Other,
     }
+}
+
+/// `flaw`, or that the reply was cut if that is why `bytes` cannot be read.
+fn cut_if(flaw: Flaw, bytes: &[u8]) -> Flaw {
+    if matches!(flaw, Flaw::Unreadable { .. }) && is_cut(bytes) { Flaw::Cut } else { flaw }
 }
 
 fn is_cut(bytes: &[u8]) -> bool {

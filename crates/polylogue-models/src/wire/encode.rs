@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{Entry, Request, plain};
+use polylogue_core::{Entry, Part, Request, plain};
 use serde_json::Value;
 
 use super::{Protocol, json, pictures};
@@ -25,6 +25,10 @@ pub(crate) struct Style {
     pub(crate) max_tokens: &'static str,
     /// Whether models see what tools return: pictures follow the results they are in.
     pub(crate) vision: bool,
+    /// Whether the system text is part of the first message of the user.
+    pub(crate) fold: bool,
+    /// Whether a message that only calls tools has no content at all, not even `null`.
+    pub(crate) omit: bool,
 }
 
 /// A body, and how to get back the part of it that stays true for the next request.
@@ -63,6 +67,8 @@ struct Prefix {
     system: Option<Box<str>>,
     merge: bool,
     vision: bool,
+    fold: bool,
+    omit: bool,
     /// How many entries are written.
     entries: usize,
     /// How many bytes they take, the beginning of the body included.
@@ -74,6 +80,7 @@ impl Prefix {
         self.api == P::API
             && *self.model == *model
             && (self.merge, self.vision) == (style.merge, style.vision)
+            && (self.fold, self.omit) == (style.fold, style.omit)
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
@@ -86,10 +93,10 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
     let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
     let open = open_group(request.entries, style).max(prefix.entries);
-    write_groups::<P>(&mut buffer, request.entries, prefix.entries..open, style);
+    write_groups::<P>(&mut buffer, request, prefix.entries..open, style);
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups::<P>(&mut buffer, request.entries, open..request.entries.len(), style);
+    write_groups::<P>(&mut buffer, request, open..request.entries.len(), style);
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);
     Body { bytes: buffer.freeze(), kept: prefix }
@@ -101,20 +108,25 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept
     buffer.extend_from_slice(br#"{"model":"#);
     json::string(&mut buffer, model);
     buffer.extend_from_slice(br#","messages":["#);
-    if let Some(system) = request.system.filter(|text| !text.trim().is_empty()) {
+    if let Some(system) = system_of(request).filter(|_| !style.fold) {
         P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let Style { merge, vision, .. } = *style;
+    let Style { merge, vision, fold, omit, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
-    let prefix = Prefix { api: P::API, model, system, merge, vision, entries: 0, length };
+    let prefix = Prefix { api: P::API, model, system, merge, vision, fold, omit, entries: 0, length };
     Kept { prefix, buffer }
+}
+
+/// The system text, if it says anything.
+fn system_of<'a>(request: &Request<'a>) -> Option<&'a str> {
+    request.system.filter(|text| !text.trim().is_empty())
 }
 
 /// Where the last group of entries begins: what others say next may join its message, so it is not yet final. Nor are
 /// results with pictures, which stand after the last result of a run.
 fn open_group(entries: &[Entry], style: &Style) -> usize {
-    let others = |entry: &&Entry| style.merge && matches!(entry, Entry::User { .. });
+    let others = |entry: &&Entry| style.merge && is_user(entry, style);
     let group = entries.len() - entries.iter().rev().take_while(others).count();
     let run = pictures::run(entries);
     let shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
@@ -124,26 +136,35 @@ fn open_group(entries: &[Entry], style: &Style) -> usize {
 /// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate. A system
 /// text within the conversation is there because it was asked for, so it keeps its role. Everything else that such templates
 /// want is true of every view.
-const fn joins(entry: &Entry, next: &Entry) -> bool {
-    matches!((entry, next), (Entry::User { .. }, Entry::User { .. }))
+fn joins(entry: &Entry, next: &Entry, style: &Style) -> bool {
+    style.merge && is_user(entry, style) && is_user(next, style)
+}
+
+/// Whether an entry goes in the role of the user: where no system role is known, all that others say does.
+const fn is_user(entry: &Entry, style: &Style) -> bool {
+    matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
-fn write_groups<P: Protocol>(out: &mut BytesMut, all: &[Entry], range: Range<usize>, style: &Style) {
-    let (mut end, merge) = (range.start, style.merge);
+fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: Range<usize>, style: &Style) {
+    let (all, mut end) = (request.entries, range.start);
     let entries = all.get(range).unwrap_or_default();
-    for group in entries.chunk_by(|entry, next| merge && joins(entry, next)) {
+    let first = system_of(request).filter(|_| style.fold && end == 0).map(Part::text);
+    let mut folded = first.as_slice();
+    for group in entries.chunk_by(|entry, next| joins(entry, next, style)) {
         separate(out);
         end += group.len();
         match group.first() {
-            Some(Entry::System { parts }) => P::system(out, &plain(parts)),
-            Some(Entry::User { .. }) => P::user(out, group.iter().flat_map(Entry::parts)),
-            Some(Entry::Assistant { parts }) => P::assistant(out, parts),
+            Some(Entry::System { parts }) if !style.fold => P::system(out, &plain(parts)),
+            Some(Entry::System { .. } | Entry::User { .. }) => {
+                P::user(out, std::mem::take(&mut folded).iter().chain(group.iter().flat_map(Entry::parts)))
+            }
+            Some(Entry::Assistant { parts }) => P::assistant(out, parts, style),
             Some(Entry::Tool { id, tool, outcome }) => P::tool(out, id, tool, outcome),
             None => {}
         }
         if style.vision && !matches!(all.get(end), Some(Entry::Tool { .. })) {
-            pictures::write::<P>(out, pictures::run(all.get(..end).unwrap_or_default()));
+            pictures::write::<P>(out, pictures::run(all.get(..end).unwrap_or_default()), style);
         }
     }
 }

@@ -7,8 +7,15 @@ use serde_json::{Value, json};
 use super::*;
 use crate::openai::ChatCompletions;
 
-const STYLE: Style =
-    Style { merge: true, stream: false, stream_usage: true, max_tokens: "max_tokens", vision: false };
+const STYLE: Style = Style {
+    merge: true,
+    stream: false,
+    stream_usage: true,
+    max_tokens: "max_tokens",
+    vision: false,
+    fold: false,
+    omit: false,
+};
 
 struct Asked {
     at: Path,
@@ -30,7 +37,8 @@ impl Asked {
     fn body(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
         let origin = Origin { at: &self.at, who: &self.who, nth: 0 };
         let Self { tools, params, wire, .. } = self;
-        let request = Request { origin, system: self.system.as_deref(), entries, tools, params, wire };
+        let request =
+            Request { origin, system: self.system.as_deref(), entries, tools, params, wire, reserved: None };
         let body = encode::<ChatCompletions>(&request, "m", style);
         let bytes = body.bytes().to_vec();
         body.give_back(&request);

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
 
 use super::Protocol;
-use super::encode::separate;
+use super::encode::{Style, separate};
 use super::words::legal_name;
 
 /// What the agent says in between, as in every view: one large provider refuses a user's word right after results.
@@ -39,13 +39,13 @@ fn is_shown(part: &Part) -> bool {
 }
 
 /// Writes the messages that show the pictures of `run`, if there are any.
-pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry]) {
+pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Style) {
     if run.iter().all(|entry| of(entry).next().is_none()) {
         return;
     }
     let words = Part::text(introduction(run));
     separate(out);
-    P::assistant(out, &[Part::text(NOTED)]);
+    P::assistant(out, &[Part::text(NOTED)], style);
     separate(out);
     P::user(out, std::iter::once(&words).chain(run.iter().flat_map(of)));
 }

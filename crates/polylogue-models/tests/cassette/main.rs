@@ -69,7 +69,8 @@ impl Asked {
         let origin = Origin { at, who, nth: *nth };
         let wire = &Wire::default();
         let mut ear = Ear::default();
-        let request = Request { origin, system: system.as_deref(), entries, tools, params, wire };
+        let request =
+            Request { origin, system: system.as_deref(), entries, tools, params, wire, reserved: None };
         (model.complete(&request, &mut ear).await, ear.0)
     }
 }

@@ -62,7 +62,7 @@ impl Asked {
     pub(crate) fn request(&self) -> Request<'_> {
         let origin = Origin { at: &self.at, who: &self.who, nth: self.nth };
         let Self { system, entries, tools, params, wire, .. } = self;
-        Request { origin, system: system.as_deref(), entries, tools, params, wire }
+        Request { origin, system: system.as_deref(), entries, tools, params, wire, reserved: None }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{Answer, History, Playbook, Quirk, Received, ollama};
 
 /// A server: what it answers, how fast, and what it refuses.
@@ -21,6 +23,7 @@ pub struct Behaviour {
     pub(super) models: Vec<String>,
     pub(super) history: History,
     pub(super) text_only: bool,
+    pub(super) plain_template: bool,
     pub(super) key: Option<String>,
     pub(super) quirks: Vec<Quirk>,
     pub(super) records: bool,
@@ -51,6 +54,7 @@ impl Behaviour {
             models: vec!["scripted".into()],
             history: History::Strict,
             text_only: false,
+            plain_template: false,
             key: None,
             quirks: Vec::new(),
             records: true,
@@ -81,6 +85,13 @@ impl Behaviour {
         Self { text_only: true, ..self }
     }
 
+    /// Refuses a system role and `null` as a content, with 400 and in the words of the chat template of Gemma and its like. That
+    /// is no violation: a client may try.
+    #[must_use]
+    pub fn plain_template(self) -> Self {
+        Self { plain_template: true, ..self }
+    }
+
     /// Answers 401 to requests without this key.
     #[must_use]
     pub fn key(self, key: impl Into<String>) -> Self {
@@ -109,6 +120,17 @@ impl Behaviour {
             Some(_) => Some(Answer::status(401)),
             None => Some(Answer::error(401, "You didn't provide an API key.")),
         }
+    }
+
+    /// The refusal of a server whose template knows no system role, and adds texts to contents.
+    pub(super) fn check_template(&self, received: &Received) -> Option<Answer> {
+        let messages = received.body.get("messages")?.as_array().filter(|_| self.plain_template)?;
+        let role = |message: &Value| message.get("role").and_then(Value::as_str) == Some("system");
+        if messages.iter().any(role) {
+            return Some(Answer::error(400, "System role not supported"));
+        }
+        let null = messages.iter().any(|message| message.get("content").is_some_and(Value::is_null));
+        null.then(|| Answer::error(400, "can only concatenate str (not \"NoneType\") to str"))
     }
 
     /// The refusal of a server that can only do text.

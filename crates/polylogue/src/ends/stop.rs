@@ -138,7 +138,7 @@ pub fn max_tokens(limit: u64) -> Stop {
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
         let spent = t.spent().cost;
-        (spent >= limit).then_some(Reason::Cost { limit, spent })
+        (spent >= limit).then_some(Reason::Cost { limit, spent, next: None })
     })
 }
 

@@ -29,8 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Delta, Deltas, Entry, Layer, Model, ModelError, ModelErrorKind, Money, Name, Part,
-    Reply, Request, Result, Skills, Turn, Usage, Wire,
+    Act, Agent, AnyModel, Delta, Deltas, Entry, Layer, Model, ModelError, ModelErrorKind, Money, Name,
+    Params, Part, Reply, Request, Result, Skills, Turn, Usage, Wire,
 };
 
 pub use self::around::{Around, Handle, NoSuchHook};
@@ -147,6 +147,10 @@ impl Model for Hooked {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.model.cost(usage)
+    }
+
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.model.max_output(params)
     }
 
     fn skills(&self) -> Skills {

@@ -34,18 +34,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod purse;
-
 use std::num::NonZero;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
-    AnyStore, Chat, Error, Event, Halt, Limits, Log, LogId, Meta, Result, Status, Store, StoreError,
+    AnyStore, Budget, Chat, Error, Event, Halt, Limits, Log, LogId, Meta, Result, Status, Store, StoreError,
 };
 
-pub use self::purse::Purse;
 use crate::Report;
 
 /// Runs many conversations. See the [module](self).
@@ -54,8 +51,8 @@ pub struct Batch {
     store: AnyStore,
     at_once: NonZero<usize>,
     limits: Limits,
-    purse: Option<Purse>,
-    /// Whether what earlier runs have spent is out of the purse already.
+    budget: Option<Budget>,
+    /// Whether what earlier runs have spent is counted already.
     is_charged: bool,
     halt: Halt,
 }
@@ -98,7 +95,7 @@ impl Batch {
             store,
             at_once,
             limits: Limits::default(),
-            purse: None,
+            budget: None,
             is_charged: false,
             halt: Halt::default(),
         }
@@ -116,21 +113,22 @@ impl Batch {
         Self { limits, ..self }
     }
 
-    /// Ends the batch when `purse` is empty. The models have to be [paid from it](Purse::pays).
+    /// Pays all model calls from `budget`. When it cannot cover the next one, the batch ends: conversations that are not over
+    /// go on when it is run again with more.
     #[must_use]
-    pub fn purse(self, purse: Purse) -> Self {
-        purse.halts(self.halt.clone());
-        Self { purse: Some(purse), ..self }
+    pub fn budget(self, budget: Budget) -> Self {
+        budget.halts(self.halt.clone());
+        Self { budget: Some(budget), ..self }
     }
 
-    /// Takes out of the purse what the conversations `ids` have spent in earlier runs, as far as there are such. Done before
-    /// [`run`](Self::run), no call is made with money that is gone; without it, what a conversation has spent is taken out
+    /// Counts in the budget what the conversations `ids` have spent in earlier runs, as far as there are such. Done before
+    /// [`run`](Self::run), no call is made with money that is gone; without it, what a conversation has spent is counted
     /// when it goes on, while others are under way.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn charge(self, ids: impl IntoIterator<Item = LogId>) -> Result<Self> {
-        if let Some(purse) = &self.purse {
+        if let Some(budget) = &self.budget {
             for id in ids {
                 match self.store.meta(&id).await {
                     Err(StoreError::NotFound { .. }) => continue,
@@ -138,7 +136,7 @@ impl Batch {
                 };
                 let events = self.store.read_intact(&id).await?.events;
                 let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
-                purse.take(Report::of_all(&events).spent.cost);
+                budget.spend(Report::of_all(&events).spent.counted_cost());
             }
         }
         Ok(Self { is_charged: true, ..self })
@@ -193,6 +191,9 @@ impl Batch {
 
     async fn converse(&self, start: Start) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
         let mut log = self.log(&start).await?.limits(self.limits).halted_by(self.halt.clone());
+        if let Some(budget) = &self.budget {
+            log = log.budget(budget.clone());
+        }
         let status = match log.transcript().await?.closed() {
             Some((reason, summary)) => {
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
@@ -200,9 +201,6 @@ impl Batch {
             None if log.events().await.is_empty() => start.chat.run(&mut log, &start.task).await,
             None => start.chat.resume(&mut log).await,
         };
-        // A turn that could not go on is no failure of its conversation.
-        let is_refused = |error: &Error| self.purse.as_ref().is_some_and(|purse| purse.refused(error));
-        let status = if status.as_ref().is_err_and(is_refused) { Ok(Status::Halted) } else { status };
         let events = log.events().await;
         log.release().await?;
         Ok((status, events))
@@ -214,8 +212,8 @@ impl Batch {
             return Log::create(self.store.clone(), start.id.clone(), &start.meta).await;
         }
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
-        if let Some(purse) = self.purse.as_ref().filter(|_| !self.is_charged) {
-            purse.take(log.spent().await.cost);
+        if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
+            budget.spend(log.spent().await.counted_cost());
         }
         Ok(log)
     }

@@ -85,7 +85,7 @@ async fn limits_hold_for_what_tools_ask_of_models() {
     let cent = Some(Money::dollars(0.01));
     let cost = Limits { cost: Some(Money::dollars(0.015)), ..Limits::default() };
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(stopped(cost, cent).await, Reason::Cost { limit, spent });
+    assert_eq!(stopped(cost, cent).await, Reason::Cost { limit, spent, next: None });
     let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
     assert_eq!(stopped(tokens, cent).await, Reason::Tokens { limit: 1_500, used: 2_000 });
     // What costs nobody knows how much is not asked for again under a budget.

@@ -13,7 +13,7 @@ use polylogue::{
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::{Calls, Cut, uncharged};
 use serde_json::{Value, json};
 
 use crate::stage::{log, log_of, printed};
@@ -129,7 +129,7 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
 /// other depends on who was faster. What was said, and all that belongs to no turn, is in one order.
 fn turns(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
     let mut turns: BTreeMap<String, Vec<Body>> = BTreeMap::new();
-    for Event { body, .. } in events.iter().map(Arc::as_ref) {
+    for Event { body, .. } in uncharged(events).iter().map(Arc::as_ref) {
         let who = serde_json::to_value(body).unwrap()["who"].as_str().unwrap_or_default().to_owned();
         turns.entry(who).or_default().push(body.clone());
     }

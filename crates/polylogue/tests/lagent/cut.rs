@@ -10,7 +10,7 @@ use polylogue::{
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::{Calls, Cut, uncharged};
 
 use crate::parts::{Blogger, House, NoTools, agent};
 
@@ -23,7 +23,7 @@ pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
 /// What happened in each room, in its order: rooms that are busy at the same time are interleaved as it comes.
 fn by_room(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
     let mut all: Vec<(Path, Body)> =
-        events.iter().map(|event| (event.at.clone(), event.body.clone())).collect();
+        uncharged(events).iter().map(|event| (event.at.clone(), event.body.clone())).collect();
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all
 }

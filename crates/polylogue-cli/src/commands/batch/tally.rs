@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue::{Money, Spent};
+use polylogue::{Budget, Spent};
 use serde_json::{Map, Value, json};
 
 use super::record::State;
@@ -25,20 +25,6 @@ pub(super) struct Tally {
     open: Vec<(String, State, String)>,
     total: usize,
     budget: Option<Budget>,
-}
-
-/// Money for all rows together.
-#[derive(Clone, Copy)]
-pub(super) struct Budget {
-    pub(super) size: Money,
-    /// What was spent of it, by rows that are not over too.
-    pub(super) spent: Money,
-}
-
-impl Budget {
-    fn is_spent(self) -> bool {
-        self.spent >= self.size
-    }
 }
 
 impl Tally {
@@ -116,15 +102,15 @@ impl Tally {
             "states": self.states.iter().map(state).collect::<Map<_, _>>(),
             "reasons": reasons.collect::<Vec<_>>(),
             "failed_or_waiting": open.collect::<Vec<_>>(),
-            "budget": self.budget.map(|budget| budget.size.as_dollars()),
-            "spent": self.budget.map(|budget| budget.spent.as_dollars()),
+            "budget": self.budget.as_ref().map(|budget| budget.size().as_dollars()),
+            "spent": self.budget.as_ref().map(|budget| budget.spent().as_dollars()),
             "records": output.display().to_string(),
             "conversations": store.display().to_string(),
         })
     }
 
     fn is_spent(&self) -> bool {
-        self.budget.is_some_and(Budget::is_spent)
+        self.budget.as_ref().is_some_and(Budget::is_exhausted)
     }
 
     /// How people answer, if any are waited for.
@@ -137,10 +123,17 @@ impl Tally {
 
     /// What to do next, if there is anything left.
     fn next(&self) -> Option<String> {
-        if let Some(Budget { size, spent }) = self.budget.filter(|budget| budget.is_spent())
+        if let Some(budget) = self.budget.as_ref().filter(|budget| budget.is_exhausted())
             && self.count() < self.total
         {
-            let words = format!("the budget of {size} is spent, {spent} with what is not over");
+            let (size, spent) = (budget.size(), budget.spent());
+            let words = match budget.refused() {
+                Some(next) if spent < size => format!(
+                    "the budget of {size} does not cover the next call: {spent} spent with what is not over, \
+                     and it could cost up to {next}"
+                ),
+                _ => format!("the budget of {size} is spent, {spent} with what is not over"),
+            };
             return Some(format!("{words}: run it again with more to go on"));
         }
         let is_open = self.count() < self.total || !self.open.is_empty();

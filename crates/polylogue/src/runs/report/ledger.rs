@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, Money, Name, Path, Saved, Spent};
+use polylogue_core::{Body, ChargeReason, Event, Money, Name, Path, Saved, Spent, Uncertain};
 use serde::Serialize;
 
 /// What one agent spent on one model for one purpose in one chat.
@@ -77,6 +77,11 @@ pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Spent {
             tokens: sum.saved.tokens + spent.saved.tokens,
             cost: sum.saved.cost + spent.saved.cost,
         },
+        uncertain: Uncertain {
+            calls: sum.uncertain.calls + spent.uncertain.calls,
+            tokens: sum.uncertain.tokens + spent.uncertain.tokens,
+            cost: sum.uncertain.cost + spent.uncertain.cost,
+        },
     })
 }
 
@@ -102,6 +107,13 @@ impl Ledger {
             let (at, who) = (event.at.clone(), sample.who.clone());
             let purpose = self.purpose(&at, &who);
             self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
+        }
+        if let Body::Charged(charge) = &event.body
+            && charge.why != ChargeReason::Repeated
+        {
+            let (at, who) = (event.at.clone(), charge.who.clone());
+            let purpose = self.purpose(&at, &who);
+            self.rows.entry((at, who, Arc::clone(&charge.model), purpose)).or_default().charge(charge);
         }
         if let Body::Returned { who, outcome, .. } = &event.body {
             for used in &outcome.used {

@@ -18,11 +18,13 @@ fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
     text.ok_or_else(|| format!("`{name}` must be a text that is not empty").into())
 }
 
-/// When, and as which call of the conversation: by the event that led to it, which is the same when the turn is resumed.
+/// When, and as which call of the conversation: by the turn and what happened in it before, which is the same when the turn
+/// is resumed.
 fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
     let last = cx.turn.last().or_else(|| cx.transcript.events().last());
-    let (seq, time) = last.map_or((0, Timestamp(0)), |event| (event.seq, event.time));
-    let call = format!("{}:{}:{seq}:{}", cx.at, cx.who, cx.id);
+    let time = last.map_or(Timestamp(0), |event| event.time);
+    let (turn, before) = (cx.transcript.begun(cx.who), cx.turn.len());
+    let call = format!("{}:{}:{turn}:{before}:{}", cx.at, cx.who, cx.id);
     (time, Source { conversation: cx.log.clone(), call })
 }
 

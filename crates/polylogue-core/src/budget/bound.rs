@@ -1,0 +1,78 @@
+//! Upper bounds of what a model call takes.
+
+use serde::Serialize;
+
+use crate::{Entry, Model, Money, Part, Request, Usage};
+
+/// The most that a model call can take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Tokens read and written; `None` when the length of the reply has no known limit.
+    pub tokens: Option<u64>,
+    /// Money; `None` when the length of the reply has no known limit, or the model no known price.
+    pub cost: Option<Money>,
+    /// Money for the input alone; `None` when the model has no known price.
+    pub least_cost: Option<Money>,
+}
+
+impl Bound {
+    /// Money that is needed in any case.
+    pub(crate) fn least(&self) -> Money {
+        self.cost.or(self.least_cost).unwrap_or_default()
+    }
+}
+
+/// What a picture, a sound or a document takes at most, in tokens: a large picture is some 48,000 for the models that
+/// count highest.
+const MEDIA_TOKENS: u64 = 50_000;
+
+/// What a message adds to its text, in tokens: its role, its name, and what sets it apart.
+const MESSAGE_TOKENS: u64 = 32;
+
+impl Bound {
+    /// The most that `request` can take of `model`: no token is shorter than a byte, and the reply is as long as
+    /// [`Model::max_output`] says.
+    #[must_use]
+    pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
+        let input = input(request);
+        let output = model.max_output(request.params);
+        let cost = |output| model.cost(&Usage { input: Some(input), output, ..Usage::default() });
+        Self {
+            tokens: output.map(|output| input.saturating_add(output)),
+            cost: cost(output),
+            least_cost: cost(Some(0)),
+        }
+    }
+}
+
+/// The most tokens that a model reads in `request`.
+fn input(request: &Request<'_>) -> u64 {
+    let system = request.system.map_or(0, |text| text.len() as u64);
+    let tools = if request.tools.is_empty() { 0 } else { written(&request.tools) };
+    let form = request.params.schema.as_ref().map_or(0, written);
+    let entries = request.entries.iter().map(entry).fold(0, u64::saturating_add);
+    [system, tools, form, MESSAGE_TOKENS].into_iter().fold(entries, u64::saturating_add)
+}
+
+fn entry(entry: &Entry) -> u64 {
+    let names = match entry {
+        Entry::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
+        _ => 0,
+    };
+    entry.parts().iter().map(part).fold(names + MESSAGE_TOKENS, u64::saturating_add)
+}
+
+fn part(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) | Part::Thought(text) => text.len() as u64,
+        Part::Media(media) => (media.url.len() as u64).max(MEDIA_TOKENS),
+        Part::Note(_) => 0,
+        other => written(other),
+    }
+}
+
+/// The length of `value` as JSON, in bytes.
+fn written(value: &impl Serialize) -> u64 {
+    // A value of our types is always written.
+    serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u64)
+}

@@ -1,0 +1,128 @@
+//! Asking models within a turn.
+
+use super::calls::make_calls_legal;
+use super::{Ask, Attempt, Turn};
+use crate::budget::Asked;
+use crate::{
+    AnyModel, Body, Bound, Error, Model, ModelError, ModelErrorKind, Origin, Reply, Request, Result, Sample,
+    Skill,
+};
+
+impl Turn<'_> {
+    /// Asks a model how to go on. The reply is in the log when this returns, and what it says is part of the agent's
+    /// view from then on.
+    ///
+    /// # Errors
+    /// When the model gives no reply, a limit of the run is met, the run is stopped, or the log cannot be written.
+    pub async fn sample(&mut self, ask: Ask<'_>) -> Result<Reply> {
+        self.replay_forms();
+        if let Some(event) = self.past.pop_front() {
+            let Body::Sampled(sample) = &event.body else {
+                return Err(self.diverged(&event, "asks a model"));
+            };
+            let Sample { parts, finish, usage, cached, .. } = sample;
+            let reply = Reply { parts: parts.clone(), finish: *finish, usage: *usage, cached: *cached };
+            self.give_back(event);
+            return Ok(reply);
+        }
+        loop {
+            let error = match self.send(ask).await {
+                Err(Error::Model(error)) => error,
+                result => return result,
+            };
+            match error.kind {
+                // It is sent again in another form; that each is refused once at most is the model's to see to.
+                ModelErrorKind::Unsupported(form) if form.is_of_form() && !self.has_refused(form) => {
+                    self.note_unable(ask.model, form, error.message).await?;
+                }
+                _ => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Returns from the log what a model turned out not to take before it replied.
+    fn replay_forms(&mut self) {
+        while matches!(self.past.front().map(|event| &event.body), Some(Body::Unable { lacks, .. }) if lacks.is_of_form())
+        {
+            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
+        }
+    }
+
+    /// Whether a model refused a form in this turn, and has replied to nothing since.
+    fn has_refused(&self, form: Skill) -> bool {
+        let since = self.journal.iter().rev().take_while(|event| !matches!(event.body, Body::Sampled(_)));
+        since.into_iter().any(|event| matches!(event.body, Body::Unable { lacks, .. } if lacks == form))
+    }
+
+    async fn note_unable(&mut self, model: &AnyModel, lacks: Skill, why: String) -> Result<()> {
+        let (who, model) = (self.me().clone(), model.name().into());
+        self.record([Body::Unable { who, model, lacks, why: why.into() }]).await
+    }
+
+    /// Reserves a call, sends it, and records the reply.
+    async fn send(&mut self, ask: Ask<'_>) -> Result<Reply> {
+        let (log, me, at) = (self.log, self.me(), self.transcript.at());
+        let (doubt, last) = (self.in_doubt, self.last);
+        let held_back = self.doubt.take();
+        let view = self.view(ask.lens);
+        let mut request = Request {
+            origin: Origin { at, who: me, nth: 0 },
+            system: ask.system,
+            entries: view.entries(),
+            tools: ask.tools,
+            params: ask.params,
+            wire: view.wire(),
+            reserved: None,
+        };
+        let asked = Asked { at, who: me, model: ask.model, bound: Bound::of(ask.model, &request) };
+        if doubt {
+            log.charge_doubt(&asked, last).await?;
+        }
+        drop(held_back);
+        let (reservation, nth) = log.reserve(asked).await?;
+        request.origin.nth = nth;
+        request.reserved = Some(&reservation);
+        let mut deltas = log.live().deltas(at, me);
+        let result = log.unless_halted(ask.model.complete(&request, &mut deltas)).await?;
+        let mut reply = result.map_err(|error| reservation.failed(error))?;
+        let cost = ask.model.cost(&reply.usage);
+        reservation.answer(&reply, cost);
+        make_calls_legal(&mut reply.parts, view);
+        let sample = Sample {
+            who: me.clone(),
+            model: ask.model.name().into(),
+            request: view.digest(ask.model.name(), ask.system, ask.tools, ask.params),
+            parts: reply.parts.clone(),
+            finish: reply.finish,
+            usage: reply.usage,
+            cost,
+            cached: reply.cached,
+        };
+        self.record([Body::Sampled(sample)]).await?;
+        // It is in the log: what was reserved for it is free.
+        drop(reservation);
+        Ok(reply)
+    }
+
+    /// Asks a model as [`sample`](Self::sample) does, for something that it may be unable to do. That it is unable is in the
+    /// log, so that a resumed turn goes on as it went, and later turns need not try again ([`Transcript::lacks`]).
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    pub async fn attempt(&mut self, ask: Ask<'_>) -> Result<Attempt> {
+        self.replay_forms();
+        if let Some(Body::Unable { lacks, .. }) = self.past.front().map(|event| &event.body) {
+            let lacks = *lacks;
+            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
+            return Ok(Attempt::Unable(lacks));
+        }
+        match self.sample(ask).await {
+            Ok(reply) => Ok(Attempt::Reply(reply)),
+            Err(Error::Model(ModelError { kind: ModelErrorKind::Unsupported(lacks), message, .. })) => {
+                self.note_unable(ask.model, lacks, message).await?;
+                Ok(Attempt::Unable(lacks))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

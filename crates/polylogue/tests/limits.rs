@@ -1,0 +1,305 @@
+//! Limits hold whatever happens at the same time, and whatever the process dies of.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, Ask, Assistant, Body, ChargeReason, Chat, Cue, Deltas, Event,
+    FailedAttempt, Limits, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name, Reason, Reply,
+    Request, Status, Step, Store, Transcript, Turn, Usage, once_each,
+};
+use polylogue_store::Memory;
+
+/// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
+#[derive(Clone, Default)]
+struct Cents {
+    calls: Arc<AtomicU64>,
+    /// How many attempts fail before one is answered.
+    fails: u64,
+    /// Never answers.
+    hangs: bool,
+    /// Does not say what it took.
+    silent: bool,
+    /// Whether the longest reply is known.
+    bounded: bool,
+}
+
+impl Cents {
+    fn made(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl Model for Cents {
+    fn name(&self) -> &str {
+        "test:cents"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        for _ in 0..self.fails {
+            let reserved = request.reserved.unwrap();
+            reserved.fail(FailedAttempt::Broken);
+            if !reserved.again().await {
+                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
+            }
+            self.calls.fetch_add(1, Ordering::SeqCst);
+        }
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
+        let usage = if self.silent { Usage::default() } else { usage };
+        Ok(Reply { usage, ..Reply::text("word") })
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(Money::dollars(usage.output? as f64 / 100.0))
+    }
+    fn max_output(&self, _: &polylogue::Params) -> Option<u64> {
+        self.bounded.then_some(20)
+    }
+}
+
+fn bounded() -> Cents {
+    Cents { bounded: true, ..Cents::default() }
+}
+
+/// Twenty who speak at the same time, and then it is over.
+fn crowd(model: &Cents) -> Chat {
+    let names: Vec<Name> = (0..20).map(|number| Name::new(format!("A{number}")).unwrap()).collect();
+    let cues: Vec<Cue> = names.iter().cloned().map(Cue::to_all).collect();
+    let policy = move |chat: &Transcript| match chat.turns() {
+        0 => Step::Together(cues.clone()),
+        _ => Step::close(Reason::Finished, chat),
+    };
+    let mut chat = Chat::named("crowd");
+    for name in &names {
+        chat = chat.with(Assistant::new(name.as_str(), AnyModel::new(model.clone())).unwrap());
+    }
+    chat.policy(policy).build().unwrap()
+}
+
+fn one(model: &Cents) -> Chat {
+    let agent = Assistant::new("A", AnyModel::new(model.clone())).unwrap();
+    Chat::named("one").with(agent).policy(once_each()).build().unwrap()
+}
+
+fn dollars(amount: f64) -> Limits {
+    Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
+}
+
+/// A log of these events, as the next process finds it.
+async fn log_of(events: &[Arc<Event>], limits: Limits) -> Log {
+    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !events.is_empty() {
+        store.append(&claim, events).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    Log::open(store, id).await.unwrap().limits(limits)
+}
+
+/// Runs `chat` until its model was called `calls` times in all, and dies. Returns the log, and how it ended if it did.
+async fn killed(
+    chat: &Chat,
+    model: &Cents,
+    calls: u64,
+    events: &[Arc<Event>],
+    limits: Limits,
+) -> (Vec<Arc<Event>>, Option<Status>) {
+    let mut log = log_of(events, limits).await;
+    let watch = log.watch().await;
+    let run = async {
+        match events.is_empty() {
+            true => chat.run(&mut log, "go").await.unwrap(),
+            false => chat.resume(&mut log).await.unwrap(),
+        }
+    };
+    let reached = async {
+        while model.made() < calls {
+            tokio::task::yield_now().await;
+        }
+    };
+    let status = tokio::select! {
+        biased;
+        status = run => Some(status),
+        () = reached => None,
+    };
+    drop(watch);
+    (log.events().await, status)
+}
+
+fn reason(status: &Status) -> &Reason {
+    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+    reason
+}
+
+#[tokio::test]
+async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
+    let model = Cents::default();
+    let mut log = log_of(&[], Limits { calls: 1, ..Limits::default() }).await;
+    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    assert_eq!((reason(&status), model.made()), (&Reason::Calls { limit: 1 }, 1));
+    // Under a higher limit, those who were refused go on, and nothing was counted for them.
+    log.reopen().await.unwrap();
+    let mut log = log.limits(Limits { calls: 20, ..Limits::default() });
+    let status = crowd(&model).resume(&mut log).await.unwrap();
+    assert_eq!((reason(&status), model.made()), (&Reason::Finished, 20));
+    assert!(log.spent().await.uncertain.is_nothing());
+}
+
+#[tokio::test]
+async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
+    let model = bounded();
+    let mut log = log_of(&[], dollars(0.50)).await;
+    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
+    // Each took half of what it could have taken: the fifth could have passed the limit.
+    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next }, 4));
+}
+
+#[tokio::test]
+async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other() {
+    let model = Cents::default();
+    let mut log = log_of(&[], dollars(0.50)).await;
+    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
+    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next: None }, 5));
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
+    let model = Cents { silent: true, ..bounded() };
+    let mut log = log_of(&[], dollars(0.50)).await;
+    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
+    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next }, 2));
+}
+
+#[tokio::test]
+async fn calls_in_flight_at_a_death_count_once_for_each_death() {
+    let model = Cents { hangs: true, ..bounded() };
+    let (chat, mut events) = (one(&model), Vec::new());
+    for death in 1..=12 {
+        let status;
+        (events, status) = killed(&chat, &model, death, &events, dollars(0.50)).await;
+        if let Some(status) = status {
+            let (limit, spent, next) =
+                (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
+            assert_eq!((reason(&status), death), (&Reason::Cost { limit, spent, next }, 3));
+            assert_eq!(model.made(), 2);
+            return;
+        }
+    }
+    panic!("12 deaths, {} calls", model.made());
+}
+
+#[tokio::test]
+async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
+    let model = Cents { hangs: true, ..bounded() };
+    let calls = |calls| Limits { calls, ..Limits::default() };
+    let (events, status) = killed(&crowd(&model), &model, 20, &[], calls(30)).await;
+    assert_eq!((status, model.made()), (None, 20));
+    let quick = bounded();
+    let mut log = log_of(&events, calls(30)).await;
+    let status = crowd(&quick).resume(&mut log).await.unwrap();
+    assert_eq!((reason(&status), quick.made()), (&Reason::Calls { limit: 30 }, 10));
+    assert_eq!(log.spent().await.uncertain.calls, 20);
+}
+
+#[tokio::test]
+async fn what_was_not_in_flight_is_not_charged_when_a_run_goes_on() {
+    let model = bounded();
+    let mut log = log_of(&[], Limits::default()).await;
+    let whole = one(&model).run(&mut log, "go").await.unwrap();
+    assert_eq!(reason(&whole), &Reason::Finished);
+    let events = log.events().await;
+    // The reply is in the log, and the turn is not over.
+    let sampled = events.iter().position(|event| matches!(event.body, Body::Sampled(_))).unwrap();
+    let mut log = log_of(&events[..=sampled], Limits::default()).await;
+    one(&model).resume(&mut log).await.unwrap();
+    assert!(log.spent().await.uncertain.is_nothing());
+    assert_eq!(model.made(), 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
+    let fails = Cents { fails: 1, ..bounded() };
+    let mut log = log_of(&[], Limits { calls: 2, ..Limits::default() }).await;
+    let status = one(&fails).run(&mut log, "go").await.unwrap();
+    assert_eq!((reason(&status), fails.made()), (&Reason::Finished, 2));
+    let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
+    assert_eq!(charges, [(ChargeReason::Failed, 1)]);
+    let events = log.events().await;
+    let log = log_of(&events[..2], Limits::default()).await;
+    let broken = Cents { fails: 3, ..bounded() };
+    let mut few = log.limits(Limits { calls: 3, ..Limits::default() });
+    let status = one(&broken).resume(&mut few).await.unwrap();
+    // The call that may have been in flight, and two attempts.
+    assert_eq!((reason(&status), broken.made()), (&Reason::Calls { limit: 3 }, 2));
+    assert_eq!(few.spent().await.uncertain.calls, 3);
+}
+
+fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
+    match &event.body {
+        Body::Charged(charge) => Some((charge.why, charge.calls)),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
+    let model = Cents { hangs: true, ..bounded() };
+    let mut log = log_of(&[], Limits::default()).await;
+    let (halt, chat) = (log.halt(), one(&model));
+    let stop = async {
+        while model.made() < 1 {
+            tokio::task::yield_now().await;
+        }
+        halt.now();
+    };
+    let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Halted);
+    let spent = log.spent().await.uncertain;
+    assert_eq!((spent.calls, spent.cost), (1, Money::dollars(0.20)));
+    // Nothing is in flight when it goes on in another process; then there is again.
+    let (events, _) = killed(&chat, &model, 2, &log.events().await, Limits::default()).await;
+    let charges: Vec<_> = events.iter().filter_map(|event| charge(event)).collect();
+    assert_eq!(charges, [(ChargeReason::Cancelled, 1), (ChargeReason::Repeated, 0)]);
+    let quick = bounded();
+    let mut log = log_of(&events, Limits::default()).await;
+    one(&quick).resume(&mut log).await.unwrap();
+    assert_eq!(log.spent().await.uncertain.calls, 2);
+}
+
+/// Asks its model twice, and says that all is well.
+struct Careless(Name, AnyModel);
+
+impl Agent for Careless {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        for _ in 0..2 {
+            let _ = turn.sample(Ask::of(&self.1)).await;
+        }
+        Ok(Act::say("all is well"))
+    }
+}
+
+#[tokio::test]
+async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
+    let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
+    let chat = Chat::named("one").with(agent).policy(once_each()).build().unwrap();
+    let mut log = log_of(&[], Limits { calls: 1, ..Limits::default() }).await;
+    let status = chat.run(&mut log, "go").await.unwrap();
+    let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
+    assert_eq!((reason, &*summary), (Reason::Calls { limit: 1 }, "all is well"));
+}
