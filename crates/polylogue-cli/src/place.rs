@@ -90,6 +90,13 @@ pub(crate) fn of_trust() -> Option<PathBuf> {
     state.map(|state| state.join("polylogue").join("trust.json"))
 }
 
+/// Where the user's rules for approvals are: in the user's folder of settings.
+pub(crate) fn of_rules() -> Option<PathBuf> {
+    let config = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| env::home_dir().map(|home| home.join(".config")));
+    config.map(|config| config.join("polylogue").join("approvals.yaml"))
+}
+
 /// Whether the current folder is within the work directory of a conversation: what is in it may have been written by code that
 /// models wrote. Work directories are beside their store, in a folder of the store's name and `.work`.
 pub(crate) fn is_in_work_directory(store: Option<&Path>) -> bool {

@@ -20,6 +20,7 @@ use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
+use crate::trust::rules::Always;
 
 /// How often a screen is told that time passes.
 const TICK: Duration = Duration::from_millis(100);
@@ -38,6 +39,8 @@ pub(crate) struct Play<'a> {
     pub(crate) answer: Option<String>,
     /// The store, as the command line names it: the work directory is beside it.
     pub(crate) work: Option<PathBuf>,
+    /// What the answer `always` to a question for approval does.
+    pub(crate) always: Always,
     /// What MCP servers say of calls that take long.
     pub(crate) progress: Option<UnboundedReceiver<Progress>>,
 }
@@ -127,11 +130,15 @@ impl Play<'_> {
                 if !self.is_seen() {
                     tell_verbatim(&question.text);
                 }
+                if question.is_approval() {
+                    tell_wrapped(Always::HINT);
+                }
                 prompt::ask(question.who.as_str(), signals).await?
             }
             None => None,
         };
         let Some(text) = text else { return Ok(Answered::No) };
+        let text = self.always.answer(question, text)?;
         self.log.answer(at, &question.who, text).await?;
         Ok(Answered::Yes)
     }

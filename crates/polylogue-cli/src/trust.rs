@@ -3,6 +3,7 @@
 
 pub(crate) mod book;
 mod dotenv;
+pub(crate) mod rules;
 mod words;
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use polylogue::approval::visible;
 use polylogue_models::Env;
-use polylogue_team::{Grant, Loaded, Overrides, Team, Usage};
+use polylogue_team::{Grant, Loaded, Overrides, Rules, Team, Usage};
 
 use crate::args::Permits;
 use crate::play::tell_wrapped;
@@ -20,6 +21,7 @@ use crate::trouble::Trouble;
 pub(crate) use book::Want;
 use book::{Book, Entry};
 pub(crate) use dotenv::{addresses, of_folder};
+use rules::Always;
 pub(crate) use words::list;
 
 /// What a run may use: environment variables, and what was allowed.
@@ -30,13 +32,16 @@ pub(crate) struct Access {
     flags: BTreeSet<Grant>,
     /// What was allowed, one by one.
     items: BTreeSet<Want>,
+    /// The user's rules for approvals, and the team that they may be about.
+    pub(crate) always: Always,
 }
 
 impl Access {
     /// Nothing but `permits` and what the content `digest` was trusted with before.
     pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Self, Trouble> {
         let flags = permits.grants.iter().copied().collect();
-        Ok(Self { env, flags, items: Book::read()?.allowed(digest) })
+        let always = Always { rules: Rules::default(), team: digest.to_owned() };
+        Ok(Self { env, flags, items: Book::read()?.allowed(digest), always })
     }
 
     /// Whether all of `wants` is allowed.
@@ -175,7 +180,8 @@ impl Request<'_> {
         let flags: BTreeSet<Grant> = self.permits.grants.iter().copied().collect();
         let before = self.before.iter().cloned();
         let items = before.chain(book.allowed(self.digest)).chain(book.allowed(&addresses.digest)).collect();
-        let mut access = Access { env, flags, items };
+        let always = Always { rules: rules::read()?, team: self.digest.to_owned() };
+        let mut access = Access { env, flags, items, always };
         let mut missing: Vec<Want> = wants.iter().filter(|want| !access.has(want)).cloned().collect();
         if self.permits.trust {
             // Trust is for all that it asks for, however it is used this time.

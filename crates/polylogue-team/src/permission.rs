@@ -268,7 +268,7 @@ fn described(name: &str, server: &McpServer) -> String {
 }
 
 /// The host of an address, with its port.
-fn host(url: &str) -> String {
+pub(crate) fn host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     authority.rsplit('@').next().unwrap_or_default().to_owned()

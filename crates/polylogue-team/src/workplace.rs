@@ -15,6 +15,7 @@ use crate::build::{is_work_tool, runs_programs};
 use crate::permission::Grant;
 use crate::reasoning::RunsBlocks;
 use crate::remote::{GivenTool, McpTools};
+use crate::rules::Rules;
 use crate::team::Team;
 use crate::working::{Place, SandboxSettings};
 
@@ -33,6 +34,10 @@ pub struct Workplace {
     memory: Option<AnyMemory>,
     /// Where keys and proxies are.
     env: Option<Env>,
+    /// The user's rules for approvals.
+    rules: Rules,
+    /// Identifies the content of the team, for rules that are about it.
+    content: Option<String>,
 }
 
 impl Workplace {
@@ -86,6 +91,20 @@ impl Workplace {
             None if self.unused => Ok(AnyMemory::new(Nothing)),
             None => Err(Error::Config(format!("`{who}` needs a memory, and there is none"))),
         }
+    }
+
+    /// Has the user's `rules` decide what is asked about, before what the team says; `content` identifies the team.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules, content: impl Into<String>) -> Self {
+        Self { rules, content: Some(content.into()), ..self }
+    }
+
+    pub(crate) const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) fn content(&self) -> Option<&str> {
+        self.content.as_deref()
     }
 
     /// Gives the environment variables that hold keys and say which proxies there are; none without.

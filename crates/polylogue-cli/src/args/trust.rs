@@ -14,6 +14,8 @@ pub(crate) enum Command {
     List(List),
     /// Trust them no longer: the next run asks again
     Forget(Forget),
+    /// Check your rules for approvals, and say where they are
+    Rules,
 }
 
 #[derive(Debug, Args)]

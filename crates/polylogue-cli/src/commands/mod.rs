@@ -25,6 +25,7 @@ use polylogue_models::Script;
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
+use crate::place;
 use crate::screen::Shown;
 use crate::trouble::Trouble;
 use crate::trust::Want;
@@ -60,7 +61,9 @@ pub(crate) struct Kept {
 impl Kept {
     /// The same with the user's seal, where it matters.
     pub(crate) fn sealed(self) -> Self {
-        if self.allowed.is_empty() && self.mcp.is_none() {
+        // Rules for approvals may be about this team.
+        let has_rules = place::of_rules().is_some_and(|rules| rules.exists());
+        if self.allowed.is_empty() && self.mcp.is_none() && !has_rules {
             return self;
         }
         let seal = self.content().and_then(|content| Book::seal(&content));

@@ -77,8 +77,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
         _ => {}
     }
     let task = team.task.clone().unwrap_or_default();
-    let (answer, work, progress) = (args.answer.clone(), cli.store.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more, answer, work, progress }.run().await
+    let (answer, always) = (args.answer.clone(), access.always.clone());
+    let (work, progress) = (cli.store.clone(), servers.progress.take());
+    Play { chat: &chat, log, store, settings, task, more, answer, work, always, progress }.run().await
 }
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about

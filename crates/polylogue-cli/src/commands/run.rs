@@ -65,8 +65,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let log = create(store.clone(), &kept).await?.limits(limits);
     let chat = built(&kept.team, &crew, cli, log.id(), (&access, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
-    let (work, progress) = (cli.store.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, progress }.run().await
+    let (work, always, progress) = (cli.store.clone(), access.always.clone(), servers.progress.take());
+    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, always, progress }
+        .run()
+        .await
 }
 
 /// The chat of the conversation `id`, with what it is allowed and given.

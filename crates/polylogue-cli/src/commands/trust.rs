@@ -18,6 +18,7 @@ pub(crate) fn run(args: &Trust) -> Result<Exit, Trouble> {
     match &args.command {
         Command::List(args) => show(args),
         Command::Forget(args) => forget(args),
+        Command::Rules => rules(),
     }
 }
 
@@ -30,6 +31,15 @@ fn show(args: &List) -> Result<Exit, Trouble> {
         };
         write(&text)?;
     }
+    Ok(Exit::Done)
+}
+
+fn rules() -> Result<Exit, Trouble> {
+    let rules = crate::trust::rules::read()?;
+    let path = crate::place::of_rules().map(|path| path.display().to_string()).unwrap_or_default();
+    let count = rules.len();
+    let s = if count == 1 { "" } else { "s" };
+    write(&Shown::row(&format!("{count} rule{s} in {path}")))?;
     Ok(Exit::Done)
 }
 

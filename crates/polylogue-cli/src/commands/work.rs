@@ -29,7 +29,8 @@ pub(super) fn place_of(
         true => Workplace::at(place::of_work(store, id)?),
         false => Workplace::none(),
     };
-    Ok(place.grant(access.grants()).with_env(access.env.clone()))
+    let place = place.grant(access.grants()).with_env(access.env.clone());
+    Ok(place.with_rules(access.always.rules.clone(), access.always.team.clone()))
 }
 
 /// Makes the work directory of the conversation `id` with the files that the team brings along, if it runs programs and the

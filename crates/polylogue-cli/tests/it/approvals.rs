@@ -84,6 +84,8 @@ fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
     for by_herself in [true, false] {
         let home = Home::new();
         team(&home, "{when: \"args.text != 'two'\"}", by_herself);
+        // Nothing encloses the programs: only the user can let one run without a question.
+        home.rules("- allow: {tool: note, command: '*two*'}\n");
         let waiting = home.run(&RUN).exits(5);
         assert!(waiting.out.contains("polylogue resume"), "{}", waiting.out);
         home.run(&["resume", "last", "--answer", "{\"text\": \"1\"}"]).exits(5);
@@ -116,17 +118,81 @@ fn exit_ends_the_conversation_and_nothing_was_called() {
 }
 
 #[test]
-fn a_rule_that_does_not_hold_asks_nobody_and_without_a_sandbox_somebody_is_asked() {
-    let home = Home::new();
-    team(&home, "{matches: four}", true);
-    home.run(&RUN).ok();
-    assert_eq!(noted(&home), ["one", "three", "two"]);
+fn what_nothing_encloses_is_asked_about_whatever_the_team_file_says_unless_the_user_allows_it() {
+    for approve in ["never", "{matches: four}", "{when: 'false'}"] {
+        for by_herself in [true, false] {
+            let home = Home::new();
+            team(&home, approve, by_herself);
+            home.run(&RUN).exits(5);
+            assert!(noted(&home).is_empty(), "{approve}");
+            home.allow_programs();
+            home.run(&RUN).ok();
+            assert_eq!(noted(&home), ["one", "three", "two"], "{approve}");
+        }
+    }
+}
+
+#[test]
+fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
+    let returned = |home: &Home| -> Vec<String> {
+        of_type(&home.events(), "returned")
+            .iter()
+            .map(|event| event["outcome"]["status"].to_string())
+            .collect()
+    };
     let home = Home::new();
     team(&home, "never", true);
-    home.run(&RUN).ok();
-    let text = fs::read_to_string(home.path("team.yaml")).unwrap().replace(", approve: never", "");
-    home.file("team.yaml", &text);
+    home.rules("- allow: {command: '*'}\n- deny: {tool: note, command: '*two*'}\n- ask: {tool: 'no*', command: '*three*'}\n- ask: {command: '*two*'}\n");
     home.run(&RUN).exits(5);
+    assert_eq!(of_type(&home.events(), "asked").len(), 1);
+    home.run(&["resume", "last", "--answer", "yes"]).ok();
+    assert_eq!(noted(&home), ["one", "three"]);
+    assert!(home.run(&["show", "last"]).ok().out.contains("A rule of the user denies it."));
+    assert!(returned(&home).iter().any(|status| status == "\"failed\""));
+    // The name that a team file gave a tool says nothing of what it does: it takes more to allow it.
+    let home = Home::new();
+    team(&home, "never", true);
+    home.rules("- allow: {tool: note}\n");
+    home.run(&RUN).exits(5);
+    home.rules("- allow: {tool: note}\n- alow: {tool: x}\n- deny: {}\n");
+    let wrong = home.run(&RUN).exits(2);
+    assert!(
+        wrong.err.contains("approvals.yaml:2:3") && wrong.err.contains("the rule is about nothing"),
+        "{}",
+        wrong.err
+    );
+}
+
+#[test]
+fn always_is_kept_for_exactly_this_call_of_this_team() {
+    let home = Home::new();
+    team(&home, "always", true);
+    home.rules("# My rules\n- deny: {command: '*nothing*'}");
+    let mut terminal = Terminal::open(&home, (110, 60), &RUN);
+    for answer in ["always", "yes", "yes"] {
+        terminal.wait_for_question("polylogue trust rules` says where).");
+        let asked = of_type(&home.events(), "asked").len();
+        terminal.press(&format!("{answer}\r"));
+        until("it goes on", || of_type(&home.events(), "answered").len() == asked);
+    }
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(noted(&home).len(), 3);
+    let kept = fs::read_to_string(home.path(".config/polylogue/approvals.yaml")).unwrap();
+    assert!(kept.starts_with("# My rules\n- deny: {command: '*nothing*'}\n- {\"allow\":"), "{kept}");
+    assert!(kept.contains("\"one\"") && !kept.contains("\"two\""), "{kept}");
+    assert!(home.run(&["trust", "rules"]).ok().out.starts_with("2 rules in "));
+    // The first call is made without a question, the others are not.
+    home.run(&RUN).exits(5);
+    let asked = of_type(&home.events(), "asked")[0]["text"].as_str().unwrap().to_owned();
+    assert!(asked.contains("two") && !asked.contains("one"), "{asked}");
+    home.run(&["resume", "last", "--answer", "yes"]).exits(5);
+    home.run(&["resume", "last", "--answer", "yes"]).ok();
+    assert_eq!(noted(&home), ["one", "three", "two"]);
+    // Another team that calls its own tool the same is asked.
+    let text = fs::read_to_string(home.path("team.yaml")).unwrap();
+    home.file("team.yaml", &text.replace("notes.txt", "other.txt"));
+    home.run(&RUN).exits(5);
+    assert!(of_type(&home.events(), "asked")[0]["text"].as_str().unwrap().contains("one"));
 }
 
 #[test]
@@ -189,6 +255,7 @@ script: [{wait}, {note}, {{Ann: It is noted.}}]
 fn enter_alone_and_what_was_typed_before_the_question_approve_nothing() {
     let home = Home::new();
     one_note(&home, "one");
+    home.rules("- allow: {tool: wait, command: '*'}\n");
     let mut terminal = Terminal::open(&home, (100, 50), &RUN);
     let works = home.path("store.db.work");
     until("the first turn runs", || works.join("begun").exists());

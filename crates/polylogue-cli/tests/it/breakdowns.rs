@@ -63,6 +63,7 @@ script: {}
         Value::Array(script)
     );
     home.file("team.yaml", &text);
+    home.allow_programs();
     Some(home)
 }
 

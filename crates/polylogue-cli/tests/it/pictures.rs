@@ -35,6 +35,7 @@ fn home() -> Option<Home> {
     }
     let call = serde_json::json!({"Ann": {"calls": [{"tool": "python_session", "args": {"code": CODE}, "id": "c1"}]}});
     let home = Home::new();
+    home.allow_programs();
     let text = format!(
         "
 name: drawing

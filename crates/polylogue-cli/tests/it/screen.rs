@@ -197,6 +197,7 @@ fn is_harmless(what: &str, text: &str) {
 #[test]
 fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
     let home = Home::new();
+    home.allow_programs();
     let task = quoted(HOSTILE);
     let call = format!("{{tool: note, args: {{text: {task}}}, id: {task}}}");
     home.file(

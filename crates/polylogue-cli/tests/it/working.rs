@@ -39,6 +39,7 @@ fn work(home: &Home) -> PathBuf {
 #[test]
 fn programs_without_a_sandbox_have_to_be_allowed_by_whoever_runs_the_team() {
     let home = Home::new();
+    home.allow_programs();
     team(&home, "{approve: never}", "cat data.txt > copy.txt; cat copy.txt");
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
     assert!(refused.err.contains("all your rights") && refused.err.contains("add `--allow unsafe-host`"));
@@ -92,6 +93,7 @@ fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
 #[test]
 fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
     let home = Home::new();
+    home.allow_programs();
     team(&home, "{approve: never}", "echo run >> runs.txt; sleep 2");
     let running = home.start(&RUN);
     until("there is a conversation", || home.path("store.db").exists() && !home.listed().is_empty());
@@ -111,6 +113,7 @@ fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
 #[test]
 fn an_agent_whose_command_hangs_is_told_after_its_time_and_goes_on() {
     let home = Home::new();
+    home.allow_programs();
     let text = r#"name: t
 task: go
 sandbox: {place: unsafe-host}
@@ -143,6 +146,7 @@ script:
 #[test]
 fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
     let home = Home::new();
+    home.allow_programs();
     team(&home, "{approve: never}", "cat data.txt > copy.txt");
     home.file("rows.jsonl", "{\"task\": \"one\"}\n{\"task\": \"two\"}\n");
     let args = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "--offline"];

@@ -61,6 +61,8 @@ impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
+        fs::create_dir_all(dir.path().join(".config/polylogue")).unwrap();
+        fs::write(dir.path().join(".config/polylogue/approvals.yaml"), "- allow: {command: '*'}\n").unwrap();
         let model = Behaviour::from(Playbook::new(|received, _| reply(received)));
         Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
     }

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::look::OF_CALLS;
 use super::{NoCondition, compiled, functions, kind, text, value};
+use crate::path::with_normalized;
 
 /// A condition on a call of a tool.
 #[derive(Clone)]
@@ -33,7 +34,9 @@ impl CallCondition {
 
     /// Whether it holds of what is wanted. What cannot be evaluated holds: rather is a person asked than not.
     pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
-        let value = self.value(&wanted.call.tool, &wanted.call.args, wanted.who.as_str());
+        // By how a path is written, a condition could be got around.
+        let args = with_normalized(&wanted.call.args);
+        let value = self.value(&wanted.call.tool, &args, wanted.who.as_str());
         !matches!(value, Ok(Value::Bool(false)))
     }
 

@@ -7,6 +7,7 @@ use polylogue::code::Block;
 
 use super::look::OF_CODE;
 use super::{NoCondition, compiled, functions, kind, text};
+use crate::path::normalized;
 
 /// A condition on a block of code.
 #[derive(Clone)]
@@ -29,7 +30,8 @@ impl CodeCondition {
     /// Whether it holds of `block`. What cannot be evaluated holds: rather is a person asked than not.
     pub(crate) fn holds(&self, block: &Block) -> bool {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
-        let value = self.value(&block.code, &of(&block.language), &of(&block.file));
+        let file = block.file.as_deref().map(normalized).unwrap_or_default();
+        let value = self.value(&block.code, &of(&block.language), &file);
         !matches!(value, Ok(Value::Bool(false)))
     }
 

@@ -16,6 +16,8 @@ mod hostile;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod reasoning;

@@ -6,7 +6,7 @@ use std::path::Path;
 use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, OutcomeStatus, Status};
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_team::{Grant, Overrides, Team, Workplace, load, parse};
+use polylogue_team::{Grant, Overrides, Rules, Team, Workplace, load, parse};
 use polylogue_tools::code::what_is_enforced;
 
 fn team(text: &str) -> Team {
@@ -248,13 +248,61 @@ script:
     };
     let place = tempfile::tempdir().unwrap();
     let work = Workplace::at(place.path().join("work")).grant([Grant::UnsafeHost]);
-    let (log, asked, _) = play(&team(&text("")), &work, &["", "no"]).await;
+    let (log, asked, _) = play(&team(&text("")), &work, &["yes", "no"]).await;
     assert_eq!(asked.len(), 2, "{asked:?}");
     let outcomes = outcomes(&log).await;
     assert!(outcomes.iter().any(|(_, text)| text.contains("Code output: first")), "{outcomes:?}");
     assert!(!place.path().join("work/made").exists());
+    // A team file cannot have it otherwise; the user can.
+    for approve in [", approve: never", ", approve: {tools: [calculator]}", ", approve: {when: 'false'}"] {
+        let place = tempfile::tempdir().unwrap();
+        let work = Workplace::at(place.path().join("work")).grant([Grant::UnsafeHost]);
+        let (_, asked, _) = play(&team(&text(approve)), &work, &["no", "no", "no"]).await;
+        assert!(asked.len() >= 2 && !place.path().join("work/made").exists(), "{approve}: {asked:?}");
+    }
+    let rules =
+        Rules::read("- allow: {command: 'touch*'}\n- allow: {tool: shell}\n", "approvals.yaml").unwrap();
+    let work = work.with_rules(rules, "content");
     let (_, asked, _) = play(&team(&text(", approve: never")), &work, &[]).await;
     assert!(asked.is_empty() && place.path().join("work/made").exists());
+}
+
+/// Whether a person is asked before a file is written at `path`.
+async fn is_asked_about(path: &str, approve: &str, rules: &str) -> bool {
+    let place = tempfile::tempdir().unwrap();
+    let work = Workplace::at(place.path().join("work"));
+    let work = work.with_rules(Rules::read(rules, "approvals.yaml").unwrap(), "content");
+    let text = format!(
+        "name: t\nagents: [{{name: A, tools: [write_file], approve: {approve}}}]\n\
+         chat: {{participants: [A], pattern: once_each}}\n\
+         script: [{{A: {{calls: [{{tool: write_file, args: {{path: \"{path}\", content: x}}}}]}}}}, {{A: done}}]\n"
+    );
+    let (_, asked, _) = play(&team(&text), &work, &["no"]).await;
+    !asked.is_empty()
+}
+
+#[tokio::test]
+async fn a_path_that_is_written_otherwise_gets_around_no_condition_and_no_rule() {
+    let elsewhere = ["secret/a", "./secret/a", "draft/../secret/a", "secret//a", "draft/./../secret/./a"];
+    let when = "{when: \"!args.path.startsWith('draft/')\"}";
+    for path in elsewhere {
+        assert!(is_asked_about(path, when, "").await, "{path}");
+        assert!(is_asked_about(path, "{when: \"args.path.startsWith('secret/')\"}", "").await, "{path}");
+        assert!(is_asked_about(path, "{matches: '\"secret/a\"'}", "").await, "{path}");
+        assert!(is_asked_about(path, "never", "- ask: {path: 'secret/*'}").await, "{path}");
+        assert!(is_asked_about(path, "always", "- allow: {path: 'draft/*'}").await, "{path}");
+    }
+    for path in ["draft/a", "./draft/a", "secret/../draft/a"] {
+        assert!(!is_asked_about(path, when, "").await, "{path}");
+        assert!(
+            !is_asked_about(path, "always", "- allow: {tool: write_file, path: 'draft/*'}").await,
+            "{path}"
+        );
+        assert!(
+            !is_asked_about(path, "always", "- deny: {tool: 'write*'}\n- ask: {tool: '*'}").await,
+            "denied: {path}"
+        );
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ mod verdict;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Call, Name, Turn};
+use polylogue_core::{Act, Body, Call, Name, Turn};
 
 pub(crate) use self::calls::Decided;
 pub use self::exact::{MARGIN, exact, visible};
@@ -54,7 +54,18 @@ const UNDECIDED: &str = "No answer was clear.";
 /// When a person is asked before something of the kind `T` is done. See the [module](self).
 pub struct Approval<T>(Option<Arc<Rule<T>>>);
 
-type Rule<T> = dyn Fn(&T) -> bool + Send + Sync;
+type Rule<T> = dyn Fn(&T) -> Decision + Send + Sync;
+
+/// What a rule makes of something before it is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It is done.
+    Run,
+    /// A person is asked.
+    Ask,
+    /// It is not done, and why.
+    Deny(String),
+}
 
 /// A call that somebody wants to have made.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +92,13 @@ impl<T> Approval<T> {
     /// A person is asked before that for which `rule` holds: a pure function of it.
     #[must_use]
     pub fn when(rule: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+        Self::by(move |what| if rule(what) { Decision::Ask } else { Decision::Run })
+    }
+
+    /// `rule` decides what is done, asked about and refused. A question that the log holds stays a question, whatever the rule
+    /// makes of it when the run is resumed.
+    #[must_use]
+    pub fn by(rule: impl Fn(&T) -> Decision + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(rule)))
     }
 
@@ -93,8 +111,10 @@ impl<T> Approval<T> {
         question: impl Fn() -> (String, Call),
         mut takes: impl FnMut(&str, bool) -> bool,
     ) -> Result<Verdict, Act> {
-        if !self.0.as_ref().is_some_and(|rule| rule(what)) {
-            return Ok(Verdict::Run);
+        match self.0.as_ref().map_or(Decision::Run, |rule| rule(what)) {
+            Decision::Deny(why) => return Ok(Verdict::Rejected(why)),
+            Decision::Run if !was_asked(turn, &question) => return Ok(Verdict::Run),
+            Decision::Run | Decision::Ask => {}
         }
         for attempt in 0..MAX_ATTEMPTS {
             let Some(answer) = turn.answer() else {
@@ -114,17 +134,23 @@ impl<T> Approval<T> {
     }
 }
 
+/// Whether the question is what the turn asked next in the run that it was begun in: its answer is for nothing else.
+fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
+    matches!(turn.ahead(), Some(Body::Asked(asked)) if asked.call.as_ref() == Some(&question().1))
+}
+
 impl Approval<Wanted> {
     /// A person is asked before calls of tools of these names, in which `*` stands for any characters, or none.
     #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        Self::when(move |wanted| names.iter().any(|name| matches(name, &wanted.call.tool)))
+        Self::when(move |wanted| names.iter().any(|name| is_like(name, &wanted.call.tool)))
     }
 }
 
-/// Whether `name` is one of those that `pattern` stands for.
-fn matches(pattern: &str, name: &str) -> bool {
+/// Whether `name` is one of those that `pattern` stands for, in which `*` stands for any characters, or none.
+#[must_use]
+pub fn is_like(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(head) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();
@@ -158,7 +184,7 @@ impl<T> fmt::Debug for Approval<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::is_like;
 
     #[test]
     fn stars_stand_for_any_characters() {
@@ -176,7 +202,7 @@ mod tests {
             ("ab*ba", "aba", false),
             ("a**b", "ab", true),
         ] {
-            assert_eq!(matches(pattern, name), holds, "{pattern} {name}");
+            assert_eq!(is_like(pattern, name), holds, "{pattern} {name}");
         }
     }
 }

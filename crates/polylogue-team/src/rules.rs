@@ -1,0 +1,187 @@
+//! The user's own rules for approvals, which no team file can weaken.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use polylogue::approval::{Decision, is_like};
+use polylogue_config::diagnostic::{Diagnostics, Report};
+use polylogue_config::source::Source;
+use polylogue_config::yaml::{self, Data};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a rule is about: all that it names has to fit. `*` in a text stands for any characters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rule {
+    /// The name of the tool; of code in messages `python`, `shell` or `javascript`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The code or the command that is run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The host that is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The file or folder, normalized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The arguments of the call, exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// The team, by the digest of its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+}
+
+/// One rule, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleEntry {
+    /// It is not done.
+    Deny(Rule),
+    /// A person is asked.
+    Ask(Rule),
+    /// It is done without a question.
+    Allow(Rule),
+}
+
+/// The user's rules: deny counts before ask, and ask before allow; what no rule is about is the team file's to say. Cloning
+/// shares them.
+#[derive(Debug, Clone, Default)]
+pub struct Rules(Arc<RwLock<Vec<RuleEntry>>>);
+
+/// What is about to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Deed<'a> {
+    pub(crate) tool: &'a str,
+    /// Whether the team file declares the tool: then its name alone says nothing.
+    pub(crate) is_own: bool,
+    pub(crate) command: Option<String>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) paths: Vec<String>,
+    pub(crate) arguments: Value,
+    pub(crate) team: Option<&'a str>,
+}
+
+impl Rules {
+    /// Reads a list of rules in YAML, each `deny`, `ask` or `allow` with what it is about; errors call it `file_name`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    ///
+    /// ```
+    /// use polylogue_team::Rules;
+    /// let text = "- deny: {tool: shell, command: \"*rm -rf*\"}\n- allow: {tool: shell, command: git status}\n";
+    /// assert!(Rules::read(text, "approvals.yaml").is_ok());
+    /// assert!(Rules::read("- deny: {toool: shell}", "approvals.yaml").is_err());
+    /// ```
+    pub fn read(text: &str, file_name: &str) -> Result<Self, Diagnostics> {
+        let source = Source::new(file_name, text);
+        let mut report = Report::new(&source);
+        let mut all = Vec::new();
+        if text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+            let root = yaml::parse(&mut report);
+            if let Some(root) = &root {
+                if !matches!(root.data, Data::List(_)) {
+                    let hint = "begin each rule with `- deny:`, `- ask:` or `- allow:`";
+                    report.error_with_hint(&root.span, "this is no list of rules", hint);
+                }
+                for item in root.items() {
+                    match serde_json::from_value::<RuleEntry>(item.to_value()) {
+                        Ok(entry) if entry.rule().is_empty() => {
+                            let hint =
+                                "name a `tool`, a `command`, a `host`, a `path`, `arguments` or a `team`";
+                            report.error_with_hint(&item.span, "the rule is about nothing", hint);
+                        }
+                        Ok(entry) => all.push(entry),
+                        Err(error) => {
+                            let hint = "a rule is such as `deny: {tool: shell, command: \"*rm -rf*\"}`";
+                            report.error_with_hint(&item.span, format!("this is no rule: {error}"), hint);
+                        }
+                    }
+                }
+            }
+        }
+        if report.failed() { Err(report.finish()) } else { Ok(Self(Arc::new(RwLock::new(all)))) }
+    }
+
+    /// Adds a rule, for all that share these.
+    pub fn add(&self, entry: RuleEntry) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// What the rules say of `deed`; nothing when none is about it.
+    pub(crate) fn decide(&self, deed: &Deed<'_>) -> Option<Decision> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let has = |which: fn(&RuleEntry) -> Option<&Rule>, all_of_it: bool| {
+            all.iter().filter_map(which).any(|rule| rule.is_about(deed, all_of_it))
+        };
+        if has(|entry| if let RuleEntry::Deny(rule) = entry { Some(rule) } else { None }, false) {
+            return Some(Decision::Deny("A rule of the user denies it.".into()));
+        }
+        if has(|entry| if let RuleEntry::Ask(rule) = entry { Some(rule) } else { None }, false) {
+            return Some(Decision::Ask);
+        }
+        has(|entry| if let RuleEntry::Allow(rule) = entry { Some(rule) } else { None }, true)
+            .then_some(Decision::Run)
+    }
+}
+
+impl RuleEntry {
+    const fn rule(&self) -> &Rule {
+        match self {
+            Self::Deny(rule) | Self::Ask(rule) | Self::Allow(rule) => rule,
+        }
+    }
+}
+
+impl Rule {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it is about `deed`. To allow something, the rule has to be about all of it, and to know what the tool is: a name
+    /// that a team file gave says nothing.
+    fn is_about(&self, deed: &Deed<'_>, all_of_it: bool) -> bool {
+        let fits = |pattern: &Option<String>, text: Option<&str>| match pattern {
+            None => true,
+            Some(pattern) => text.is_some_and(|text| is_like(pattern.trim(), text.trim())),
+        };
+        let some_fit =
+            |pattern: &Option<String>, texts: &[String], like: fn(&str, &str) -> bool| match pattern {
+                None => true,
+                Some(pattern) if all_of_it => {
+                    !texts.is_empty() && texts.iter().all(|text| like(pattern, text))
+                }
+                Some(pattern) => texts.iter().any(|text| like(pattern, text)),
+            };
+        let is_known = !all_of_it || !deed.is_own || self.team.is_some() || self.command.is_some();
+        is_known
+            && fits(&self.tool, Some(deed.tool))
+            && fits(&self.command, deed.command.as_deref())
+            && fits(&self.team, deed.team)
+            && some_fit(&self.host, &deed.hosts, is_like_host)
+            && some_fit(&self.path, &deed.paths, is_like)
+            && self.arguments.as_ref().is_none_or(|arguments| *arguments == deed.arguments)
+    }
+}
+
+/// A host may be named with its port or without.
+fn is_like_host(pattern: &str, host: &str) -> bool {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let bare = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(bare, _)| bare);
+    let pattern = pattern.to_lowercase();
+    is_like(&pattern, host) || is_like(&pattern, bare)
+}
