@@ -170,7 +170,7 @@ fn always_is_kept_for_exactly_this_call_of_this_team() {
     home.rules("# My rules\n- deny: {command: '*nothing*'}");
     let mut terminal = Terminal::open(&home, (110, 60), &RUN);
     for answer in ["always", "yes", "yes"] {
-        terminal.wait_for_question("polylogue trust rules` says where).");
+        terminal.wait_for_question("ends the conversation.");
         let asked = of_type(&home.events(), "asked").len();
         terminal.press(&format!("{answer}\r"));
         until("it goes on", || of_type(&home.events(), "answered").len() == asked);
@@ -248,6 +248,8 @@ script: [{wait}, {note}, {{Ann: It is noted.}}]
 "#
     );
     home.file("team.yaml", &team);
+    // Nothing encloses the programs: only the user can let one run without a question.
+    home.rules("- allow: {tool: wait, command: '*'}\n");
     fs::create_dir(home.path("store.db.work")).unwrap();
 }
 
@@ -255,7 +257,6 @@ script: [{wait}, {note}, {{Ann: It is noted.}}]
 fn enter_alone_and_what_was_typed_before_the_question_approve_nothing() {
     let home = Home::new();
     one_note(&home, "one");
-    home.rules("- allow: {tool: wait, command: '*'}\n");
     let mut terminal = Terminal::open(&home, (100, 50), &RUN);
     let works = home.path("store.db.work");
     until("the first turn runs", || works.join("begun").exists());
