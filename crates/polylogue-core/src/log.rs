@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::time::Instant;
 
 use futures_util::future::{Either, select};
@@ -39,6 +40,18 @@ pub struct Log {
     pub(crate) kept: Mutex<Kept>,
     /// Held by the call of an agent that is going on: one at a time.
     pub(crate) calls: Mutex<()>,
+    /// Whether the right to append was returned.
+    released: bool,
+}
+
+impl Drop for Log {
+    /// Returns the right to append. Stores begin to do so when they are asked for the first time, so nobody needs to wait.
+    fn drop(&mut self) {
+        if !self.released {
+            let release = pin!(self.store.release(self.claim.clone()));
+            let _ = release.poll(&mut Context::from_waker(Waker::noop()));
+        }
+    }
 }
 
 /// The right of a [`Log`] to append, to be renewed from beside a run: appending renews it too, but a turn may take longer than
@@ -131,6 +144,7 @@ impl Log {
             held: Held::default(),
             kept: Mutex::new(kept),
             calls: Mutex::new(()),
+            released: false,
         }
     }
 
@@ -305,8 +319,9 @@ impl Log {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn release(self) -> Result<()> {
-        Ok(self.store.release(self.claim).await?)
+    pub async fn release(mut self) -> Result<()> {
+        self.released = true;
+        Ok(self.store.release(self.claim.clone()).await?)
     }
 
     /// The time of an event, and for how long the conversation has run.

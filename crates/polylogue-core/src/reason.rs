@@ -207,6 +207,8 @@ pub enum Erred {
     Choice,
     /// The form of the answer.
     Answer,
+    /// Replying: there were no words in what it wrote.
+    Reply,
     /// Its role: it instructed where it was to be instructed, or gave no instruction where it was to.
     Role,
 }
@@ -218,6 +220,7 @@ impl fmt::Display for Erred {
             Self::Arguments(tool) => write!(f, "the arguments of `{tool}`"),
             Self::Choice => f.write_str("choosing a tool"),
             Self::Answer => f.write_str("the form of its answer"),
+            Self::Reply => f.write_str("replying with words"),
             Self::Role => f.write_str("keeping to its role"),
         }
     }

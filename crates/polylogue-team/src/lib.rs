@@ -90,7 +90,8 @@ pub use memory::{AgentMemory, TeamMemory};
 pub use parameters::Parameters;
 pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
-    PlanWords, Player, Repeat, Role, Selector, Society, Specifier, States, Tie, Transitions, Way, Ways,
+    PlanWords, Player, Repeat, Role, RolePlayTexts, Selector, Society, Specifier, States, Tie, Transitions,
+    Way, Ways,
 };
 pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};

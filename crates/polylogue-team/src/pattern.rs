@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{Flow, Join, Way, Ways};
-pub use self::society::{Critic, Done, Player, Society, Specifier};
+pub use self::society::{Critic, Done, Player, RolePlayTexts, Society, Specifier};
 use crate::parameters::Parameters;
 use crate::task::{Solve, Task};
 use crate::text::{ConditionText, ModelText, NameText, Names, OptionText};

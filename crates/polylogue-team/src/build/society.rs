@@ -60,6 +60,7 @@ impl<'a> Crew<'a> {
         if let Some(language) = &given.language {
             society = society.language(language.as_str());
         }
+        society = texts(society, given.texts.clone().unwrap_or_default());
         Ok(if given.own_temperatures { society.own_temperatures() } else { society })
     }
 
@@ -82,6 +83,24 @@ impl<'a> Crew<'a> {
             None => critic,
         })
     }
+}
+
+/// The society with the texts that are set.
+fn texts(mut society: Society, given: pattern::RolePlayTexts) -> Society {
+    let pattern::RolePlayTexts { opening, specifier, planner, critic } = given;
+    if let Some(text) = opening {
+        society = society.opening(move |casting| text.fill(casting.task));
+    }
+    if let Some(text) = specifier {
+        society = society.specifier_prompt(move |casting| text.fill(casting.task));
+    }
+    if let Some(text) = planner {
+        society = society.planner_prompt(move |casting| text.fill(casting.task));
+    }
+    if let Some(text) = critic {
+        society = society.critic_rules(move |casting| text.fill(casting.task));
+    }
+    society
 }
 
 /// The society with what ends it.

@@ -28,6 +28,9 @@ pub struct Society {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<OptionText>")]
     pub language: Option<String>,
+    /// Texts instead of the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<RolePlayTexts>,
     /// What the user role writes when the task is done, and nothing else: `<CAMEL_TASK_DONE>` when left out. A mapping says
     /// that it also counts within a message.
     #[serde(default, skip_serializing_if = "Done::is_default")]
@@ -53,6 +56,24 @@ pub struct Society {
     /// specifier is 1, and that of everybody else 0.2.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_temperatures: bool,
+}
+
+/// Fixed texts of a role-play; `{{task}}` in them is the task as it is known by then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RolePlayTexts {
+    /// What the user role receives at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<Template>,
+    /// What the specifier is asked; the number of words is not added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specifier: Option<Template>,
+    /// What the planner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planner: Option<Template>,
+    /// The rules of the critic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critic: Option<Template>,
 }
 
 /// Who plays a role.

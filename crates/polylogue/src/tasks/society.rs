@@ -34,7 +34,7 @@
 //! | the user role gave no instruction, so often in a row | [`Reason::Errors`] of the user role, in [`Erred::Role`] |
 //! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`Erred::Role`] |
 //! | both say nearly the same again and again, or take leave again and again | [`Reason::Circling`] |
-//! | a reply was blank, and that to the second asking was, too | [`Reason::NoReply`] |
+//! | a reply was blank, and that to the second asking was, too | [`Reason::Errors`] of that role, in [`Erred::Reply`] |
 //! | a condition of one's own held | what it says; see [`Society::until`] |
 //!
 //! What came of it, its summary, is what the assistant role said last.
@@ -45,8 +45,8 @@
 //! [`Reason::Messages`]: polylogue_core::Reason::Messages
 //! [`Reason::Errors`]: polylogue_core::Reason::Errors
 //! [`Reason::Circling`]: polylogue_core::Reason::Circling
-//! [`Reason::NoReply`]: polylogue_core::Reason::NoReply
 //! [`Erred::Role`]: polylogue_core::Erred::Role
+//! [`Erred::Reply`]: polylogue_core::Erred::Reply
 
 mod cast;
 mod casting;
@@ -61,11 +61,11 @@ use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Policy, Result, Tr
 
 use self::cast::{Cast, PromptFn, Side};
 pub use self::casting::Casting;
-use self::course::{Course, Rules};
+use self::course::{Course, Done, Rules};
 pub use self::critic::Critic;
+use crate::Assistant;
 use crate::circles::Circles;
 use crate::stop::Stop;
-use crate::{Assistant, stop};
 
 /// Two roles that do a task by talking; see the [module](self).
 #[derive(Clone)]
@@ -151,15 +151,46 @@ impl Society {
         self
     }
 
-    /// Sets the language in which everybody writes, such as `French`: a sentence at the end of the system texts. Set again, it is
-    /// replaced.
+    /// Sets the language in which everybody writes, such as `French`: a sentence at the end of the system texts, of the opening
+    /// and of what specifier and planner are asked. Set again, it is replaced.
     #[must_use]
     pub fn language(mut self, language: impl Into<Arc<str>>) -> Self {
         self.cast.language = Some(language.into());
         self
     }
 
-    /// Sets what the user role writes when the task is done.
+    /// Sets what the user role receives at the beginning, instead of the usual text. It must be deterministic. The task in it is
+    /// the idea.
+    #[must_use]
+    pub fn opening(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+        self.cast.texts.opening = Some(Arc::new(text));
+        self
+    }
+
+    /// Sets what the specifier is asked, instead of the usual prompt; the word limit is not added to it. It must be
+    /// deterministic.
+    #[must_use]
+    pub fn specifier_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+        self.cast.texts.specifier = Some(Arc::new(text));
+        self
+    }
+
+    /// Sets what the planner is asked, instead of the usual prompt. It must be deterministic.
+    #[must_use]
+    pub fn planner_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+        self.cast.texts.planner = Some(Arc::new(text));
+        self
+    }
+
+    /// Sets the rules of the critic, instead of the usual ones. They must be deterministic.
+    #[must_use]
+    pub fn critic_rules(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+        self.cast.texts.critic = Some(Arc::new(text));
+        self
+    }
+
+    /// Sets what the user role writes when the task is done. Upper and lower case, and marks and punctuation around it, do not
+    /// matter.
     #[must_use]
     pub fn done(mut self, marker: impl Into<Arc<str>>) -> Self {
         self.cast.done = marker.into();
@@ -274,15 +305,14 @@ impl Society {
         let society = if self.sets_temperatures { self.tempered() } else { self };
         let cast = Arc::new(society.cast);
         let user = cast.user.name().clone();
-        let says = stop::says(&cast.done).by(user.clone());
-        let done = if society.is_lenient { says } else { says.whole() };
-        let opening = cast.opening(&user);
+        let done = Done { marker: Arc::clone(&cast.done), anywhere: society.is_lenient, by: user };
+        let opener = Arc::clone(&cast);
         // Each speaks at most twice for one message, and the last cannot be followed by another.
         let cap = society.rules.rounds.saturating_mul(4).saturating_add(4);
         let mut chat = Chat::named(name)
             .with(Cast::player(&cast, Side::User))
             .with(Cast::player(&cast, Side::Assistant))
-            .opening(move |_| vec![opening.clone()])
+            .opening(move |task| vec![opener.opening(task)])
             .cap(cap);
         for side in cast.staff() {
             chat = chat.aside(Cast::player(&cast, side));

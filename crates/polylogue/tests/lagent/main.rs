@@ -19,6 +19,7 @@ mod layers;
 mod parts;
 mod random;
 mod reason;
+mod sessions;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]
 mod stage;

@@ -17,6 +17,45 @@ fn erred(who: &str, limit: u64) -> Reason {
     Reason::Errors { who: name(who), of: Erred::Role, limit }
 }
 
+fn silent(who: &str) -> Reason {
+    Reason::Errors { who: name(who), of: Erred::Reply, limit: 1 }
+}
+
+/// Models decorate the marker; it is found all the same, and nothing else is.
+#[tokio::test]
+async fn a_decorated_marker_ends_it() {
+    for marker in [
+        "<CAMEL_TASK_DONE>.",
+        "**<CAMEL_TASK_DONE>**",
+        "`<CAMEL_TASK_DONE>`",
+        "<camel_task_done>",
+        "```\n<CAMEL_TASK_DONE>\n```",
+        "\"<Camel_Task_Done>\"!",
+        "> __<CAMEL_TASK_DONE>__\n",
+    ] {
+        let came = said(&[DO, DID, marker], |society| society).await;
+        assert_eq!((came.said().len(), came.reason), (3, done()), "{marker}");
+    }
+    for other in ["<CAMEL_TASK_DONE> is not yet true", "CAMEL TASK DONE?", "***"] {
+        let came = said(&[DO, DID, other, DID, DONE], |society| society).await;
+        assert_eq!(came.said().len(), 5, "{other}");
+    }
+    let came = said(&[DO, DID, "so: **finis!**"], |society| society.done("FINIS").lenient()).await;
+    assert_eq!(came.said().len(), 3);
+}
+
+/// A role that says nothing has not done the task.
+#[tokio::test]
+async fn blank_replies_are_no_success() {
+    for script in [
+        r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": " "}]"#,
+        r#"[{"Trader": ""}, {"Trader": {"think": "hm", "say": ""}}]"#,
+    ] {
+        let came = play(script, "Trade", |model| society(model).build("society").unwrap()).await;
+        assert_ne!(came.reason.ending(), Ending::Done, "{}", came.reason);
+    }
+}
+
 fn last(came: &Came) -> (String, String) {
     came.said().pop().unwrap()
 }
@@ -224,7 +263,7 @@ async fn a_blank_reply_is_asked_for_again_and_then_ends_it() {
     let twice = r#"[{"Trader": "  "}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
                     {"Python_programmer": "\n"}]"#;
     let came = play(twice, "Trade", |model| society(model).build("society").unwrap()).await;
-    assert_eq!(came.reason, Reason::NoReply { who: name("Python_programmer") });
+    assert_eq!(came.reason, silent("Python_programmer"));
     assert_eq!(came.asked.len(), 4);
     let once = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": "Solution: y"},
                    {"Trader": ""}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
@@ -260,7 +299,7 @@ async fn what_ended_can_go_on() {
         status = chat(rounds).resume(&mut log).await.unwrap();
     }
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    assert_eq!(reasons, [Reason::NoReply { who: name("Python_programmer") }, Reason::Rounds { limit: 1 }]);
+    assert_eq!(reasons, [silent("Python_programmer"), Reason::Rounds { limit: 1 }]);
     assert_eq!((reason, &*summary), (done(), "Solution: y"));
 }
 

@@ -1,6 +1,6 @@
 //! What happens before the two begin: the task is specified and planned.
 
-use polylogue::{AnyModel, Assistant, Chat, Entry, Name, Params, Part, Reason, Society};
+use polylogue::{AnyModel, Assistant, Chat, Entry, Erred, Name, Params, Part, Reason, Society};
 
 use crate::set::{Came, DONE, agent, name, play, society, talk};
 use crate::stage::Asked;
@@ -144,7 +144,7 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
     assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
     let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
     let came = play(&script, IDEA, specified).await;
-    let silent = Reason::NoReply { who: name("Specifier") };
+    let silent = Reason::Errors { who: name("Specifier"), of: Erred::Reply, limit: 1 };
     assert_eq!(came.reason, Reason::NoOutput { ended: Box::new(silent) });
     assert!(came.said().is_empty());
 }
@@ -155,4 +155,29 @@ fn names_are_used_once() {
     let twice = |specifier: Assistant| society(&model).specify(specifier).build("society").unwrap_err();
     assert!(twice(agent("Trader", &model)).to_string().contains("`Trader`"));
     assert!(Name::new("C++ developer").is_err(), "which is why roles are no names");
+}
+
+/// All fixed texts can be set; those that are not follow the language.
+#[tokio::test]
+async fn the_fixed_texts_can_be_set_and_follow_the_language() {
+    let before = [("Specifier", "Trade wheat."), ("Planner", "1. Buy")];
+    let cast = |model: &AnyModel| {
+        society(model).specify(agent("Specifier", model)).plan(agent("Planner", model)).language("French")
+    };
+    let script = talk(&before, &["Instruction: buy", "Solution: bought", DONE]);
+    let came = play(&script, IDEA, |model| cast(model).build("society").unwrap()).await;
+    for who in ["Specifier", "Planner", "Trader"] {
+        assert!(asks(came.asked(who)[0]).contains("write in French"), "{who}");
+    }
+    let make = |model: &AnyModel| {
+        let set = cast(model)
+            .opening(|casting| format!("Allez, {} : {}", casting.user, casting.task))
+            .specifier_prompt(|casting| format!("Precise: {}", casting.task))
+            .planner_prompt(|casting| format!("Divise: {}", casting.task));
+        set.build("society").unwrap()
+    };
+    let came = play(&script, IDEA, make).await;
+    assert_eq!(asks(came.asked("Specifier")[0]), format!("Precise: {IDEA}"));
+    assert_eq!(asks(came.asked("Planner")[0]), "Divise: Trade wheat.");
+    assert_eq!(asks(came.asked("Trader")[0]), format!("Allez, Trader : {IDEA}"));
 }

@@ -22,6 +22,8 @@ async fn the_rules_of_the_assistant() {
         Trade wheat
         I instruct you according to what you are expert in and to what I need, one instruction at a time.
         Answer an instruction with a specific solution, and explain it.
+        Write nothing but your solution to my instruction. Never ask me questions: you only answer them.
+        Never reply with a solution that only looks like one. Write declarative sentences in the simple present tense.
         If you cannot do what I instruct you to, because it is physically impossible, immoral, illegal or beyond you, decline honestly, and say why.
         Unless I say that the task is done, begin every answer with:
         Solution: <your solution>
@@ -45,6 +47,7 @@ async fn the_rules_of_the_user() {
         Without an input:
         Instruction: <your instruction>
         Input: None
+        The instruction says what to do or asks a question; the input gives the context or the data that it needs.
         Give one instruction at a time. I have to answer it with a solution, or decline honestly and say why.
         Instruct me, and ask me no questions. Write the instruction and its input, and nothing besides.
         Go on until you hold the task to be done. Then reply with this one word and nothing else: <CAMEL_TASK_DONE>

@@ -92,8 +92,9 @@ impl Session {
         Ok(state)
     }
 
-    /// Lets `agent`, and those that it asks, remember what `state` says, and nothing else of this session. Returns the keys
-    /// that belong to none of them: what is under these is left out.
+    /// Lets `agent`, and those that it asks, remember what `state` says, and nothing else of this session: also those that are no
+    /// [layers](Agent::layers) of it and were asked in the session that `state` is of. Returns the keys that belong to none of them:
+    /// what is under these is left out.
     ///
     /// # Errors
     /// When `state` has no entry for one of them: the error names all that are missing. When a call is not over, or the log
@@ -109,7 +110,13 @@ impl Session {
             let who = agent.name();
             return Err(Error::Config(format!("the state of `{who}` has no {}", missing.join(", "))));
         }
-        let rooms = self.all_rooms(agent).await?;
+        let mut rooms = self.all_rooms(agent).await?;
+        let home = self.home(agent.name()).await?;
+        for (key, messages) in &state.0 {
+            if !rooms.iter().any(|room| room.key == *key) {
+                rooms.extend(asked(key, messages, &home, agent.name()));
+            }
+        }
         let unknown = |key: &&str| !rooms.iter().any(|room| room.key == **key);
         let extra = state.keys().filter(unknown).map(str::to_owned).collect();
         let messages = |key: &str| state.get(key).unwrap_or_default().to_vec();
@@ -170,6 +177,17 @@ impl Session {
         let at = self.log.room_of(who).await?;
         if at.is_root() { at.room(who.as_str()) } else { Ok(at) }
     }
+}
+
+/// The room that `key` is of, where an agent asks another without telling of it as a layer: whose memory it is, its label says,
+/// or else who spoke last in it.
+fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<Room> {
+    let label = key.strip_suffix(".memory")?;
+    let last = messages.iter().rev().map(|message| &message.from);
+    let authors = || last.clone().filter(|from| **from != *asker && **from != Name::user());
+    let own = label.rsplit('.').next().unwrap_or_default();
+    let who = authors().find(|from| from.as_str() == own).or_else(|| authors().next())?.clone();
+    Some(Room { key: key.to_owned(), at: home.room(label).ok()?, who })
 }
 
 fn descend(agent: &AnyAgent, home: &Path, prefix: &str, rooms: &mut Vec<Room>) -> Result<()> {

@@ -13,6 +13,19 @@ use crate::Assistant;
 /// Makes the rules of a role.
 pub(super) type PromptFn = Arc<dyn Fn(&Casting<'_>) -> String + Send + Sync>;
 
+/// The fixed texts of a role-play that are set; the usual ones are [`prompts`].
+#[derive(Clone, Default)]
+pub(super) struct Texts {
+    /// What the user role receives at the beginning.
+    pub(super) opening: Option<PromptFn>,
+    /// What the specifier is asked.
+    pub(super) specifier: Option<PromptFn>,
+    /// What the planner is asked.
+    pub(super) planner: Option<PromptFn>,
+    /// The rules of the critic.
+    pub(super) critic: Option<PromptFn>,
+}
+
 /// Everybody who takes part.
 #[derive(Clone)]
 pub(super) struct Cast {
@@ -22,6 +35,8 @@ pub(super) struct Cast {
     pub(super) roles: [Arc<str>; 2],
     /// The rules of the assistant, those of the user.
     pub(super) prompts: [PromptFn; 2],
+    /// Texts that are set instead of the usual ones.
+    pub(super) texts: Texts,
     pub(super) specifier: Option<Assistant>,
     pub(super) word_limit: u32,
     pub(super) planner: Option<Assistant>,
@@ -45,6 +60,7 @@ impl Cast {
         Self {
             roles: [role(&assistant), role(&user)],
             prompts: [Arc::new(prompts::assistant), Arc::new(prompts::user)],
+            texts: Texts::default(),
             assistant,
             user,
             specifier: None,
@@ -78,15 +94,30 @@ impl Cast {
     }
 
     /// What the user role hears first. It is for that role alone: the other one hears instructions, and nothing else.
-    pub(super) fn opening(&self, user: &Name) -> Message {
-        Message::text(Name::user(), prompts::OPENING).to(Audience::Only(vec![user.clone()]))
+    pub(super) fn opening(&self, task: &str) -> Message {
+        let text = match &self.texts.opening {
+            Some(opening) => opening(&self.casting(task)),
+            None => self.in_language(prompts::OPENING.to_owned()),
+        };
+        Message::text(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
+    }
+
+    /// A usual text, and the language in which its reader is to write.
+    fn in_language(&self, text: String) -> String {
+        match self.language.as_deref().map(prompts::language) {
+            Some(language) => format!("{text}\n\n{language}"),
+            None => text,
+        }
     }
 
     /// What somebody who is asked before the two begin is asked.
     pub(super) fn question(&self, side: Side, chat: &Transcript) -> String {
-        match side {
-            Side::Planner => prompts::plan(&self.specified(chat)),
-            _ => prompts::specify(&self.casting(chat.task()), self.word_limit),
+        let (specified, idea) = (self.specified(chat), self.casting(chat.task()));
+        match (side, &self.texts) {
+            (Side::Planner, Texts { planner: Some(plan), .. }) => plan(&self.casting(&specified)),
+            (Side::Planner, _) => self.in_language(prompts::plan(&specified)),
+            (_, Texts { specifier: Some(specify), .. }) => specify(&idea),
+            _ => self.in_language(prompts::specify(&idea, self.word_limit)),
         }
     }
 
@@ -115,7 +146,7 @@ impl Cast {
     fn system(&self, rules: String, agent: &Assistant, task: &str) -> String {
         let own = agent.system_for(task).filter(|text| !text.trim().is_empty());
         let language = self.language.as_deref().map(prompts::language);
-        [Some(rules), own.map(|text| text.as_ref().to_owned()), language]
+        [Some(rules).filter(|rules| !rules.is_empty()), own.map(|text| text.as_ref().to_owned()), language]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()
@@ -132,7 +163,8 @@ impl Cast {
         };
         let sides = [Side::User, Side::Assistant].into_iter().chain(self.staff());
         let critic = self.critic.as_ref().filter(|critic| critic.chooses());
-        let critic = critic.and_then(|critic| Some(told(critic.rules(&casting), critic.assistant()?)));
+        let critic =
+            critic.and_then(|critic| Some(told(self.rules_of(critic, &casting), critic.assistant()?)));
         sides.map(|side| told(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
     }
 
@@ -141,10 +173,21 @@ impl Cast {
         match side {
             Side::Assistant => assistant(casting),
             Side::User => user(casting),
-            Side::Specifier => prompts::SPECIFIER.into(),
-            Side::Planner => prompts::PLANNER.into(),
+            Side::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), casting.task),
+            Side::Planner => usual(prompts::PLANNER, self.planner.as_ref(), casting.task),
         }
     }
+
+    /// The rules of `critic`.
+    fn rules_of(&self, critic: &Critic, casting: &Casting<'_>) -> String {
+        self.texts.critic.as_ref().map_or_else(|| critic.rules(casting), |rules| rules(casting))
+    }
+}
+
+/// What an agent is, unless it has a system text of its own that says so.
+fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
+    let own = agent.and_then(|agent| agent.system_for(task));
+    if own.is_some_and(|own| !own.trim().is_empty()) { String::new() } else { text.to_owned() }
 }
 
 /// What `who` said aside first, white space around it aside.
@@ -194,7 +237,7 @@ impl Agent for Player {
         match self.critic().filter(|_| !turn.cue().to.is_aside()) {
             None => agent.act(turn).await,
             Some(critic) => {
-                let rules = critic.rules(&casting);
+                let rules = self.cast.rules_of(critic, &casting);
                 let instruct = |agent: Assistant| {
                     let system = self.cast.system(rules, &agent, &task);
                     agent.system(system)

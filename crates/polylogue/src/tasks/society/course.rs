@@ -10,7 +10,7 @@ use super::cast::{Cast, Side, said_aside};
 use super::prompts::INSTRUCTION;
 use crate::circles::Circles;
 use crate::order::deserted;
-use crate::stop::{Condition, Says, Stop};
+use crate::stop::{Condition, Stop};
 
 /// When it is over though nobody says so.
 #[derive(Debug, Clone)]
@@ -23,11 +23,48 @@ pub(super) struct Rules {
     pub(super) until: Option<Stop>,
 }
 
+/// What says that the task is done.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    /// The marker, as it is set.
+    pub(super) marker: Arc<str>,
+    /// Whether it also counts within a message.
+    pub(super) anywhere: bool,
+    /// Who says it.
+    pub(super) by: Name,
+}
+
+impl Done {
+    /// Why `line` ends the chat, if it does. Models decorate the marker: case, marks of bold letters and code, quotes and
+    /// punctuation around it do not matter.
+    fn of(&self, line: &Line) -> Option<Reason> {
+        let (text, marker) = (line.message.plain().to_lowercase(), self.marker.to_lowercase());
+        let found = match self.anywhere {
+            true => text.contains(marker.trim()),
+            false => text.trim() == marker.trim() || bare(&text) == bare(&marker),
+        };
+        let says = line.message.from == self.by && found;
+        says.then(|| Reason::Mentioned { text: Arc::clone(&self.marker), by: self.by.clone() })
+    }
+}
+
+/// `text` without what models write around a word. Of a text that is nothing else, nothing is taken.
+fn bare(text: &str) -> &str {
+    let around = |mark: char| mark.is_whitespace() || "*_`'\"~#.,;:!?()[]。！“”‘’".contains(mark);
+    let bare = text.trim_start_matches("> ").trim_matches(around);
+    if bare.is_empty() { text.trim() } else { bare }
+}
+
+/// A blank reply, and a second one to the same question.
+fn blank(who: Name) -> Reason {
+    Reason::Errors { who, of: Erred::Reply, limit: 1 }
+}
+
 /// The policy of a society.
 pub(super) struct Course {
     pub(super) cast: Arc<Cast>,
     pub(super) rules: Rules,
-    pub(super) done: Says,
+    pub(super) done: Done,
 }
 
 impl Policy for Course {
@@ -52,7 +89,7 @@ impl Course {
         let side = self.cast.staff().find(|side| said_aside(chat, name(*side)).is_none())?;
         let who = name(side).clone();
         if chat.turns_of(&who) > 1 {
-            return Some(self.close(Reason::NoReply { who }, chat));
+            return Some(self.close(blank(who), chat));
         }
         Some(Step::Cue(Cue::aside(who, self.cast.question(side, chat))))
     }
@@ -77,7 +114,7 @@ impl Course {
         let (user, assistant) = (self.user(), self.assistant());
         chat.latest()
             .find_map(|line| self.done.of(line))
-            .or_else(|| unanswered(chat).map(|who| Reason::NoReply { who }))
+            .or_else(|| unanswered(chat).map(blank))
             .or_else(|| {
                 in_a_row(chat, user, *uninstructed, |t| !instructs(t)).then(|| erred(user, *uninstructed))
             })

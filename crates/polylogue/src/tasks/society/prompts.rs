@@ -16,6 +16,8 @@ pub(super) fn assistant(casting: &Casting<'_>) -> String {
          {task}\n\
          I instruct you according to what you are expert in and to what I need, one instruction at a time.\n\
          Answer an instruction with a specific solution, and explain it.\n\
+         Write nothing but your solution to my instruction. Never ask me questions: you only answer them.\n\
+         Never reply with a solution that only looks like one. Write declarative sentences in the simple present tense.\n\
          If you cannot do what I instruct you to, because it is physically impossible, immoral, illegal or beyond you, decline \
          honestly, and say why.\n\
          Unless I say that the task is done, begin every answer with:\n\
@@ -41,6 +43,7 @@ pub(super) fn user(casting: &Casting<'_>) -> String {
          Without an input:\n\
          {INSTRUCTION} <your instruction>\n\
          Input: None\n\
+         The instruction says what to do or asks a question; the input gives the context or the data that it needs.\n\
          Give one instruction at a time. I have to answer it with a solution, or decline honestly and say why.\n\
          Instruct me, and ask me no questions. Write the instruction and its input, and nothing besides.\n\
          Go on until you hold the task to be done. Then reply with this one word and nothing else: {done}\n\
