@@ -100,9 +100,7 @@ impl Case {
             let text = if first.trim().is_empty() { take() } else { first };
             if text.trim().is_empty() {
                 let silent = Reason::Errors { who: names[side].clone(), of: Erred::Reply, limit: 1 };
-                let is_empty = said.is_empty();
-                let ended = if is_empty { Reason::NoOutput { ended: Box::new(silent) } } else { silent };
-                return (said, calls, ended);
+                return (said, calls, silent);
             }
             let is_done = text == DONE || self.lenient && text.contains(DONE);
             let is_wrong = match side {
