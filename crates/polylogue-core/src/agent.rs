@@ -50,7 +50,7 @@ pub enum Act {
         /// What is asked.
         text: Arc<str>,
         /// The call that is made if the person agrees.
-        call: Call,
+        call: Box<Call>,
     },
     /// Waits for the answer to a question that was asked in a chat within its turn.
     Wait,

@@ -350,7 +350,7 @@ fn body_of(act: Act, cue: &Cue) -> Option<Body> {
         Act::Say(parts) if parts.is_empty() => Body::Passed { who },
         Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts }),
         Act::Ask(text) => Body::Asked(Question::new(who, text)),
-        Act::Approve { text, call } => Body::Asked(Question { who, text, call: Some(call) }),
+        Act::Approve { text, call } => Body::Asked(Question { who, text, call: Some(*call) }),
         Act::Leave(why) => Body::Left { who, why },
         Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },

@@ -36,7 +36,7 @@ pub(crate) enum Agent {
     Person(Person),
     /// An agent that a model speaks for.
     #[when(noun = "an agent with a model")]
-    Model(Model),
+    Model(Box<Model>),
 }
 
 /// What all agents have.

@@ -130,6 +130,7 @@ impl Folder {
             // It may be gone by now.
             let Ok(about) = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let (kind, bytes) = (kind(&about), u64::try_from(about.st_size).unwrap_or_default());
+            #[allow(clippy::useless_conversion, reason = "the type differs between machines")]
             let changed = (about.st_mtime, about.st_mtime_nsec.try_into().unwrap_or_default());
             entries.push(Entry { name: name.to_string_lossy().into_owned(), kind, bytes, changed });
         }

@@ -120,7 +120,7 @@ impl<T> Approval<T> {
             let Some(answer) = turn.answer() else {
                 let again = if attempt == 0 { "" } else { verdict::UNCLEAR };
                 let (text, call) = question();
-                return Err(Act::Approve { text: format!("{again}{text}").into(), call });
+                return Err(Act::Approve { text: format!("{again}{text}").into(), call: Box::new(call) });
             };
             match verdict::read(&answer, turn.me()) {
                 Some(Err(reason)) => return Err(Act::Stop(reason)),
