@@ -157,8 +157,9 @@ impl Log {
 
     /// The same log, whose calls are paid from `budget`, which others may share.
     #[must_use]
-    pub fn budget(self, budget: Budget) -> Self {
-        Self { budget: Some(budget), ..self }
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
     }
 
     /// The same log with another clock, which tells the running time, too: tests have their own.
