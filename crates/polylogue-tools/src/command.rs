@@ -46,7 +46,7 @@ use serde_json::Value;
 
 pub use self::declaration::{Argument, Arguments, Declaration, Kind, Words};
 pub(crate) use self::declaration::{check_named, schema_of};
-pub(crate) use self::values::{Given, given};
+pub(crate) use self::values::{Given, check_room, given};
 use self::words::Template;
 pub(crate) use self::words::{Part as Piece, parsed, plain};
 use crate::code::files::Files;

@@ -33,3 +33,21 @@ pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Give
     }
     Ok(given)
 }
+
+/// Refuses to put arguments in their `places` when what comes of it would be longer than `most` bytes: an argument may have many.
+pub(crate) fn check_room<'n>(
+    places: impl IntoIterator<Item = &'n str>,
+    given: &Given<'_>,
+    most: usize,
+) -> Result<(), ToolError> {
+    let sizes: BTreeMap<&str, usize> = given.iter().map(|(name, value)| (*name, size(value))).collect();
+    let sizes = places.into_iter().filter_map(|name| sizes.get(name));
+    match sizes.fold(0_usize, |sum, size| sum.saturating_add(*size)) > most {
+        true => Err(ToolError(format!("the arguments are too long: at most {most} bytes are possible"))),
+        false => Ok(()),
+    }
+}
+
+fn size(value: &Value) -> usize {
+    value.as_str().map_or_else(|| value.to_string().len(), str::len)
+}

@@ -4,7 +4,10 @@ use polylogue_core::ToolError;
 use serde_json::Value;
 
 use super::declaration::{Declaration, Kind, Words};
-use super::values::Given;
+use super::values::{Given, check_room};
+
+/// How many bytes of arguments a command may have: Linux takes 2 MiB with everything else.
+const MAX_BYTES: usize = 1 << 20;
 
 /// The words behind the program.
 #[derive(Debug, Clone)]
@@ -57,23 +60,28 @@ impl Template {
 
     fn check(&self, declaration: &Declaration) -> Result<(), String> {
         let whens = self.0.iter().filter_map(|piece| piece.when.as_ref());
-        let parts = self.0.iter().flat_map(|piece| &piece.words).flat_map(|word| &word.parts);
-        let places = parts.filter_map(|part| match part {
-            Part::Argument(name) => Some(name),
-            Part::Text(_) => None,
-        });
-        let named: Vec<&String> = whens.chain(places).collect();
+        let named: Vec<&str> = whens.map(String::as_str).chain(self.places()).collect();
         if let Some(name) = named.iter().find(|name| !declaration.arguments.contains_key(**name)) {
             return Err(format!("there is no argument `{name}`"));
         }
-        match declaration.arguments.keys().find(|name| !named.contains(name)) {
+        match declaration.arguments.keys().find(|name| !named.contains(&name.as_str())) {
             Some(name) => Err(format!("the argument `{name}` is not used")),
             None => Ok(()),
         }
     }
 
+    /// The arguments of its places.
+    fn places(&self) -> impl Iterator<Item = &str> {
+        let parts = self.0.iter().flat_map(|piece| &piece.words).flat_map(|word| &word.parts);
+        parts.filter_map(|part| match part {
+            Part::Argument(name) => Some(name.as_str()),
+            Part::Text(_) => None,
+        })
+    }
+
     /// The words, with what was given in its places.
     pub(super) fn fill(&self, given: &Given<'_>) -> Result<Vec<String>, ToolError> {
+        check_room(self.places(), given, MAX_BYTES)?;
         let mut words = Vec::new();
         for piece in &self.0 {
             let is_there =

@@ -3,7 +3,7 @@
 use polylogue_core::{Outcome, ToolError};
 use serde_json::Value;
 
-use super::folder::Folder;
+use super::folder::{Folder, check_size};
 use super::{flag, text};
 
 /// `write_file`.
@@ -38,6 +38,10 @@ pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
             )));
         }
     }
+    // A short text that stands there often may become many times as much: that is known before any of it is made.
+    let (gone, added) = (count.checked_mul(old.len()), count.checked_mul(new.len()));
+    let bytes = gone.zip(added).and_then(|(gone, added)| (content.len() - gone).checked_add(added));
+    check_size(&names.join("/"), bytes.map_or(u64::MAX, |bytes| bytes as u64))?;
     folder.write(&names, content.replace(old, new).as_bytes())?;
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     Ok(Outcome::done(format!("Replaced it {times} in `{}`.", names.join("/"))))

@@ -218,7 +218,8 @@ fn no_file() -> ToolError {
     ToolError("the path must name a file of the work directory".into())
 }
 
-fn check_size(path: &str, bytes: u64) -> Result<(), ToolError> {
+/// Refuses a file of so many bytes if that is too many.
+pub(super) fn check_size(path: &str, bytes: u64) -> Result<(), ToolError> {
     if bytes > MAX_FILE_BYTES {
         return Err(ToolError(format!("`{path}` is too large: at most {MAX_FILE_BYTES} bytes are possible")));
     }

@@ -24,22 +24,25 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
         return Err(ToolError(format!("`{path}` is no text ({} bytes)", content.len())));
     }
     let content = String::from_utf8_lossy(&content);
-    let lines: Vec<&str> = content.split_inclusive('\n').collect();
-    if lines.is_empty() {
+    if content.is_empty() {
         return Ok(Outcome::done(format!("`{path}` is empty")));
     }
-    let rest = lines.get(first - 1..).filter(|rest| !rest.is_empty());
-    let rest = rest.ok_or_else(|| ToolError(format!("`{path}` has {} lines", lines.len())))?;
+    // A file of empty lines has as many as bytes: they are counted, not kept.
+    let lines = || content.split_inclusive('\n');
+    let all = lines().count();
+    if first > all {
+        return Err(ToolError(format!("`{path}` has {all} lines")));
+    }
     let mut shown = String::new();
     let mut taken = 0;
-    for line in rest.iter().take(most.min(MAX_LINES)) {
+    for line in lines().skip(first - 1).take(most.min(MAX_LINES)) {
         if taken > 0 && shown.len() + line.len() > MAX_BYTES {
             break;
         }
         shown.push_str(line);
         taken += 1;
     }
-    Ok(Outcome::new(OutcomeStatus::Done, parts(shown, first, taken, lines.len())))
+    Ok(Outcome::new(OutcomeStatus::Done, parts(shown, first, taken, all)))
 }
 
 /// The text, and where it stands in the file unless it is all of it.

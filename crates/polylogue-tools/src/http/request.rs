@@ -9,13 +9,16 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::declaration::{Declaration, Header, Verb};
-use crate::command::{Given, Piece, parsed, plain};
+use crate::command::{Given, Piece, check_room, parsed, plain};
 
 /// What an argument may hold as it is, within a path.
 const ARGUMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What a path that is declared may not hold as it is.
 const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'^').add(b'|');
+
+/// How many bytes of arguments a request may have.
+const MAX_BYTES: usize = 4 << 20;
 
 /// Headers that say how a request is sent, which only whoever sends it knows.
 const OF_THE_TRANSPORT: [&str; 7] =
@@ -155,6 +158,7 @@ impl Request {
 
     /// The request with what was given in its places.
     pub(crate) fn fill(&self, given: &Given<'_>) -> Result<Filled, ToolError> {
+        check_room(self.arguments(), given, MAX_BYTES)?;
         let mut url = self.url(given)?;
         for (name, pieces, lists) in &self.query {
             append(&mut url, name, pieces, *lists, given);

@@ -169,9 +169,15 @@ fn with_variables(server: &Value, url: &str) -> String {
     let variables = server.get("variables").and_then(Value::as_object);
     variables.into_iter().flatten().fold(url.to_owned(), |url, (name, variable)| {
         let default = variable.get("default").and_then(Value::as_str).unwrap_or_default();
-        url.replace(&format!("{{{name}}}"), default)
+        let place = format!("{{{name}}}");
+        // Defaults may name variables again: what grows beyond any address stays as it is, and is refused as none.
+        let added = url.matches(&place).count().saturating_mul(default.len());
+        if url.len().saturating_add(added) > LONGEST_ADDRESS { url } else { url.replace(&place, default) }
     })
 }
+
+/// How long the address of a server may be, in bytes.
+const LONGEST_ADDRESS: usize = 8 * 1024;
 
 /// A name for an operation that is a legal one and no other's.
 fn unique(names: &mut HashSet<String>, entry: &Entry<'_>) -> String {

@@ -32,33 +32,51 @@ const KEPT: [&str; 14] = [
 /// How many schemas one may be made of.
 const MOST: usize = 2_000;
 
+/// What may still be written.
+struct Left {
+    schemas: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl Left {
+    /// Whether there is room for `value`; if there is none, there is no room any more.
+    fn takes(&self, value: &Value) -> bool {
+        let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+        self.bytes.set(self.bytes.get().saturating_sub(size));
+        self.bytes.get() > 0
+    }
+}
+
 /// `schema` without references, and with what providers know only.
 pub(super) fn simple(document: &Document, schema: &Value) -> Value {
     for depth in (1..=DEEPEST).rev() {
-        let left = Cell::new(MOST);
+        let left = Left { schemas: Cell::new(MOST), bytes: Cell::new(MAX_BYTES) };
         let simple = at(document, schema, depth, &left);
-        if left.get() > 0 && simple.to_string().len() <= MAX_BYTES {
+        if left.schemas.get() > 0 && left.bytes.get() > 0 && simple.to_string().len() <= MAX_BYTES {
             return simple;
         }
     }
     json!({})
 }
 
-fn at(document: &Document, schema: &Value, depth: usize, left: &Cell<usize>) -> Value {
+fn at(document: &Document, schema: &Value, depth: usize, left: &Left) -> Value {
     // Schemas that hold one another would become as many as there are stars.
-    if left.get() == 0 {
+    if left.schemas.get() == 0 || left.bytes.get() == 0 {
         return json!({});
     }
-    left.set(left.get() - 1);
+    left.schemas.set(left.schemas.get() - 1);
     // A schema of `true` or `false` says nothing of what it is.
     let Some(object) = document.resolved(schema).as_object() else { return json!({}) };
     let mut simple = Map::new();
     // What the reference itself says goes before what it leads to.
-    let own = schema.get("description").map(|text| ("description".to_owned(), text.clone()));
+    let own = schema.get("description").map(|text| ("description", text));
     let kept = object.iter().filter(|(key, _)| KEPT.contains(&key.as_str()));
-    simple.extend(kept.map(|(key, value)| (key.clone(), value.clone())).chain(own));
+    let kept = kept.map(|(key, value)| (key.as_str(), value)).chain(own);
+    // What many references lead to would be copied as often: it is counted before.
+    let kept = kept.filter(|(_, value)| left.takes(value));
+    simple.extend(kept.map(|(key, value)| (key.to_owned(), value.clone())));
     put_type(object, &mut simple);
-    if let Some(only) = object.get("const") {
+    if let Some(only) = object.get("const").filter(|only| left.takes(only)) {
         simple.insert("enum".into(), json!([only]));
     }
     if depth == 0 {

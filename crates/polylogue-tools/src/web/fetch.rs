@@ -93,12 +93,14 @@ impl Fetcher {
         let mut url =
             Url::parse(address.trim()).map_err(|why| format!("`{address}` is no address: {why}"))?;
         url.set_fragment(None);
-        let fetching = tokio::time::timeout(self.time, self.follow(url));
-        let (url, reply) = fetching
-            .await
-            .map_err(|_| format!("`{address}` did not answer within {} s", self.time.as_secs_f32()))??;
-        let page = read(url.clone(), reply).await?;
-        Ok(Fetched { url, page })
+        let fetching = async {
+            let (url, reply) = self.follow(url).await?;
+            let page = read(url.clone(), reply).await?;
+            Ok(Fetched { url, page })
+        };
+        // Reading counts as well. It is done apart, and ends by itself.
+        let fetched = tokio::time::timeout(self.time, fetching).await;
+        fetched.map_err(|_| format!("`{address}` did not answer within {} s", self.time.as_secs_f32()))?
     }
 
     async fn follow(&self, mut url: Url) -> Result<(Url, Reply), String> {

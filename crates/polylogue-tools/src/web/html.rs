@@ -20,7 +20,7 @@ pub struct Page {
     pub title: String,
     /// Its text as Markdown, without what stands around it; links are whole addresses.
     pub text: String,
-    /// Whether the page went on: it has more elements, or deeper ones, than are read.
+    /// Whether the page went on: it has more elements, or deeper ones, than are read, or takes too long to read.
     pub is_cut: bool,
 }
 
@@ -42,7 +42,7 @@ pub fn read_html(html: &str, address: &Url) -> Page {
     let tree = Tree::of(html);
     let base = base(&tree, address);
     let main = MainText::of(&tree);
-    let text = Writer { tree: &tree, main: &main, base: &base }.write(main.root);
+    let text = Writer::new(&tree, &main, &base).write(main.root);
     Page { title: title(&tree), text, is_cut: tree.is_cut }
 }
 

@@ -236,3 +236,13 @@ fn declarations_that_contradict_themselves_are_refused() {
     let unknown = json!({"name": "x", "description": "", "command": ["x"], "shell": true});
     assert!(serde_json::from_value::<Declaration>(unknown).is_err(), "an unknown key is an error");
 }
+
+#[tokio::test]
+async fn arguments_that_stand_in_many_places_are_refused_before_they_are_put_there() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let tool = words(&sandbox, json!(["{text}".repeat(50_000)]), json!({"text": {"type": "string"}}));
+    // 5 GB otherwise.
+    let out = failed(&tool, json!({"text": "x".repeat(100_000)})).await;
+    assert_eq!(out, "the arguments are too long: at most 1048576 bytes are possible");
+}

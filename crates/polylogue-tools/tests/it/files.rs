@@ -388,4 +388,28 @@ async fn the_limit_of_the_work_directory_holds_for_files_that_are_written() {
     assert!(!dir.work().join("f3").exists());
     std::fs::remove_file(dir.work().join("f0")).unwrap();
     done(&write, json!({"path": "f3", "content": content})).await;
+
+#[tokio::test]
+async fn an_edit_that_would_grow_beyond_all_bounds_is_refused_before_it_is_made() {
+    let dir = Dir::new();
+    let folder = folder(&dir);
+    let content = "a".repeat(16 << 20);
+    dir.write("work/many", &content);
+    // A mebi of these would be a tebibyte.
+    let args = json!({"path": "many", "old": "a", "new": "b".repeat(64 * 1024), "all": true});
+    assert_eq!(
+        failed(&edit(&folder), args).await,
+        "`many` is too large: at most 16777216 bytes are possible"
+    );
+    assert_eq!(dir.read("work/many"), content, "it is left as it was");
+    let args = json!({"path": "many", "old": "aaaa", "new": "bbbb", "all": true});
+    assert_eq!(done(&edit(&folder), args).await, "Replaced it 4194304 times in `many`.");
+}
+
+#[tokio::test]
+async fn a_file_of_empty_lines_is_read_in_parts() {
+    let dir = Dir::new();
+    dir.write("work/lines", "\n".repeat(16 << 20));
+    let out = done(&read(&folder(&dir)), json!({"path": "lines", "from": 16_777_215})).await;
+    assert!(out.ends_with("(lines 16777215 to 16777216 of 16777216)"), "{out:?}");
 }

@@ -271,3 +271,30 @@ proptest! {
         }
     }
 }
+
+/// What would be gigabytes, if what is referred to were copied as often.
+#[test]
+fn a_document_does_not_grow_by_what_refers_to_it() {
+    let refers = |nth: usize| (format!("p{nth}"), json!({"$ref": "#/components/schemas/Long"}));
+    let properties: serde_json::Map<String, Value> = (0..1500).map(refers).collect();
+    let variables: serde_json::Map<String, Value> = (0..40)
+        .map(|nth| (format!("v{nth}"), json!({"default": format!("{{v{}}}{{v{}}}", nth + 1, nth + 1)})))
+        .collect();
+    let long = "x".repeat(4 << 20);
+    let document = |url: &str| {
+        json!({
+            "openapi": "3.0.0",
+            "servers": [{"url": url, "variables": variables}],
+            "paths": {"/a": {"post": {"operationId": "add", "requestBody": {"content": {"application/json": {
+                "schema": {"type": "object", "properties": properties}}}}}}},
+            "components": {"schemas": {"Long": {"type": "string", "description": long}}},
+        })
+        .to_string()
+    };
+    let found = Document::read(&document("https://a.example")).unwrap().operations(&["add"], None).unwrap();
+    let env = Env::of([] as [(&str, &str); 0]);
+    let tool = tool(found.into_iter().next().unwrap(), Client::new, &Keys::default(), &env, None).unwrap();
+    assert!(tool.spec().parameters.to_string().len() < 64 * 1024);
+    let doubled = Document::read(&document("https://a.example/{v0}")).unwrap().operations(&["add"], None);
+    assert!(doubled.is_err());
+}

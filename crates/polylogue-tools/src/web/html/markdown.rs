@@ -1,5 +1,7 @@
 //! The text of a page as Markdown.
 
+use std::cell::Cell;
+
 use url::Url;
 
 use super::main_text::MainText;
@@ -7,6 +9,10 @@ use super::tree::{Id, Tree};
 
 /// How deep blocks are told apart; what is deeper is told as one text.
 const DEEPEST: usize = 64;
+
+/// How long an address may be that is written, and how long all of them together, in bytes; a link without is its text.
+const LONGEST_ADDRESS: usize = 4 * 1024;
+const MOST_ADDRESSES: usize = 4 << 20;
 
 /// Elements that stand by themselves, in lines of their own.
 const BLOCKS: [&str; 34] = [
@@ -52,6 +58,15 @@ pub(super) struct Writer<'a> {
     pub(super) main: &'a MainText,
     /// What links are seen from.
     pub(super) base: &'a Url,
+    /// How many bytes of addresses may still be written.
+    room: Cell<usize>,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes of `tree` what is `main`, with links as they are seen from `base`.
+    pub(super) const fn new(tree: &'a Tree, main: &'a MainText, base: &'a Url) -> Self {
+        Self { tree, main, base, room: Cell::new(MOST_ADDRESSES) }
+    }
 }
 
 impl Writer<'_> {
@@ -237,7 +252,14 @@ impl Writer<'_> {
         if href.is_empty() || href.starts_with('#') {
             return None;
         }
+        // A page may give a long address to everything on it.
+        let room = self.room.get();
+        let most = room.min(LONGEST_ADDRESS);
+        if self.base.as_str().len().max(href.len()) > most {
+            return None;
+        }
         let url = self.base.join(href).ok()?;
+        self.room.set(room.saturating_sub(url.as_str().len()));
         let is_page =
             matches!(url.scheme(), "http" | "https" | "mailto") || url.scheme() == self.base.scheme();
         // A closing bracket would end the link.

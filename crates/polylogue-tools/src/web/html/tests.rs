@@ -148,3 +148,20 @@ proptest! {
         prop_assert!(!page.text.starts_with('\n') && !page.text.ends_with('\n'));
     }
 }
+
+/// Few bytes that would take minutes, or become gigabytes.
+#[test]
+fn pages_made_to_cost_much_are_read_in_part() {
+    let begun = std::time::Instant::now();
+    let attributes: String = (0..200_000).map(|nth| format!(" a{nth}")).collect();
+    let page = read(&format!("<p>Before.</p><p{attributes}>After.</p>"));
+    assert!(page.is_cut && page.text.starts_with("Before."), "{}", page.text);
+    let some: String = (0..200).map(|nth| format!(" a{nth}=1")).collect();
+    let bodies: String = (0..100).map(|nth| format!("<body b{nth}{some}>")).collect();
+    assert_eq!(read(&format!("{bodies}<p>In it.")).text, "In it.");
+    let base = format!("<base href='https://a.example/{}/'>", "x".repeat(3_000));
+    let links = "<a href=y>y</a> ".repeat(100_000);
+    let text = text(&format!("{base}<p>{links}"));
+    assert!(text.len() < 8 << 20 && text.ends_with(" y y y"), "{}", text.len());
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use html5ever::interface::{Attribute, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink as _};
@@ -13,6 +14,10 @@ use html5ever::{LocalName, ParseOpts, QualName, ns, parse_document};
 const DEEPEST: usize = 512;
 /// How many nodes a page may have.
 const MOST_NODES: usize = 400_000;
+/// How many attributes of an element are kept.
+const MOST_ATTRIBUTES: usize = 64;
+/// How long a page is read. What reads it looks for each attribute among all before it, so that few bytes can take very long.
+const LONGEST: Duration = Duration::from_secs(5);
 /// How much is read between two looks at these bounds, in bytes.
 const PIECE: usize = 2048;
 
@@ -47,8 +52,8 @@ impl Tree {
         let sink = Sink::default();
         let is_full = Rc::clone(&sink.is_full);
         let mut parser = parse_document(sink, ParseOpts::default());
-        let mut rest = html;
-        while !rest.is_empty() && !is_full.get() {
+        let (begun, mut rest) = (Instant::now(), html);
+        while !rest.is_empty() && !is_full.get() && begun.elapsed() < LONGEST {
             let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
             parser.process(StrTendril::from_slice(piece));
             rest = after;
@@ -204,7 +209,11 @@ fn nameless() -> QualName {
 }
 
 fn attributes(attributes: Vec<Attribute>) -> Vec<(String, String)> {
-    attributes.into_iter().map(|one| (one.name.local.to_string(), one.value.to_string())).collect()
+    attributes
+        .into_iter()
+        .take(MOST_ATTRIBUTES)
+        .map(|one| (one.name.local.to_string(), one.value.to_string()))
+        .collect()
 }
 
 impl TreeSink for Sink {
@@ -276,7 +285,8 @@ impl TreeSink for Sink {
     fn add_attrs_if_missing(&self, target: &Handle, given: Vec<Attribute>) {
         if let Some(node) = self.tree.borrow_mut().node(target.id) {
             for (name, value) in attributes(given) {
-                if !node.attributes.iter().any(|(is, _)| *is == name) {
+                let fits = node.attributes.len() < MOST_ATTRIBUTES;
+                if fits && !node.attributes.iter().any(|(is, _)| *is == name) {
                     node.attributes.push((name, value));
                 }
             }
