@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -21,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use url::Url;
 
 use crate::declaration::Address;
+use crate::output::{Depth, Excess, TooMuch};
 use crate::settings::Settings;
 
 const EVENTS: &str = "text/event-stream";
@@ -53,18 +53,14 @@ pub(crate) struct There {
     way: Arc<Transport>,
     /// How many bytes a message may have.
     longest: usize,
-    /// Becomes `true` with one that has more.
-    is_too_long: Arc<AtomicBool>,
+    /// Says of one that was too much.
+    excess: Arc<Excess>,
 }
 
 impl There {
     /// # Errors
     /// What is wrong with the address, in words that follow the name of the server.
-    pub(crate) fn new(
-        address: &Address,
-        settings: &Settings,
-        is_too_long: &Arc<AtomicBool>,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(address: &Address, settings: &Settings, excess: &Arc<Excess>) -> Result<Self, String> {
         let url = Url::parse(&address.url).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
         let url = url.ok_or("has a `url` that is none of HTTP, such as `https://example.org/mcp`")?;
         let mut headers = HeaderMap::new();
@@ -77,8 +73,8 @@ impl There {
         }
         let way = Transport::new(&url, headers, CONNECT, &settings.proxies)
             .map_err(|why| format!("cannot be reached: its `url` {why}"))?;
-        let (longest, is_too_long) = (settings.limits.message_bytes, Arc::clone(is_too_long));
-        Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, is_too_long })
+        let (longest, excess) = (settings.limits.message_bytes, Arc::clone(excess));
+        Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, excess })
     }
 
     /// What a client of the protocol speaks over.
@@ -135,18 +131,16 @@ impl There {
 
     /// The events of an answer, each within the bound.
     fn events(&self, pieces: Pieces) -> BoxStream<'static, Result<Sse, SseError>> {
-        let (longest, is_too_long) = (self.longest, Arc::clone(&self.is_too_long));
+        let (longest, excess) = (self.longest, Arc::clone(&self.excess));
         let bounded =
             stream::unfold((pieces, Event::default(), false), move |(mut pieces, mut event, over)| {
-                let is_too_long = Arc::clone(&is_too_long);
+                let excess = Arc::clone(&excess);
                 async move {
                     let piece = if over { None } else { pieces.recv().await }?;
                     let piece = piece.and_then(|piece| {
-                        if event.admits(&piece, longest) {
-                            return Ok(piece);
-                        }
-                        is_too_long.store(true, Ordering::Relaxed);
-                        Err(Failed(format!("a message has more than {longest} bytes")))
+                        let Some(flaw) = event.flaw(&piece, longest) else { return Ok(piece) };
+                        excess.note(flaw);
+                        Err(Failed(format!("it {}", excess.told(longest).unwrap_or_default())))
                     });
                     let over = piece.is_err();
                     Some((piece, (pieces, event, over)))
@@ -226,29 +220,33 @@ impl Answer {
     }
 }
 
-/// How long the event is that is being read.
+/// How long, and how deep, the event is that is being read.
 #[derive(Default)]
 struct Event {
     bytes: usize,
     line: usize,
+    depth: Depth,
 }
 
 impl Event {
-    /// Whether no event in `piece` is too long. An empty line ends one.
-    fn admits(&mut self, piece: &[u8], longest: usize) -> bool {
+    /// What is too much of an event in `piece`. An empty line ends one.
+    fn flaw(&mut self, piece: &[u8], longest: usize) -> Option<TooMuch> {
         for byte in piece {
             self.bytes += 1;
             match byte {
-                b'\n' if self.line == 0 => self.bytes = 0,
+                b'\n' if self.line == 0 => (self.bytes, self.depth) = (0, Depth::default()),
                 b'\n' => self.line = 0,
                 b'\r' => {}
                 _ => self.line += 1,
             }
             if self.bytes > longest {
-                return false;
+                return Some(TooMuch::Length);
+            }
+            if !self.depth.admits(*byte) {
+                return Some(TooMuch::Depth);
             }
         }
-        true
+        None
     }
 }
 
@@ -298,8 +296,9 @@ impl StreamableHttpClient for There {
             }
             200..=299 if answer.is_of(JSON) && is_request => {
                 let body = answer.body(self.longest).await.inspect_err(|error| {
-                    let is_too_long = matches!(error, Error::ResponseBodyTooLarge { .. });
-                    self.is_too_long.fetch_or(is_too_long, Ordering::Relaxed);
+                    if matches!(error, Error::ResponseBodyTooLarge { .. }) {
+                        self.excess.note(TooMuch::Length);
+                    }
                 })?;
                 let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;
                 Ok(StreamableHttpPostResponse::Json(message, session))

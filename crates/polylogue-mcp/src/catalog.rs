@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::allowed::Allowed;
-use crate::names::name;
+use crate::names::names;
 use crate::server::Server;
 use crate::tool::Remote;
 
@@ -34,17 +34,19 @@ pub struct Described {
 impl Catalog {
     /// The tools of `servers`, which were listed, in the order of the servers' names.
     pub(crate) fn of(servers: &BTreeMap<&str, &Arc<Server>>, lists: &[Arc<[rmcp::model::Tool]>]) -> Self {
-        let mut taken = BTreeSet::new();
         let mut catalog = Self::default();
+        let mut all = Vec::new();
         for ((server_name, server), list) in servers.iter().zip(lists) {
             let mut known = BTreeSet::new();
             let fresh = list.iter().filter(|listed| known.insert(&*listed.name));
-            let tools = fresh.map(|listed| {
-                let name = name(server_name, &listed.name, &mut taken);
-                (listed.name.to_string(), AnyTool::new(Remote::new(name, Arc::clone(server), listed)))
-            });
-            let tools = tools.collect();
-            catalog.servers.insert((*server_name).to_owned(), tools);
+            all.extend(fresh.map(|listed| (*server_name, *server, listed)));
+            catalog.servers.insert((*server_name).to_owned(), Vec::new());
+        }
+        let named: Vec<(&str, &str)> =
+            all.iter().map(|(server, _, listed)| (*server, &*listed.name)).collect();
+        for (name, (server_name, server, listed)) in names(&named).into_iter().zip(all) {
+            let tool = AnyTool::new(Remote::new(name, Arc::clone(server), listed));
+            catalog.servers.entry(server_name.to_owned()).or_default().push((listed.name.to_string(), tool));
         }
         catalog
     }

@@ -24,7 +24,7 @@ use crate::declaration::Way;
 use crate::expand::without;
 use crate::limits::Limits;
 use crate::outcome::outcome;
-use crate::output::Output;
+use crate::output::{Excess, Output};
 use crate::process::Process;
 use crate::progress::Board;
 use crate::resources;
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     /// None, if it runs elsewhere.
     process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
-    is_too_long: Arc<AtomicBool>,
+    excess: Arc<Excess>,
     secrets: Vec<String>,
     limits: Limits,
 }
@@ -93,19 +93,19 @@ impl Connection {
     /// What went wrong, in words that follow the name of the server.
     pub(crate) async fn open(way: &Way, settings: &Settings, board: Board) -> Result<Self, String> {
         let limits = settings.limits;
-        let is_too_long: Arc<AtomicBool> = Arc::default();
+        let excess: Arc<Excess> = Arc::default();
         let client = Client { has_other_tools: AtomicBool::new(false), board };
         let (mut process, served) = match way {
             Way::Launch(launch) => {
                 let (process, output, input) = Process::start(launch)?;
-                let output = Output::new(output, limits.message_bytes, Arc::clone(&is_too_long));
+                let output = Output::new(output, limits.message_bytes, Arc::clone(&excess));
                 // Its own bound comes after ours.
                 let pipes = AsyncRwTransport::new_client(output, input)
                     .with_max_line_length(limits.message_bytes + 1);
                 (Some(process), serve_client(client, pipes).boxed())
             }
             Way::Address(address) => {
-                let there = There::new(address, settings, &is_too_long)?;
+                let there = There::new(address, settings, &excess)?;
                 (None, serve_client(client, there.transport()).boxed())
             }
         };
@@ -118,7 +118,10 @@ impl Connection {
             Ok(Ok((service, tools))) => {
                 let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
                 let secrets = way.secrets().to_vec();
-                return Ok(Self { service, process, tools, is_too_long, secrets, limits });
+                return Ok(Self { service, process, tools, excess, secrets, limits });
+            }
+            Ok(Err(_)) if excess.told(limits.message_bytes).is_some() => {
+                excess.told(limits.message_bytes).unwrap_or_default()
             }
             Ok(Err(why)) if process.is_none() => format!("cannot be reached as MCP servers are: {why}"),
             Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
@@ -247,8 +250,8 @@ impl Connection {
             ServiceError::McpError(refused) => {
                 return Broken { why: format!("refused: {}", refused.message), lives: true };
             }
-            _ if self.is_too_long.load(Ordering::Relaxed) => {
-                format!("sent a message of more than {} bytes", self.limits.message_bytes)
+            _ if self.excess.told(self.limits.message_bytes).is_some() => {
+                self.excess.told(self.limits.message_bytes).unwrap_or_default()
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => match &self.process {
                 Some(process) => {

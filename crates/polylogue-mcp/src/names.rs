@@ -1,27 +1,33 @@
 //! Names of tools that every model accepts.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The longest name that every provider accepts.
 const MAX: usize = 64;
 
-/// A name for the tool `tool` of the server `server`: legal, and none of those `taken`, to which it is added. Two that would
-/// be the same, or one that is too long, get a digest, which depends on nothing but these two.
-pub(crate) fn name(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
-    let plain = format!("{}_{}", legal(server), legal(tool));
-    let name = if plain.len() > MAX || taken.contains(&plain) {
-        digested(&plain, &format!("{server}\n{tool}"))
-    } else {
-        plain
-    };
-    taken.insert(name.clone());
-    name
+/// Names for tools, each given by its server and what it is called there: legal, and no two the same. Those that would be the same
+/// get a digest, all of them, and so does one that is too long: whichever server is asked first, no name means the tool of another.
+pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<String> {
+    let plain: Vec<String> =
+        tools.iter().map(|(server, tool)| format!("{}_{}", legal(server), legal(tool))).collect();
+    let mut names = plain.clone();
+    // A tool may be called as if it had a digest already: then a longer one tells them apart.
+    for digits in [8, 16, 32] {
+        let mut count: BTreeMap<String, usize> = BTreeMap::new();
+        names.iter().for_each(|name| *count.entry(name.clone()).or_default() += 1);
+        for ((name, plain), (server, tool)) in names.iter_mut().zip(&plain).zip(tools) {
+            if name.len() > MAX || count.get(name).is_some_and(|count| *count > 1) {
+                *name = digested(plain, &format!("{server}\n{tool}"), digits);
+            }
+        }
+    }
+    names
 }
 
 /// `plain`, with the beginning of a digest of `whole` behind it.
-fn digested(plain: &str, whole: &str) -> String {
+fn digested(plain: &str, whole: &str, digits: usize) -> String {
     let digest = blake3::hash(whole.as_bytes()).to_hex();
-    let (digest, _) = digest.split_at(8);
+    let (digest, _) = digest.split_at(digits);
     let kept: String = plain.chars().take(MAX - digest.len() - 1).collect();
     format!("{kept}_{digest}")
 }
@@ -37,15 +43,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_legal_and_unique() {
-        let mut taken = BTreeSet::new();
-        let mut name = |server: &str, tool: &str| name(server, tool, &mut taken);
-        assert_eq!(name("files", "read_file"), "files_read_file");
-        assert_eq!(name("my files", "read/é"), "my_files_read__");
-        assert_eq!(name("a", "b_c"), "a_b_c");
-        assert_eq!(name("a_b", "c"), "a_b_c_feec5f24");
-        let long = name("a", &"b".repeat(100));
-        assert_eq!(long.len(), MAX);
-        assert_ne!(long, name("a", &"b".repeat(101)));
+    fn names_are_legal_and_no_two_are_the_same() {
+        assert_eq!(
+            names(&[("files", "read_file"), ("my files", "read/é")]),
+            ["files_read_file", "my_files_read__"]
+        );
+        let both = [("a", "b_c"), ("a_b", "c")];
+        let found = names(&both);
+        assert_eq!(found[1], "a_b_c_feec5f24");
+        assert!(found[0].starts_with("a_b_c_") && found[0] != found[1], "{found:?}");
+        let [first, second] = both;
+        assert_eq!(names(&[second, first]), [found[1].clone(), found[0].clone()], "in whichever order");
+        let forged = names(&[first, second, ("a", "b_c_feec5f24")]);
+        assert!(forged[0] != forged[1] && forged[1] != forged[2] && forged[0] != forged[2], "{forged:?}");
+        let (long, longer) = ("b".repeat(100), "b".repeat(101));
+        let found = names(&[("a", &long), ("a", &longer)]);
+        assert!(found[0] != found[1] && found.iter().all(|name| name.len() == MAX), "{found:?}");
+        assert!(names(&[]).is_empty());
     }
 }

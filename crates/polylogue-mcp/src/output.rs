@@ -1,39 +1,100 @@
-//! What a server writes, as long as its lines are not too long.
+//! What a server writes, as long as its messages are neither too long nor nested too deep.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Reads on until a line is longer than `longest` bytes. Then it ends, so that a call fails at once, where a line that is
-/// skipped would let it wait for an answer that was in it.
+/// How deep a message may be nested. What reads it stops at 128, and would pass over the message as if it had not come.
+const DEEPEST: usize = 120;
+
+/// What was too much of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum TooMuch {
+    Length = 1,
+    Depth = 2,
+}
+
+/// Whether a message of a server was too much, and why.
+#[derive(Debug, Default)]
+pub(crate) struct Excess(AtomicU8);
+
+impl Excess {
+    pub(crate) fn note(&self, what: TooMuch) {
+        self.0.store(what as u8, Ordering::Relaxed);
+    }
+
+    /// What is told of it, in words that follow the name of the server; nothing if there was none.
+    pub(crate) fn told(&self, longest: usize) -> Option<String> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            2 => Some(format!("sent a message that is nested more than {DEEPEST} deep")),
+            _ => Some(format!("sent a message of more than {longest} bytes")),
+        }
+    }
+}
+
+/// How deep the JSON is that is being read, a byte after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Depth {
+    depth: usize,
+    in_text: bool,
+    is_escaped: bool,
+}
+
+impl Depth {
+    /// Whether it is not too deep with `byte`, too.
+    pub(crate) const fn admits(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.in_text => self.is_escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            _ if self.in_text => {}
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        self.depth <= DEEPEST
+    }
+}
+
+/// Reads on until a line is longer than `longest` bytes, or nested too deep. Then it ends, so that a call fails at once, where a
+/// line that is skipped would let it wait for an answer that was in it.
 #[derive(Debug)]
 pub(crate) struct Output<R> {
     inner: R,
     longest: usize,
     line: usize,
-    is_too_long: Arc<AtomicBool>,
+    depth: Depth,
+    excess: Arc<Excess>,
 }
 
 impl<R> Output<R> {
-    /// `is_too_long` becomes `true` with a line that is.
-    pub(crate) const fn new(inner: R, longest: usize, is_too_long: Arc<AtomicBool>) -> Self {
-        Self { inner, longest, line: 0, is_too_long }
+    /// `excess` says why it ended.
+    pub(crate) fn new(inner: R, longest: usize, excess: Arc<Excess>) -> Self {
+        Self { inner, longest, line: 0, depth: Depth::default(), excess }
     }
 
-    /// Whether no line of `piece` makes one that is too long.
-    fn admits(&mut self, piece: &[u8]) -> bool {
-        let mut lines = piece.split(|byte| *byte == b'\n');
-        self.line += lines.next().unwrap_or_default().len();
-        let mut longest = self.line;
-        for line in lines {
-            self.line = line.len();
-            longest = longest.max(self.line);
+    /// What is too much of a line in `piece`.
+    fn flaw(&mut self, piece: &[u8]) -> Option<TooMuch> {
+        for byte in piece {
+            if *byte == b'\n' {
+                (self.line, self.depth) = (0, Depth::default());
+                continue;
+            }
+            self.line += 1;
+            if self.line > self.longest {
+                return Some(TooMuch::Length);
+            }
+            if !self.depth.admits(*byte) {
+                return Some(TooMuch::Depth);
+            }
         }
-        longest <= self.longest
+        None
     }
 }
 
@@ -43,9 +104,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Output<R> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.inner).poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = &polled {
-            let is_fine = this.admits(buf.filled().get(before..).unwrap_or_default());
-            if !is_fine {
-                this.is_too_long.store(true, Ordering::Relaxed);
+            if let Some(flaw) = this.flaw(buf.filled().get(before..).unwrap_or_default()) {
+                this.excess.note(flaw);
                 buf.set_filled(before);
             }
         }
@@ -59,20 +119,29 @@ mod tests {
 
     use super::*;
 
-    async fn read(text: &str) -> (String, bool) {
-        let is_too_long = Arc::default();
-        let mut output = Output::new(text.as_bytes(), 4, Arc::clone(&is_too_long));
+    async fn read(text: &str, longest: usize) -> (String, Option<String>) {
+        let excess = Arc::default();
+        let mut output = Output::new(text.as_bytes(), longest, Arc::clone(&excess));
         let mut buffer = [0; 3];
         let mut read = Vec::new();
         while let Ok(n @ 1..) = output.read(&mut buffer).await {
             read.extend_from_slice(&buffer[..n]);
         }
-        (String::from_utf8(read).unwrap(), is_too_long.load(Ordering::Relaxed))
+        (String::from_utf8(read).unwrap(), excess.told(longest))
     }
 
     #[tokio::test]
     async fn it_ends_with_a_line_that_is_too_long() {
-        assert_eq!(read("1234\n1234\n\n1").await, ("1234\n1234\n\n1".into(), false));
-        assert_eq!(read("12\n12345\n1").await, ("12\n123".into(), true));
+        assert_eq!(read("1234\n1234\n\n1", 4).await, ("1234\n1234\n\n1".into(), None));
+        let told = Some("sent a message of more than 4 bytes".to_owned());
+        assert_eq!(read("12\n12345\n1", 4).await, ("12\n123".into(), told));
+    }
+
+    #[tokio::test]
+    async fn it_ends_with_a_line_that_is_nested_too_deep() {
+        let fine = format!("{}\n{}\"\\\"{}\"\n", "[".repeat(120), "{}".repeat(500), "[".repeat(500));
+        assert_eq!(read(&fine, 9_000).await, (fine.clone(), None));
+        let (_, told) = read(&format!("{}\n", "{\"a\":[".repeat(61)), 9_000).await;
+        assert_eq!(told.as_deref(), Some("sent a message that is nested more than 120 deep"));
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! A server is often a tree of processes (`npx` runs a shell that runs `node`), so it gets a process group of its own. Beside
 //! it runs a watchman: a shell that waits for the end of its input, of which this process alone holds the other end, and then
-//! ends the group, at first politely. That input ends when the connection does, and when this process dies, however it dies.
+//! ends the group, at first politely, and what has left it. That input ends when the connection does, and when this process dies, however it dies.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -17,11 +19,31 @@ use crate::declaration::Launch;
 const INHERITED: [&str; 11] =
     ["HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Ends the process group `$1` when its input ends.
+/// Ends the process group `$1` when its input ends, and then whatever left it: processes that have `$2` in their environment,
+/// again until there are none.
 #[cfg(unix)]
 const WATCHMAN: &str = r#"trap "" HUP INT TERM
 read -r _
-kill -s TERM -- "-$1" && { sleep 1; kill -s KILL -- "-$1"; }"#;
+kill -s TERM -- "-$1" && { sleep 1; kill -s KILL -- "-$1"; }
+for _ in 1 2 3 4 5 6 7 8; do
+  left=$(grep -lszxF -e "$2" /proc/[0-9]*/environ)
+  [ -n "$left" ] || exit 0
+  for one in $left; do pid=${one#/proc/}; kill -s KILL "${pid%/environ}"; done
+done"#;
+
+/// What marks the processes of one server, with a value of its own: those that leave its process group are found by it.
+#[cfg(unix)]
+const MARK: &str = "POLYLOGUE_MCP_SERVER";
+
+/// A mark that no other server has.
+#[cfg(unix)]
+fn mark() -> String {
+    static NTH: AtomicU64 = AtomicU64::new(0);
+    let nth = NTH.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let whole = format!("{} {nth} {now}", std::process::id());
+    blake3::hash(whole.as_bytes()).to_hex().to_string()
+}
 
 /// How much of what a server writes to its error output is kept: the end.
 const TAIL_BYTES: usize = 2048;
@@ -53,14 +75,16 @@ impl Process {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
-        command.process_group(0);
+        let mark = mark();
+        #[cfg(unix)]
+        command.process_group(0).env(MARK, &mark);
         #[cfg(not(unix))]
         command.kill_on_drop(true);
         let mut child = command
             .spawn()
             .map_err(|error| format!("cannot be started: `{}`: {}", launch.command, said(&error)))?;
         #[cfg(unix)]
-        let watchman = watchman(&mut child)?;
+        let watchman = watchman(&mut child, &mark)?;
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(output), Some(input), Some(errors)) = pipes else {
             return Err("cannot be started: it has no pipes".into());
@@ -97,11 +121,11 @@ impl Process {
 
 /// The watchman of `child`, which is ended if there can be none.
 #[cfg(unix)]
-fn watchman(child: &mut Child) -> Result<Child, String> {
+fn watchman(child: &mut Child, mark: &str) -> Result<Child, String> {
     let group = child.id().map(|id| id.to_string()).unwrap_or_default();
     let mut command = Command::new("/bin/sh");
     command
-        .args(["-c", WATCHMAN, "sh", &group])
+        .args(["-c", WATCHMAN, "sh", &group, &format!("{MARK}={mark}")])
         .env_clear()
         .envs(std::env::var_os("PATH").map(|p| ("PATH", p)));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -1,6 +1,7 @@
 //! Being a server: what is offered to another program as tools.
 
 mod caller;
+mod lines;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
 pub use caller::{Answered, Caller};
+use lines::Lines;
 
 /// How long calls may take to end when the program that made them is gone.
 const LAST: Duration = Duration::from_secs(10);
@@ -80,8 +82,13 @@ pub async fn serve(
     };
     let wrong =
         |why: String| Error::Config(format!("the other side does not speak as MCP clients do: {why}"));
-    let service = serve_server(offering, (input, output)).await.map_err(|error| wrong(error.to_string()))?;
-    service.waiting().await.map_err(|error| Error::Bug(error.to_string()))?;
+    let (lines, ends) = Lines::between(input, output);
+    let served = match serve_server(offering, ends).await {
+        Ok(service) => service.waiting().await.map(drop).map_err(|error| Error::Bug(error.to_string())),
+        Err(error) => Err(wrong(error.to_string())),
+    };
+    lines.end().await;
+    served?;
     // Those that do not end then are cut off, which their logs survive.
     let _ = tokio::time::timeout(LAST, in_flight.subscribe().wait_for(|count| *count == 0)).await;
     Ok(())

@@ -60,12 +60,20 @@ impl Server {
         }
         is_as_known(tool, schema, &connection.tools()).map_err(wrong)?;
         match connection.call(tool.to_owned(), args).await {
-            Ok(outcome) => Ok(outcome),
+            Ok(outcome) => Ok(outcome.from_outside(self.source())),
             Err(broken) => {
                 let unsure = "; nobody knows whether it did what was asked";
-                Err(wrong(self.settle(&connection, broken, unsure).await))
+                let why = self.settle(&connection, broken, unsure).await;
+                // What it says of its failure is its own words as well.
+                let told = format!("the MCP server `{}` {why}", self.name);
+                Ok(Outcome::failed(told).bounded().from_outside(self.source()))
             }
         }
+    }
+
+    /// Where its words come from, for who reads them.
+    fn source(&self) -> String {
+        format!("the MCP server `{}`", self.name)
     }
 
     /// Ends the connection. The next call starts the server again.

@@ -108,7 +108,9 @@ async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
     let (service, _child) = connect(&home, &Host::default(), &[&shipped("trading-bot")]).await;
     for (args, why) in [
         (json!({"user_rôle": "x"}), "no variable of this team"),
-        (json!({"user_role": ["x"]}), "`user_role` has to be a text"),
+        (json!({"user_role": ["x"]}), "`user_role` must be a string"),
+        (json!({"task": 7}), "`task` must be a string"),
+        (json!({"user_role": true}), "`user_role` must be a string"),
         (json!({"task": "  "}), "there is no `task`"),
     ] {
         let result = call(&service, "trading-bot", args).await;
@@ -158,6 +160,45 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
     let (service, _child) = connect(&home, &host, &[&path]).await;
     let waits = call(&service, "sums", json!({})).await;
     assert!(texts(&waits)[0].contains(shown), "{:?}", texts(&waits));
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_one_works() {
+    use std::io::{BufRead, BufReader, Write};
+
+    let home = Home::new();
+    let mut command = home.command(PROGRAM, &["mcp", "--offline", &shipped("writer-critic")]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut input, mut output) =
+        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    let mut ask = |line: &str| {
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+        serde_json::from_str::<Value>(&output.next().unwrap().unwrap()).unwrap()
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}});
+    let hello = ask(&hello.to_string());
+    assert_eq!(hello["result"]["serverInfo"]["name"], "polylogue");
+    let ready = "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n";
+    let deep = "[".repeat(5_000);
+    for (line, code) in [
+        ("{oops", -32700),
+        (&*deep, -32700),
+        (&*"x".repeat(20_000_000), -32700),
+        ("[]", -32600),
+        ("{\"a\": 1}", -32600),
+    ] {
+        let refused = ask(line);
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(code)), "{refused}");
+        assert!(refused.as_object().unwrap().contains_key("id"));
+    }
+    assert_eq!(ask("{\"jsonrpc\": \"2.0\", \"id\": 8}")["id"], 8);
+    let tools = ask(&format!("{ready}{{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"tools/list\"}}"));
+    assert_eq!((&tools["id"], &tools["result"]["tools"][0]["name"]), (&json!(9), &json!("writer-critic")));
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }
 
 #[tokio::test]

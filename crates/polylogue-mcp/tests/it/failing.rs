@@ -182,3 +182,17 @@ async fn one_that_never_starts_says_why() {
     assert_eq!(told, "the MCP server `test` was not ready within 0.3 s");
     assert!(begun.elapsed() < PATIENCE);
 }
+
+#[tokio::test]
+async fn a_list_that_is_nested_too_deep_fails_at_once() {
+    let bench = Bench::new("deep");
+    let begun = std::time::Instant::now();
+    let servers = bench.servers(|_| ());
+    let error = servers.tools([("test", Allowed::All)]).await.map(drop).unwrap_err().to_string();
+    assert!(
+        error.contains("the MCP server `test` sent a message that is nested more than 120 deep"),
+        "{error}"
+    );
+    // Not after the time that a server has to start.
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+}

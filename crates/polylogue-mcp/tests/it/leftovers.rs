@@ -38,6 +38,24 @@ async fn all_end_with_the_last_use() {
     gone(&pids).await;
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_daemon_that_left_the_group_of_its_server_ends_with_it() {
+    let bench = Bench::new("fine");
+    let servers = bench.servers(|_| ());
+    let tools = Tools::of(&servers).await;
+    let other = Bench::new("fine");
+    let other_servers = other.servers(|_| ());
+    let spared = Tools::of(&other_servers).await.done("child", json!({"daemon": true})).await;
+    let daemon = tools.done("child", json!({"daemon": true})).await;
+    assert!(runs(&daemon) && runs(&spared));
+    drop((servers, tools));
+    gone(std::slice::from_ref(&daemon)).await;
+    assert!(runs(&spared), "that of another server is left alone");
+    drop(other_servers);
+    gone(&[spared]).await;
+}
+
 #[tokio::test]
 async fn all_end_when_closed_and_start_again() {
     let bench = Bench::new("fine");

@@ -62,3 +62,17 @@ async fn servers_get_a_clean_environment() {
     let strangers: Vec<_> = environment.keys().filter(|name| name.starts_with("CARGO")).collect();
     assert!(strangers.is_empty(), "{strangers:?}");
 }
+
+#[tokio::test]
+async fn what_a_server_says_is_marked_as_words_from_outside_when_it_fails_as_well() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    for (tool, args) in
+        [("echo", json!({"text": "hi"})), ("fail", json!({})), ("refuse", json!({})), ("die", json!({}))]
+    {
+        let outcome = tools.call(tool, args).await;
+        assert_eq!(outcome.outside.as_deref(), Some("the MCP server `test`"), "{tool}");
+        let told = polylogue_core::plain(&outcome.told()).into_owned();
+        assert!(told.starts_with("From the MCP server `test`. ") && told.contains("<outside "), "{told}");
+    }
+}

@@ -68,7 +68,10 @@ def called(name, args, token):
     if name == "environment":
         return text(json.dumps(dict(os.environ)))
     if name == "child":
-        return text(str(subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL).pid))
+        # A daemon leaves its session, and holds none of the pipes.
+        apart = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        apart = apart if args.get("daemon") else {}
+        return text(str(subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, **apart).pid))
     if name == "die":
         sys.stderr.write("the disk is on fire, key " + os.environ.get("KEY", "") + "\n")
         sys.stderr.flush()
@@ -144,6 +147,11 @@ for line in sys.stdin:
     if request.get("method") == "notifications/cancelled":
         note("cancelled")
     if "id" not in request or "method" not in request:
+        continue
+    if MANNER == "deep" and request["method"] == "tools/list":
+        schema = '{"type": "object", "a": ' * 5000 + "1" + "}" * 5000
+        listed = '{"tools": [{"name": "deep", "inputSchema": %s}]}' % schema
+        print('{"jsonrpc": "2.0", "id": %d, "result": %s}' % (request["id"], listed), flush=True)
         continue
     if request.get("params", {}).get("name") == "refuse":
         write({"id": request["id"], "error": {"code": -32602, "message": "not on Sundays"}})

@@ -151,10 +151,9 @@ fn overrides(given: &Map<String, Value>) -> Result<Overrides, Trouble> {
     for (name, value) in given {
         let text = match value {
             Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
             // Some hosts send what is left out.
             Value::Null => continue,
-            _ => return Err(Trouble::usage(format!("`{name}` has to be a text"))),
+            _ => return Err(Trouble::usage(format!("`{name}` must be a string"))),
         };
         match name.as_str() {
             TASK => overrides.task = Some(text),

@@ -1,0 +1,203 @@
+//! The lines between another program and the server: what is no message is answered, as JSON-RPC 2.0 (section 5) has it.
+//!
+//! `rmcp` passes over what it cannot read, or answers without an `id`, so that a client would wait without end.
+
+use std::io;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::RxJsonRpcMessage;
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// How many bytes a message may have.
+const LONGEST: usize = 16 << 20;
+/// How much is on its way between the two at most, in bytes.
+const PIPE: usize = 64 * 1024;
+/// How long the last lines may take.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Codes of JSON-RPC 2.0: what was sent is no JSON, or no message.
+const NO_JSON: i64 = -32700;
+const NO_MESSAGE: i64 = -32600;
+
+/// The ends for the server: where it reads, and where it writes.
+pub(super) type Ends = (DuplexStream, DuplexStream);
+
+/// What works between the server and the other program.
+pub(super) struct Lines {
+    reads: JoinHandle<()>,
+    writes: JoinHandle<()>,
+}
+
+impl Lines {
+    /// Between `input` and `output`; with the ends for the server.
+    pub(super) fn between(
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> (Self, Ends) {
+        let ((to_server, server_reads), (server_writes, from_server)) = (duplex(PIPE), duplex(PIPE));
+        let (refuse, refused) = mpsc::channel(16);
+        let reads = tokio::spawn(async move {
+            // When either side is gone, there is nothing to be passed on.
+            let _ = read(BufReader::new(input), to_server, refuse).await;
+        });
+        let writes = tokio::spawn(async move {
+            let _ = write(BufReader::new(from_server), refused, output).await;
+        });
+        (Self { reads, writes }, (server_reads, server_writes))
+    }
+
+    /// Waits until all that the server wrote is written. Its ends have to be gone.
+    pub(super) async fn end(self) {
+        self.reads.abort();
+        let _ = tokio::time::timeout(LAST, self.writes).await;
+    }
+}
+
+/// Passes on the lines that are messages, and refuses all others.
+async fn read(
+    mut input: impl AsyncBufRead + Unpin,
+    mut to: DuplexStream,
+    refuse: mpsc::Sender<Value>,
+) -> io::Result<()> {
+    while let Some(line) = next(&mut input).await? {
+        let refusal = match &line {
+            None => {
+                Some(refusal(Value::Null, NO_JSON, &format!("the message has more than {LONGEST} bytes")))
+            }
+            Some(line) => flaw(line),
+        };
+        match (line, refusal) {
+            (_, Some(refusal)) => drop(refuse.send(refusal).await),
+            (Some(line), None) if !line.trim_ascii().is_empty() => {
+                to.write_all(&line).await?;
+                to.write_all(b"\n").await?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The next line, without its end; `Some(None)` for one that is too long, of which nothing is kept.
+async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Option<Vec<u8>>>> {
+    let (mut line, mut is_too_long) = (Vec::new(), false);
+    loop {
+        let piece = input.fill_buf().await?;
+        if piece.is_empty() {
+            return Ok((!line.is_empty() || is_too_long).then_some(Some(line).filter(|_| !is_too_long)));
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let taken = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+        is_too_long |= line.len() + taken.len() > LONGEST;
+        if is_too_long {
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(taken);
+        }
+        let used = end.map_or(piece.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some(Some(line).filter(|_| !is_too_long)));
+        }
+    }
+}
+
+/// The answer to a line that is no message; none to one that is, to an empty one, and to a notification, which is never answered.
+fn flaw(line: &[u8]) -> Option<Value> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() || serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line).is_ok() {
+        return None;
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return Some(refusal(Value::Null, NO_JSON, &format!("this is no JSON: {error}"))),
+    };
+    let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+    if id.is_none() && value.get("method").is_some_and(Value::is_string) {
+        return None;
+    }
+    Some(refusal(id.unwrap_or(Value::Null), NO_MESSAGE, "this is no message of the Model Context Protocol"))
+}
+
+fn refusal(id: Value, code: i64, why: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
+}
+
+/// Writes the lines of the server and the refusals, each whole.
+async fn write(
+    mut server: impl AsyncBufRead + Unpin,
+    mut refused: mpsc::Receiver<Value>,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        tokio::select! {
+            // What was read of a line stays in it when a refusal comes between.
+            read = server.read_until(b'\n', &mut line) => {
+                if read? == 0 {
+                    break;
+                }
+                output.write_all(&std::mem::take(&mut line)).await?;
+            }
+            Some(refusal) = refused.recv() => output.write_all(format!("{refusal}\n").as_bytes()).await?,
+        }
+        output.flush().await?;
+    }
+    while let Ok(refusal) = refused.try_recv() {
+        output.write_all(format!("{refusal}\n").as_bytes()).await?;
+    }
+    output.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_message_is_answered_with_an_id_or_null() {
+        let code = |line: &str| {
+            flaw(line.as_bytes()).map(|told| (told["id"].clone(), told["error"]["code"].clone()))
+        };
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/of_no_kind","params":[1]}"#,
+            "",
+            " \r",
+        ] {
+            assert_eq!(code(line), None, "{line}");
+        }
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for (line, id, number) in [
+            ("{", Value::Null, NO_JSON),
+            ("hello", Value::Null, NO_JSON),
+            (&deep, Value::Null, NO_JSON),
+            ("\u{1}", Value::Null, NO_JSON),
+            ("[]", Value::Null, NO_MESSAGE),
+            ("7", Value::Null, NO_MESSAGE),
+            (r#"{"id":5}"#, json!(5), NO_MESSAGE),
+            (r#"{"jsonrpc":"2.0","id":{},"result":1}"#, Value::Null, NO_MESSAGE),
+        ] {
+            assert_eq!(code(line), Some((id, json!(number))), "{line}");
+        }
+        assert_eq!(flaw(b"\xff\xfe").unwrap()["error"]["code"], NO_JSON);
+    }
+
+    #[tokio::test]
+    async fn lines_are_read_one_by_one_and_long_ones_passed_over() {
+        let text = [&b"one\n\n"[..], &vec![b'x'; LONGEST + 1], b"\nlast"].concat();
+        let mut input = BufReader::new(&*text);
+        let mut read = Vec::new();
+        while let Some(line) = next(&mut input).await.unwrap() {
+            read.push(line);
+        }
+        assert_eq!(read, [Some(b"one".to_vec()), Some(Vec::new()), None, Some(b"last".to_vec())]);
+    }
+}
