@@ -334,7 +334,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) call: Option<u64>,
 
-    /// Write the events, or with `--as` the request, as JSON
+    /// Write the events, or with `--as`, `--history` or `--cost` what these show, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -347,8 +347,12 @@ pub(crate) struct Show {
     pub(crate) style: Style,
 
     /// Show what every agent was told and said, each from its own point of view; with `--as`, that of one agent
-    #[arg(long, conflicts_with_all = ["json", "markdown", "style", "call"])]
+    #[arg(long, conflicts_with_all = ["markdown", "style", "call"])]
     pub(crate) history: bool,
+
+    /// Show what the conversation cost, by agent, purpose and model
+    #[arg(long, conflicts_with_all = ["markdown", "style", "agent", "history", "side_by_side"])]
+    pub(crate) cost: bool,
 
     /// Show what every agent was told and said, next to each other
     #[arg(long, conflicts_with_all = ["json", "markdown", "style", "agent", "history"])]

@@ -425,6 +425,21 @@ impl Path {
         last.matches('.').count() == 1
     }
 
+    /// Whether it is within a turn that `who` has in the chat `outer`, or within a room there, which any participant may call.
+    pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
+        let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
+            return false;
+        };
+        let first = rest.split('/').next().unwrap_or_default();
+        first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
+    }
+
+    /// Who runs this chat in a turn; `None` for the outermost, and for rooms.
+    pub(crate) fn runner(&self) -> Option<Name> {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        Name::new(last.split_once('.')?.0).ok()
+    }
+
     /// Whether it is the outermost chat.
     #[must_use]
     pub fn is_root(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::origins::Origins;
 use crate::{Body, ChargeReason, Event, Name, Path, Spent, Timestamp};
 
 /// The events of a log, and those that are about to follow them.
@@ -31,6 +32,8 @@ impl Kept {
         bodies: impl IntoIterator<Item = Body>,
     ) -> Vec<Arc<Event>> {
         let first = self.next_seq();
+        // All of them before the first is taken in: those who act at the same time do not hear each other.
+        let bodies: Vec<Body> = bodies.into_iter().map(|body| self.tally.origins.mark(at, body)).collect();
         let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body });
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
@@ -78,10 +81,13 @@ pub(crate) struct Tally {
     bounded: Vec<(Path, Name)>,
     /// The last event with which the outermost chat was closed.
     pub(crate) closed: Option<u64>,
+    /// Who has read words from outside.
+    pub(crate) origins: Origins,
 }
 
 impl Tally {
     fn add(&mut self, event: &Event) {
+        self.origins.add(event);
         match &event.body {
             Body::Sampled(sample) => {
                 self.spent.add(sample);

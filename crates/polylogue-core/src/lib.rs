@@ -45,6 +45,7 @@ pub mod memory;
 mod message;
 mod model;
 mod name;
+mod origins;
 mod outcome;
 mod policy;
 mod reason;

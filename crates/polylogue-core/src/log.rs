@@ -210,6 +210,11 @@ impl Log {
         at(&self.kept.lock().await.events)
     }
 
+    /// The sources of the words from outside that `who` has read in the chat `at` before the event `before`.
+    pub(crate) async fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
+        self.kept.lock().await.tally.origins.read_by(at, who, before)
+    }
+
     /// What was spent so far.
     pub async fn spent(&self) -> Spent {
         self.kept.lock().await.tally.spent

@@ -21,13 +21,17 @@ pub struct Message {
     pub to: Audience,
     /// What is said, in order.
     pub parts: Vec<Part>,
+    /// Where words from outside come from that its author had read when it was said: the sources of
+    /// [outcomes](crate::Outcome::outside) and of other messages, the first 8 of them. The log fills it in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<Arc<str>>,
 }
 
 impl Message {
     /// A text said to everybody in the room.
     #[must_use]
     pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
-        Self { from, to: Audience::All, parts: vec![Part::text(text)] }
+        Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
     }
 
     /// The same message to another audience.

@@ -348,7 +348,7 @@ fn body_of(act: Act, cue: &Cue) -> Option<Body> {
     let who = cue.who.clone();
     Some(match act {
         Act::Say(parts) if parts.is_empty() => Body::Passed { who },
-        Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts }),
+        Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts, outside: Vec::new() }),
         Act::Ask(text) => Body::Asked(Question::new(who, text)),
         Act::Approve { text, call } => Body::Asked(Question { who, text, call: Some(*call) }),
         Act::Leave(why) => Body::Left { who, why },

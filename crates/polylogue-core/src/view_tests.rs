@@ -128,13 +128,13 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
-                Body::Said(Message { from: who, to: step.to.clone(), parts })
+                Body::Said(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
             }
             End::Say(text) => {
                 let mut parts = vec![Part::text(&**text)];
                 parts.extend(asked.iter().cloned().map(Part::Call));
                 open.extend(asked.into_iter().map(|call| (who.clone(), call)));
-                Body::Said(Message { from: who, to: step.to.clone(), parts })
+                Body::Said(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
             }
             End::Pass => Body::Passed { who },
             End::Leave => Body::Left { who, why: "tired".into() },

@@ -104,7 +104,7 @@ fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
 fn everything_else_is_one_line_too() {
     let media =
         Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
-    let picture = Message { from: name("a"), to: Audience::All, parts: vec![Part::Media(media)] };
+    let picture = Message { parts: vec![Part::Media(media)], ..Message::text(name("a"), "") };
     let error = Failure { fault: Fault::Provider, message: "no\nway".into(), hint: Some("wait".into()) };
     let text = at_root([
         Body::Prompted { who: name("a"), text: "No JSON".into() },

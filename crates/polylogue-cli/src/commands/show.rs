@@ -1,5 +1,6 @@
 //! `polylogue show`: a whole conversation, what one agent's model was sent, or what every agent knows.
 
+mod cost;
 mod sides;
 
 use std::io;
@@ -29,6 +30,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     let looks = Looks::of(wish(cli.color), &io::stdout());
     let pictures = work::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
+        _ if args.cost => cost::shown(&events, args.json, looks.colour).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
             sides::shown(&Kept::of(&store, &id).await?, &events, args, looks)?
         }
@@ -49,7 +51,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns()), pictures),
     };
     write(&text)?;
-    let is_whole = args.agent.is_none() && !args.json && !args.history && !args.side_by_side;
+    let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
     if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
         write(&Shown::plain("\n"))?;
         write(&Shown::row(&files))?;
@@ -73,7 +75,8 @@ fn received(
     let who = Name::new(agent).map_err(|_| nobody())?;
     let mut assistants = kept.assistants()?;
     assistants.retain(|assistant| *assistant.name() == who);
-    if assistants.is_empty() {
+    // Whoever chooses or sums up is there only in the chat where it does.
+    if assistants.is_empty() && !kept.team.voices().contains(&who) {
         return Err(nobody());
     }
     let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
@@ -88,6 +91,9 @@ fn received(
         let chat = Transcript::of(&at, &before).map_err(Trouble::failed)?;
         let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
         assistants.extend(there.into_iter().filter(|assistant| *assistant.name() == who));
+    }
+    if assistants.is_empty() {
+        return Err(nobody());
     }
     let asked = assistants.iter().map(|assistant| Asked::of(assistant, &kept.team, &before, event, sample));
     let mut asked = asked.collect::<Result<Vec<_>, _>>()?;

@@ -1,6 +1,7 @@
 //! A tool call, folded to a line with its result.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
@@ -96,6 +97,12 @@ pub(super) fn result_text(outcome: &Outcome) -> String {
     });
     let text = parts.collect::<Vec<_>>().join("\n");
     if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
+}
+
+/// What is told of a message whose author had read words from outside.
+pub(super) fn read_before(sources: &[Arc<str>]) -> String {
+    let sources: Vec<String> = sources.iter().map(|source| folded(source)).collect();
+    format!("(said after reading words from outside: {})", sources.join(", "))
 }
 
 /// `key: value, key: value`; raw text as it is.

@@ -97,6 +97,10 @@ struct File {
     pictures: Pictures,
     /// What an agent said with a reply that has calls: before it makes them, or with its message.
     narrations: Vec<(Path, Name, String)>,
+    /// What was written before calls in the turns that are open: it is not written again as the message.
+    told: Vec<(Path, Name, String)>,
+    /// What came of calls in the turns that are open: it is not written again as a part of the message that answers them.
+    returned: Vec<(Path, Name, Outcome)>,
     /// Calls without a result: in which chat, by whom, the call's id, and how it is written.
     calls: Vec<(Path, Name, String, String)>,
     /// The calls that messages ask others to make: in which chat, who asks, the call's id, and how it is written.
@@ -122,7 +126,8 @@ impl File {
                 }
                 opening.messages.iter().for_each(|message| self.message(at, message));
             }
-            Body::Said(message) | Body::Posted(message) => self.message(at, message),
+            Body::Said(message) => self.said(at, message),
+            Body::Posted(message) => self.message(at, message),
             Body::Cued { cues } => {
                 cues.iter().filter_map(|cue| choice::told(cue, false)).for_each(|text| self.note(&text));
             }
@@ -183,6 +188,7 @@ impl File {
         if !is_said {
             self.block(&format!("#### {who}{} before it calls tools", place(at)));
             self.body(&text);
+            self.told.push((at.clone(), who, text));
         }
     }
 
@@ -204,6 +210,28 @@ impl File {
         self.block(&format!("*{escaped}*"));
     }
 
+    /// The message that ends a turn, save what was written in the turn already.
+    fn said(&mut self, at: &Path, message: &Message) {
+        let is_turn = |of: &Path, who: &Name| *of == *at && *who == message.from;
+        let text = message.plain();
+        let is_told = self.told.iter().any(|(of, who, told)| is_turn(of, who) && **told == *text);
+        let is_text = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_) | Part::Note(_));
+        let is_returned = |part: &Part| match part {
+            Part::Outcome(came) => {
+                self.returned.iter().any(|(of, who, outcome)| is_turn(of, who) && *outcome == came.outcome)
+            }
+            part => part.is_blank(),
+        };
+        let has_parts = !message.parts.is_empty();
+        let is_known = (is_told && message.parts.iter().all(is_text))
+            || (has_parts && message.parts.iter().all(is_returned));
+        self.told.retain(|(of, who, _)| !is_turn(of, who));
+        self.returned.retain(|(of, who, _)| !is_turn(of, who));
+        if !is_known {
+            self.message(at, message);
+        }
+    }
+
     fn message(&mut self, at: &Path, message: &Message) {
         let to = match &message.to {
             Audience::All => String::new(),
@@ -218,6 +246,9 @@ impl File {
         let text = message.plain();
         if !text.trim().is_empty() {
             self.body(&text);
+        }
+        if !message.outside.is_empty() {
+            self.note(&call::read_before(&message.outside));
         }
         for part in &message.parts {
             match part {
@@ -284,6 +315,7 @@ impl File {
         self.block(&format!("{who} calls"));
         self.fenced("", &call);
         self.result(outcome);
+        self.returned.push((at.clone(), who.clone(), outcome.clone()));
     }
 
     /// A block of code whose fence is longer than any in it.

@@ -209,6 +209,7 @@ impl Familiar {
         self.acts(key);
         if self.is_own(key, &call.id) {
             let text = self.turn(key).text.take();
+            self.turn(key).told.clone_from(&text);
             self.head(&key.1, key.1.as_str());
             text.iter().for_each(|text| self.text(text, Style::PLAIN));
             self.suggested(call);
@@ -242,7 +243,12 @@ impl Familiar {
             return self.room(at).held.push(message.clone());
         }
         self.acts(&key);
-        self.message(at, message);
+        // What was said with calls of its own is not said again.
+        let told = self.turn(&key).told.take();
+        let is_text = message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Thought(_)));
+        if !(is_text && told.is_some() && told == content(&message.parts)) {
+            self.message(at, message);
+        }
         self.turns.remove(&key);
     }
 

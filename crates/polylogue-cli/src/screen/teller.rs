@@ -1,7 +1,5 @@
-//! What each event of a log says to a person, as lines.
-//!
-//! Whatever shows a run - the live screen, plain text, `show` - tells it in these words; they differ in when and how
-//! the lines are written.
+//! What each event of a log says to a person, as lines. Whatever shows a run - the live screen, plain text, `show` - tells it in
+//! these words; they differ in when and how the lines are written.
 
 mod private;
 mod tools;
@@ -10,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use polylogue::approval::MARGIN;
 use polylogue_core::{
-    Audience, Body, Call, Cue, Event, Failure, Message, Name, Opening, Part, Path, Question, Sample,
+    Audience, Body, Call, Cue, Event, Failure, Message, Name, Opening, Outcome, Part, Path, Question, Sample,
     Timestamp, plain,
 };
 
@@ -61,6 +59,8 @@ pub(crate) struct Teller {
     calls: HashMap<(Key, String), (Call, Timestamp)>,
     /// The calls that messages ask others to make: in which chat, who asks, and the call's id.
     asked: HashMap<(Path, Name, String), Call>,
+    /// What came of calls in the open turns, which the message that answers them need not tell again.
+    returned: Vec<(Key, Outcome)>,
     /// What an agent said with a reply that has calls: it is not told again as its message.
     narrated: HashMap<Key, String>,
     /// Text of an open turn's last reply, which is either said or was a draft.
@@ -92,6 +92,7 @@ impl Teller {
             audiences: HashMap::new(),
             calls: HashMap::new(),
             asked: HashMap::new(),
+            returned: Vec::new(),
             narrated: HashMap::new(),
             drafts: HashMap::new(),
             thoughts: HashSet::new(),
@@ -403,6 +404,7 @@ impl Teller {
         self.draft(key);
         self.audiences.remove(key);
         self.narrated.remove(key);
+        self.returned.retain(|(turn, _)| turn != key);
         self.thoughts.retain(|(turn, _)| turn != key);
         self.interrupted();
     }
@@ -424,8 +426,8 @@ impl Teller {
         if message.to.is_aside() && !self.format.whole {
             return self.aside(at, message);
         }
-        let is_known =
-            calls_tools(&message.parts) && self.narrated.get(&key).is_some_and(|told| *told == text);
+        // What was said before calls may be what is said in the end.
+        let is_known = self.narrated.get(&key).is_some_and(|told| *told == text);
         self.thoughts(&key, &message.parts);
         self.begin(&key, &message.to);
         let before = self.out.len();
@@ -434,9 +436,11 @@ impl Teller {
             self.put(at, &lines);
         }
         self.extras(at, &message.from, &message.parts);
-        if self.out.len() == before {
+        let is_told = is_known || message.parts.iter().any(|part| matches!(part, Part::Outcome(_)));
+        if self.out.len() == before && !is_told {
             self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
         }
+        self.origin(at, &message.outside);
         self.last_said = text.into_owned();
         self.interrupted();
     }

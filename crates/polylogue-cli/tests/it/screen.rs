@@ -266,3 +266,26 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
         is_harmless(&format!("{args:?}"), &ran.err);
     }
 }
+
+/// What an agent says before it calls a tool, and what came of a call, in every layout.
+#[test]
+fn words_before_a_call_and_the_outcome_of_one_are_told_once() {
+    use crate::home::shipped;
+
+    for (team, once) in [
+        ("support-desk", "Good morning! Somebody who can see your parcel is with you at once."),
+        ("caller-executor", "221487.8"),
+    ] {
+        let home = Home::new();
+        let ran = home.run(&["run", &shipped(team), "--offline"]).ok().out;
+        let told = |text: &str| text.matches(once).count();
+        // The caller says the result in the end.
+        let most = if team == "support-desk" { 1 } else { 2 };
+        assert_eq!(told(&ran), most, "{ran}");
+        for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
+            let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
+            let said = shown.split("## Summary").next().unwrap();
+            assert_eq!(told(said), most, "{style:?}: {shown}");
+        }
+    }
+}

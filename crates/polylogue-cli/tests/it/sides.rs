@@ -271,3 +271,54 @@ fn a_solved_group_is_shown_side_by_side() {
     "#]]
     .assert_eq(&home.run(&["show", "last", "--side-by-side"]).ok().out);
 }
+
+#[test]
+fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
+    let home = Home::new();
+    home.run(&["run", home.file("guess.yaml", TEAM)]).exits(3);
+    let lines = |args: &[&str]| -> Vec<serde_json::Value> {
+        let out = home.run(args).ok().out;
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let sides = lines(&["show", "last", "--history", "--json"]);
+    let who: Vec<_> = sides.iter().map(|side| side["agent"].as_str().unwrap()).collect();
+    assert_eq!(who, ["Keeper", "Guesser"]);
+    assert_eq!(sides[0]["system"], "You keep a secret.");
+    assert_eq!(sides[0]["entries"].as_array().unwrap().len(), 4);
+    assert_eq!(lines(&["show", "last", "--history", "--json", "--as", "Guesser"]), [sides[1].clone()]);
+    let strange = home.run(&["show", "last", "--history", "--json", "--as", "Nobody"]).exits(2);
+    assert!(strange.err.contains("no model speaks for `Nobody`"), "{}", strange.err);
+    let costs = lines(&["show", "last", "--cost", "--json"]);
+    let [keeper, guesser, total] = &costs[..] else { panic!("{costs:?}") };
+    assert_eq!(
+        (&keeper["agent"], &keeper["purpose"], &keeper["spent"]["calls"]),
+        (&"Keeper".into(), &"speaking".into(), &2.into())
+    );
+    assert_eq!((&guesser["agent"], &total["total"]["calls"]), (&"Guesser".into(), &3.into()));
+    let table = home.run(&["show", "last", "--cost"]).ok().out;
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["agent", "for", "model", "calls", "tokens", "cost"]);
+    assert_eq!(rows[1][..2], ["Keeper", "speaking"]);
+    assert_eq!((rows.len(), rows[3][0], rows[3][1]), (4, "total", "3"));
+}
+
+#[test]
+fn what_a_hint_offers_can_be_shown_and_what_a_picker_was_sent_as_well() {
+    let home = Home::new();
+    home.run(&["run", &crate::home::shipped("arithmetic-group"), "--offline"]);
+    let strange = home.run(&["show", "last", "--as", "nobody"]).exits(2);
+    let offered: Vec<&str> =
+        strange.err.rsplit("there are ").next().unwrap().split('`').skip(1).step_by(2).collect();
+    assert!(offered.contains(&"arithmetic-group_picker"), "{}", strange.err);
+    for who in offered {
+        let shown = home.run(&["show", "last", "--as", who]);
+        assert!(!shown.err.contains("no model speaks for"), "{who}: {}", shown.err);
+    }
+    let picker = home.run(&["show", "last", "--as", "arithmetic-group_picker"]).ok().out;
+    assert!(picker.contains("Adds 1 to the number"), "{picker}");
+    let costs = home.run(&["show", "last", "--cost"]).ok().out;
+    assert!(
+        costs.lines().any(|line| line.starts_with("arithmetic-group_picker") && line.contains("choosing")),
+        "{costs}"
+    );
+}

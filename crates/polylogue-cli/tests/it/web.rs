@@ -155,3 +155,38 @@ script:
     let paths: Vec<String> = asked.try_iter().collect();
     assert_eq!(paths, ["/notes/a%2Fb".to_owned(), format!("/v1/pets/7?api_key={KEY}")]);
 }
+
+#[test]
+fn a_call_after_words_from_outside_is_asked_about_and_show_says_where_they_come_from() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        r#"
+name: reader
+task: go
+web: {pages: [page.md]}
+agents:
+  - {name: Ann, tools: [web_fetch]}
+  - {name: Bob, tools: [calculator], approve: {when: outside}}
+chat: {participants: [Bob, Ann], pattern: in_turn, stop: {max_turns: 3}, circles: off}
+script:
+  - Bob: {calls: [{tool: calculator, args: {expression: 1 + 1}, id: b1}]}
+  - Bob: Two.
+  - Ann: {calls: [{tool: web_fetch, args: {url: page.md}, id: a1}]}
+  - Ann: It says three.
+  - Bob: {calls: [{tool: calculator, args: {expression: 1 + 2}, id: b2}]}
+  - Bob: Three.
+"#,
+    );
+    home.file("page.md", "# Page\nThree.");
+    home.run(&["run", "team.yaml", "--offline"]).exits(5);
+    let events = home.events();
+    let asked = of_type(&events, "asked");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0]["call"]["id"], "b2");
+    home.run(&["resume", "last", "--answer", "yes"]).exits(3);
+    let told = "(said after reading words from outside: page:/page.md)";
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert_eq!(shown.matches(told).count(), 2, "{shown}");
+    assert_eq!(home.run(&["show", "last", "--markdown"]).ok().out.matches("page:/page.md)").count(), 2);
+}

@@ -36,6 +36,14 @@ impl Asking {
 }
 
 impl Turn<'_> {
+    /// Where words from outside come from that this agent has read by now, here and in chats within its turns: the sources of
+    /// outcomes and of messages, the first 8 of them. Empty if it has read none.
+    pub async fn outside(&self) -> Vec<Arc<str>> {
+        // What came later is in the log already when the turn is resumed.
+        let next = self.past.front().map(|event| event.seq);
+        self.log.read_by(self.transcript.at(), self.me(), next).await
+    }
+
     /// What this agent is to reply to: what it was called with, or else the last message of somebody else that it sees; in a chat
     /// that tells it something for itself, that. Blank when there is none. What it was [told](Self::prompt) in this turn so far,
     /// such as a reminder, comes after it.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cel::{ExecutionError, Program, Value};
 use polylogue::approval::Wanted;
+use polylogue::{Call, Name};
 use serde_json::Value as Json;
 
 use super::look::OF_CALLS;
@@ -21,7 +22,7 @@ impl CallCondition {
         // What the arguments are, nobody knows before.
         let of_args = program.references().has_variable("args");
         let condition = Self(Arc::new(program));
-        match condition.value("", &Json::Object(serde_json::Map::new()), "") {
+        match condition.value(&Wanted { who: Name::user(), call: nothing(), outside: Vec::new() }) {
             Ok(Value::Bool(_)) => Ok(condition),
             Ok(other) => {
                 let why = format!("it gives {}, and neither `true` nor `false`", kind(&other));
@@ -36,15 +37,21 @@ impl CallCondition {
     pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
         // By how a path is written, a condition could be got around.
         let args = with_normalized(&wanted.call.args);
-        let value = self.value(&wanted.call.tool, &args, wanted.who.as_str());
-        !matches!(value, Ok(Value::Bool(false)))
+        let call = Call { args, ..wanted.call.clone() };
+        !matches!(self.value(&Wanted { call, ..wanted.clone() }), Ok(Value::Bool(false)))
     }
 
-    fn value(&self, tool: &str, args: &Json, who: &str) -> Result<Value, ExecutionError> {
+    fn value(&self, Wanted { who, call, outside, .. }: &Wanted) -> Result<Value, ExecutionError> {
         let mut context = functions();
-        context.add_variable_from_value("tool", text(tool));
-        context.add_variable_from_value("args", value(args));
-        context.add_variable_from_value("who", text(who));
+        context.add_variable_from_value("tool", text(&call.tool));
+        context.add_variable_from_value("args", value(&call.args));
+        context.add_variable_from_value("who", text(who.as_str()));
+        context.add_variable_from_value("outside", !outside.is_empty());
         self.0.execute(&context)
     }
+}
+
+/// A call of no tool, without arguments.
+fn nothing() -> Call {
+    Call { id: String::new(), tool: String::new(), args: Json::Object(serde_json::Map::new()) }
 }

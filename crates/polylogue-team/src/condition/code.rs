@@ -17,7 +17,7 @@ impl CodeCondition {
     /// Compiles and checks `text`.
     pub(crate) fn new(text: &str) -> Result<Self, NoCondition> {
         let condition = Self(Arc::new(compiled(text, OF_CODE)?));
-        match condition.value("", "", "") {
+        match condition.value("", "", "", false) {
             Ok(Value::Bool(_)) => Ok(condition),
             Ok(other) => {
                 let why = format!("it gives {}, and neither `true` nor `false`", kind(&other));
@@ -31,12 +31,13 @@ impl CodeCondition {
     pub(crate) fn holds(&self, block: &Block) -> bool {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
         let file = block.file.as_deref().map(normalized).unwrap_or_default();
-        let value = self.value(&block.code, &of(&block.language), &file);
+        let value = self.value(&block.code, &of(&block.language), &file, !block.outside.is_empty());
         !matches!(value, Ok(Value::Bool(false)))
     }
 
-    fn value(&self, code: &str, language: &str, file: &str) -> Result<Value, ExecutionError> {
+    fn value(&self, code: &str, language: &str, file: &str, outside: bool) -> Result<Value, ExecutionError> {
         let mut context = functions();
+        context.add_variable_from_value("outside", outside);
         for (name, value) in [("code", code), ("language", language), ("file", file)] {
             context.add_variable_from_value(name, text(value));
         }

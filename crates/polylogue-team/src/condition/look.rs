@@ -12,9 +12,9 @@ const DEEPEST: usize = 16;
 pub(super) const OF_CONVERSATIONS: &[&str] =
     &["last", "turns", "messages", "task", "state", "speaker", "members"];
 /// What an expression on code can speak of.
-pub(super) const OF_CODE: &[&str] = &["code", "language", "file"];
+pub(super) const OF_CODE: &[&str] = &["code", "language", "file", "outside"];
 /// What an expression on a call of a tool can speak of.
-pub(super) const OF_CALLS: &[&str] = &["tool", "args", "who"];
+pub(super) const OF_CALLS: &[&str] = &["tool", "args", "who", "outside"];
 /// What there is of the last message.
 const OF_LAST: [&str; 3] = ["text", "from", "value"];
 /// The functions there are, besides operators.

@@ -388,6 +388,7 @@ async fn the_limit_of_the_work_directory_holds_for_files_that_are_written() {
     assert!(!dir.work().join("f3").exists());
     std::fs::remove_file(dir.work().join("f0")).unwrap();
     done(&write, json!({"path": "f3", "content": content})).await;
+}
 
 #[tokio::test]
 async fn an_edit_that_would_grow_beyond_all_bounds_is_refused_before_it_is_made() {

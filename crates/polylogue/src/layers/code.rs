@@ -208,7 +208,9 @@ impl Reply for Coder {
             return Ok(None);
         }
         let mut results = Results::default();
+        let outside = turn.outside().await;
         for (nth, mut block) in due.into_iter().enumerate() {
+            block.outside.clone_from(&outside);
             match self.decide(turn, &block, nth) {
                 Err(act) => return Ok(Some(act)),
                 Ok(Verdict::Run) => {}

@@ -99,8 +99,8 @@ impl Reply for Executor {
         }
         let is_known = |call: &Call| self.specs().any(|spec| spec.name == call.tool);
         let calls = due.iter().zip(told_apart(&due));
-        let wanted = calls.map(|((who, _), call)| Wanted { who: who.clone(), call }).collect();
-        let decided = match Decided::of(&self.approval, turn, wanted, is_known) {
+        let wanted = calls.map(|((who, _), call)| Wanted::new(who.clone(), call)).collect();
+        let decided = match Decided::of(&self.approval, turn, wanted, is_known).await {
             Ok(decided) => decided,
             Err(act) => return Ok(Some(act)),
         };

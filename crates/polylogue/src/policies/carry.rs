@@ -160,7 +160,7 @@ impl Carry {
                 }
                 _ => vec![Part::text(start.task)],
             };
-            let message = Message { from: carry.author.clone(), to: polylogue_core::Audience::All, parts };
+            let message = Message { parts, ..Message::text(carry.author.clone(), "") };
             // A blank message of a participant is one all the same: the next one replies to it.
             let is_nothing = message.from == Name::user() && message.parts.iter().all(Part::is_blank);
             if is_nothing { Vec::new() } else { vec![message] }

@@ -74,6 +74,15 @@ pub struct Wanted {
     pub who: Name,
     /// The call.
     pub call: Call,
+    /// Where words from outside come from that whoever decides about it, or runs it, has [read](Turn::outside) before. Empty if
+    /// there are none.
+    pub outside: Vec<Arc<str>>,
+}
+
+impl Wanted {
+    pub(crate) const fn new(who: Name, call: Call) -> Self {
+        Self { who, call, outside: Vec::new() }
+    }
 }
 
 impl<T> Approval<T> {

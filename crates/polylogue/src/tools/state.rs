@@ -79,7 +79,7 @@ pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
 /// A message that sets values and that nobody sees: for the opening of a chat.
 pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
     let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-    Message { from: Name::user(), to: Audience::aside(), parts: vec![sets(values)] }
+    Message { to: Audience::aside(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
 }
 
 /// What sets `values`: a part of a message, or of a tool's outcome.

@@ -10,6 +10,7 @@ mod flow_build;
 mod flow_random;
 mod handoff;
 mod ledger;
+mod origins;
 mod stage;
 mod state;
 mod used;

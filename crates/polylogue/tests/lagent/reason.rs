@@ -301,3 +301,23 @@ async fn who_met_a_limit_of_its_own_has_its_turn_again_when_the_chat_goes_on() {
     };
     assert_eq!((reason, &*summary), (Reason::Finished, "found it"));
 }
+
+#[tokio::test]
+async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
+    let long = "y".repeat(60_000);
+    let plan =
+        format!("#E1 = search[{long}]\n#E2 = search[{{\"q\": [{}\"#E1 #E1\"]}}]", "\"#E1\", ".repeat(20_000));
+    let plan = serde_json::to_string(&plan).unwrap();
+    let spy = Spy::on(script(&format!(r#"[{{"planner": {plan}}}, {{"solver": "so"}}]"#)));
+    let rewoo = Rewoo::new("rewoo", agent("planner", &spy.model()), agent("solver", &spy.model())).unwrap();
+    let session = session().await;
+    session.call(&rewoo.tool(search()), "Why?").await.unwrap();
+    let events = session.log().events().await;
+    let called = events.iter().filter_map(|event| match &event.body {
+        Body::Called { call, .. } => Some(call.args.to_string()),
+        _ => None,
+    });
+    let args = called.last().unwrap();
+    assert!(args.len() < 4 << 20, "{}", args.len());
+    assert!(args.contains("found") && args.contains("(left out: the arguments would be too long)"));
+}

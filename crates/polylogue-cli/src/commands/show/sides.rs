@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use polylogue::{Agent as _, Body, Event, History, Lens, Name, Path, Transcript};
 
-use super::{nobody, silent};
+use super::{nobody, silent, unwritable};
 use crate::args;
 use crate::commands::Kept;
 use crate::play::tell;
@@ -23,6 +25,14 @@ pub(super) fn shown(
     if sides.is_empty() {
         tell("No model was asked anything yet.");
     }
+    if args.json {
+        let wanted = |side: &&Side| args.agent.as_ref().is_none_or(|agent| side.who.as_str() == agent);
+        let wanted: Vec<&Side> = sides.iter().filter(wanted).collect();
+        if let Some(agent) = args.agent.as_ref().filter(|_| wanted.is_empty()) {
+            return Err(nobody(kept, agent));
+        }
+        return wanted.into_iter().map(as_json).collect::<Result<_, _>>().map_err(unwritable);
+    }
     if let Some(agent) = &args.agent {
         let of = |side: &&Side| side.who.as_str() == agent;
         let last = sides.iter().rfind(of).ok_or_else(|| nobody(kept, agent))?;
@@ -32,6 +42,12 @@ pub(super) fn shown(
         true => beside(&sides, Size::of_terminal().columns.saturating_sub(1), looks.colour),
         false => below(&sides, looks.colour),
     })
+}
+
+/// A point of view as one line of JSON.
+fn as_json(side: &Side) -> serde_json::Result<Shown> {
+    let Side { at, who, system, history } = side;
+    Shown::json(&json!({"at": at, "agent": who, "system": system, "entries": history.entries}))
 }
 
 /// Whether `agent` solves tasks: what it was sent is then its history, as a person reads it.

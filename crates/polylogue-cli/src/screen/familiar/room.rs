@@ -61,6 +61,8 @@ pub(super) struct Turn {
     pub(super) calls: Vec<String>,
     /// What the reply said besides.
     pub(super) text: Option<String>,
+    /// The same, once it was told with the calls.
+    pub(super) told: Option<String>,
     /// A question that is told together with its answer.
     pub(super) asked: Option<String>,
     /// Whether the person left the reply to the program.

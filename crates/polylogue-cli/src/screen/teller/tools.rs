@@ -1,10 +1,11 @@
 //! What is told of tools, and of everything else in a message that is no text.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{Body, Call, CallOutcome, Event, Media, Name, Outcome, Part, Path};
 
-use super::Teller;
+use super::{Key, Teller};
 use crate::screen::call;
 use crate::screen::style::Style;
 use crate::screen::text::{Line, wrap};
@@ -28,7 +29,7 @@ impl Teller {
                     Line::new("⚙ ", Style::DIM).joined(&call::call(wanted))
                 }
                 Part::Outcome(outcome) => {
-                    self.outcome(at, outcome);
+                    self.outcome(at, from, outcome);
                     continue;
                 }
                 Part::Cut(finish) => Line::new(&format!("({finish})"), Style::DIM),
@@ -39,9 +40,25 @@ impl Teller {
         }
     }
 
+    /// Where words from outside come from that whoever spoke had read.
+    pub(super) fn origin(&mut self, at: &Path, sources: &[Arc<str>]) {
+        if self.format.whole && !sources.is_empty() {
+            let line = Line::new(&call::read_before(sources), Style::DIM);
+            let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
+            self.put(at, &rows);
+        }
+    }
+
     /// What came of a call that another participant asked for.
-    fn outcome(&mut self, at: &Path, came: &CallOutcome) {
+    fn outcome(&mut self, at: &Path, from: &Name, came: &CallOutcome) {
+        let is_it =
+            |(key, outcome): &(Key, Outcome)| key.0 == *at && key.1 == *from && *outcome == came.outcome;
+        let told = self.returned.iter().position(is_it).map(|known| self.returned.swap_remove(known));
         let key = (at.clone(), came.to.clone(), came.id.clone());
+        if told.is_some() {
+            self.asked.remove(&key);
+            return;
+        }
         let unknown = || Call { id: came.id.clone(), tool: came.tool.clone(), args: ().into() };
         let wanted = self.asked.remove(&key).unwrap_or_else(unknown);
         let line = call::finished(&wanted, &came.outcome, Duration::ZERO, self.width(at));
@@ -86,6 +103,7 @@ impl Teller {
             self.whole_result(&event.at, &call::result_text(outcome));
         }
         self.pictures_of(&event.at, outcome);
+        self.returned.push((key, outcome.clone()));
     }
 
     /// All of a result that did not fit on the line.

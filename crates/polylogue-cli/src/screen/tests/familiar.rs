@@ -21,7 +21,7 @@ fn log(events: &[(&str, Body)]) -> Vec<Event> {
 }
 
 fn say(from: &str, parts: Vec<Part>) -> Body {
-    Body::Said(Message { from: name(from), to: Audience::All, parts })
+    Body::Said(Message { from: name(from), to: Audience::All, parts, outside: Vec::new() })
 }
 
 fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
@@ -283,7 +283,12 @@ fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
 fn groups() {
     let choice = Choice { of: vec![name("Bob")], by: Chooser::Agent(name("Pick")), reply: None };
     let pick = Cue::aside(name("Pick"), "Who?");
-    let aside = Message { from: name("Pick"), to: Audience::aside(), parts: vec![Part::text("Bob")] };
+    let aside = Message {
+        from: name("Pick"),
+        to: Audience::aside(),
+        parts: vec![Part::text("Bob")],
+        outside: Vec::new(),
+    };
     let events = [
         ("", opened(&["Ann", "Bob", "Cy"], "Ann", "Hi")),
         ("", Body::Cued { cues: vec![pick] }),

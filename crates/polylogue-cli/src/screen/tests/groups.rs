@@ -14,7 +14,7 @@ fn events() -> Vec<Event> {
     };
     let aside = |text: &str| {
         let parts = vec![Part::text(text)];
-        Body::Said(Message { from: name("Pick"), to: Audience::aside(), parts })
+        Body::Said(Message { from: name("Pick"), to: Audience::aside(), parts, outside: Vec::new() })
     };
     let ask = || Body::Cued { cues: vec![Cue { to: Audience::aside(), ..Cue::to_all(name("Pick")) }] };
     let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
@@ -40,9 +40,14 @@ fn events() -> Vec<Event> {
         aside("Ann"),
         pick(Chooser::Agent(name("Pick")), "Ann", "Ann"),
         Body::Sampled(Sample { cached: true, ..sample }),
-        Body::Said(Message { from: name("Ann"), to: Audience::All, parts: wants }),
+        Body::Said(Message { from: name("Ann"), to: Audience::All, parts: wants, outside: Vec::new() }),
         pick(Chooser::Tools, "Bob", "Bob"),
-        Body::Said(Message { from: name("Bob"), to: Audience::All, parts: vec![Part::Outcome(came)] }),
+        Body::Said(Message {
+            from: name("Bob"),
+            to: Audience::All,
+            parts: vec![Part::Outcome(came)],
+            outside: Vec::new(),
+        }),
         ask(),
         sampled("Pick", vec![Part::text("Zoe")]),
         aside("Zoe"),

@@ -282,7 +282,7 @@ fn everything_else_that_happens() {
     let media =
         polylogue_core::Media { kind: "image/png".into(), url: format!("data:{}", "x".repeat(99)).into() };
     let parts = vec![Part::text("See:"), Part::Media(media), Part::Data(json!({"score": 7}))];
-    stage.root(Body::Said(Message { from: name("B"), to: Audience::All, parts }));
+    stage.root(Body::Said(Message { from: name("B"), to: Audience::All, parts, outside: Vec::new() }));
     stage.root(called("B", "c9", "deploy", json!({"to": "prod"})));
     stage.root(closed("All in all: a **summary**."));
     stage.screen.end(&ending()).unwrap();

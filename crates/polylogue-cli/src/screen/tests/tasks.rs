@@ -15,7 +15,7 @@ fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
 
 fn says(stage: &mut Stage, who: &str, to: &[&str], parts: Vec<Part>) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
-    stage.root(Body::Said(Message { from: name(who), to, parts }));
+    stage.root(Body::Said(Message { from: name(who), to, parts, outside: Vec::new() }));
 }
 
 /// Whoever is asked about its task thinks about it, and decides.
@@ -168,7 +168,14 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
 
 #[test]
 fn decisions_are_words_in_documents_too() {
-    let message = |parts| Body::Said(Message { from: name("A"), to: Audience::Only(vec![name("A")]), parts });
+    let message = |parts| {
+        Body::Said(Message {
+            from: name("A"),
+            to: Audience::Only(vec![name("A")]),
+            parts,
+            outside: Vec::new(),
+        })
+    };
     let verdict = json!({"verdict": {"complete": true, "reply": "no"}});
     let decided = message(vec![Part::text("Nothing."), Part::Data(verdict)]);
     let formed = message(vec![Part::text("{\"n\":1}"), Part::Data(json!({"n": 1}))]);

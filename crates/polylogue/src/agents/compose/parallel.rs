@@ -73,8 +73,8 @@ impl Parallel {
 
 /// A message for each part.
 fn divided(message: Message) -> Vec<Message> {
-    let Message { from, to, parts } = message;
-    parts.into_iter().map(|part| Message { from: from.clone(), to: to.clone(), parts: vec![part] }).collect()
+    let parts = message.parts.clone();
+    parts.into_iter().map(|part| Message { parts: vec![part], ..message.clone() }).collect()
 }
 
 impl Agent for Parallel {

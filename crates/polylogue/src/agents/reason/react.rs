@@ -111,10 +111,9 @@ impl React {
 
     /// Makes the calls. Returns what the turn ends with, if a tool ends it, or somebody has to be asked before.
     async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Act>> {
-        let wanted =
-            calls.iter().map(|call| Wanted { who: self.name().clone(), call: call.clone() }).collect();
+        let wanted = calls.iter().map(|call| Wanted::new(self.name().clone(), call.clone())).collect();
         let is_own = |call: &Call| self.agent.specs().iter().any(|spec| spec.name == call.tool);
-        let decided = match Decided::of(&self.agent.approval, turn, wanted, is_own) {
+        let decided = match Decided::of(&self.agent.approval, turn, wanted, is_own).await {
             Ok(decided) => decided,
             Err(act) => return Ok(Some(act)),
         };

@@ -93,11 +93,12 @@ impl Agent for Rewoo {
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
         for Step { plan, label, tool, args } in steps(&plan) {
-            let args = filled(self.args(&tool, &args), &evidence);
+            let mut room = MAX_ARGUMENTS;
+            let args = filled(self.args(&tool, &args), &evidence, &mut room);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
             let is_own = |call: &Call| self.tools.iter().any(|tool| tool.spec().name == call.tool);
-            let wanted = vec![Wanted { who: self.name.clone(), call }];
-            let decided = match Decided::of(&self.approval, turn, wanted, is_own) {
+            let wanted = vec![Wanted::new(self.name.clone(), call)];
+            let decided = match Decided::of(&self.approval, turn, wanted, is_own).await {
                 Ok(decided) => decided,
                 Err(act) => return Ok(act),
             };
@@ -170,30 +171,48 @@ fn closing(args: &str) -> Option<usize> {
     None
 }
 
-/// `args` with evidence in place of its labels.
-fn filled(args: Value, evidence: &BTreeMap<String, Value>) -> Value {
+/// How many bytes of evidence the arguments of a call may hold: a short plan may ask for the same evidence very often.
+const MAX_ARGUMENTS: usize = 1 << 20;
+
+/// What stands where there is no room for evidence.
+const LEFT_OUT: &str = "(left out: the arguments would be too long)";
+
+/// `args` with evidence in place of its labels, as far as there is `room` for it.
+fn filled(args: Value, evidence: &BTreeMap<String, Value>, room: &mut usize) -> Value {
     match args {
         Value::String(text) => match evidence.get(text.trim()) {
-            Some(value) => value.clone(),
-            None => within(&text, evidence).into(),
+            Some(value) if takes(room, value) => value.clone(),
+            Some(_) => LEFT_OUT.into(),
+            None => within(&text, evidence, room).into(),
         },
-        Value::Array(items) => items.into_iter().map(|item| filled(item, evidence)).collect(),
+        Value::Array(items) => items.into_iter().map(|item| filled(item, evidence, room)).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(key, value)| (key, filled(value, evidence))).collect()
+            fields.into_iter().map(|(key, value)| (key, filled(value, evidence, room))).collect()
         }
         value => value,
     }
 }
 
+/// Whether there is room for `value`, which it then takes.
+fn takes(room: &mut usize, value: &Value) -> bool {
+    let left = room.checked_sub(value.as_str().map_or_else(|| value.to_string().len(), str::len));
+    *room = left.unwrap_or(*room);
+    left.is_some()
+}
+
 /// A text with evidence in place of its labels, once: what was found is no place to look for labels.
-fn within(text: &str, evidence: &BTreeMap<String, Value>) -> String {
+fn within(text: &str, evidence: &BTreeMap<String, Value>, room: &mut usize) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, from)) = rest.split_once("#E") {
         let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, behind) = from.split_at(digits);
         let label = format!("#E{number}");
         filled.push_str(before);
-        filled.push_str(&evidence.get(&label).map_or(label, words));
+        match evidence.get(&label) {
+            None => filled.push_str(&label),
+            Some(value) if takes(room, value) => filled.push_str(&words(value)),
+            Some(_) => filled.push_str(LEFT_OUT),
+        }
         rest = behind;
     }
     filled + rest

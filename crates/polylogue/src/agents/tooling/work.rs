@@ -284,7 +284,7 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Runs a tool of the agent that was called by text. What came of it, and whether a person rejected it.
     pub(super) async fn run(&mut self, call: Call) -> Result<(Outcome, bool)> {
-        let decided = self.decide(std::slice::from_ref(&call))?;
+        let decided = self.decide(std::slice::from_ref(&call)).await?;
         let is_rejected = decided.made().is_empty();
         let missing = || Error::Bug("a call has no outcome".into());
         let outcome = self.carry_out(decided).await?.into_iter().next().ok_or_else(missing)?;
@@ -293,17 +293,18 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Makes calls of the agent's own tools, but for those that a person rejects.
     pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Outcome>> {
-        let decided = self.decide(calls)?;
+        let decided = self.decide(calls).await?;
         self.carry_out(decided).await
     }
 
     /// What a person says to the calls. While there is no answer it is an error, and the turn ends as is noted.
-    fn decide(&mut self, calls: &[Call]) -> Result<Decided> {
+    async fn decide(&mut self, calls: &[Call]) -> Result<Decided> {
         let who = self.turn.me().clone();
-        let wanted = calls.iter().map(|call| Wanted { who: who.clone(), call: call.clone() }).collect();
+        let wanted = calls.iter().map(|call| Wanted::new(who.clone(), call.clone())).collect();
         let agent = self.agent;
         let is_own = |call: &Call| agent.taught.iter().any(|taught| taught.name() == call.tool);
-        Decided::of(&agent.approval, self.turn, wanted, is_own).map_err(|act| {
+        let decided = Decided::of(&agent.approval, self.turn, wanted, is_own).await;
+        decided.map_err(|act| {
             self.ends = Some(act);
             Error::Waiting
         })

@@ -1,5 +1,7 @@
 //! Code blocks of a message.
 
+use std::sync::Arc;
+
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::infer;
@@ -16,6 +18,9 @@ pub struct Block {
     pub code: String,
     /// The file it is to be in, if its first line says so.
     pub file: Option<String>,
+    /// Where words from outside come from that whoever runs it has [read](polylogue_core::Turn::outside) before; empty while it is
+    /// only read.
+    pub outside: Vec<Arc<str>>,
 }
 
 /// Tags of what is no program: documents, data, and what a program printed.
@@ -71,7 +76,7 @@ impl Block {
         let inferred = tag.is_none();
         let language = tag.or_else(|| infer::language(&code).map(str::to_owned));
         let file = code.lines().next().and_then(file_name).map(str::to_owned);
-        Some(Self { language, inferred, code, file })
+        Some(Self { language, inferred, code, file, outside: Vec::new() })
     }
 }
 

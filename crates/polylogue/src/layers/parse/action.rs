@@ -196,8 +196,8 @@ impl Agent for Actions {
         };
         let id = format!("action-{}", turn.transcript().begun(turn.me()));
         let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
-        let wanted = vec![Wanted { who: turn.message().from, call }];
-        let decided = match Decided::of(&self.approval, turn, wanted, |_| true) {
+        let wanted = vec![Wanted::new(turn.message().from, call)];
+        let decided = match Decided::of(&self.approval, turn, wanted, |_| true).await {
             Ok(decided) => decided,
             Err(act) => return Ok(act),
         };

@@ -120,7 +120,7 @@ impl<'a> Work<'a> {
     fn post<'p>(&mut self, from: &Name, to: Audience, parts: Vec<Part>) -> Going<'p, ()> {
         match self.past.take(Kind::Posted, from) {
             Some(_) => Ok(()),
-            None => due(Step::Post(Message { from: from.clone(), to, parts }), None),
+            None => due(Step::Post(Message { to, parts, ..Message::text(from.clone(), "") }), None),
         }
     }
 

@@ -21,14 +21,16 @@ enum Fate {
 
 impl Decided {
     /// Asks for each call that `can_be_made`, if it is to be asked for; how the turn ends when there is no answer yet.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         approval: &Approval<Wanted>,
         turn: &mut Turn<'_>,
         wanted: Vec<Wanted>,
         can_be_made: impl Fn(&Call) -> bool,
     ) -> Result<Self, Act> {
         let mut decided = Vec::with_capacity(wanted.len());
+        let outside = turn.outside().await;
         for mut wanted in wanted {
+            wanted.outside.clone_from(&outside);
             let fate = if can_be_made(&wanted.call) && wanted.call.args.is_object() {
                 decide(approval, turn, &mut wanted)?
             } else {
@@ -109,7 +111,7 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
     })
 }
 
-fn question(Wanted { who, call }: &Wanted) -> (String, Call) {
+fn question(Wanted { who, call, .. }: &Wanted) -> (String, Call) {
     let choices = choices("a JSON object takes the place of its arguments");
     let (tool, brief) = (visible(&call.tool), call.args.to_string());
     // What is long is read, and changed, more easily in lines.

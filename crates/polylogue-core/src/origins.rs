@@ -1,0 +1,117 @@
+//! Where words from outside came into a run, and who has read them.
+
+use std::sync::Arc;
+
+use crate::{Audience, Body, Event, Message, Name, Path};
+
+/// How many sources a message names.
+const MOST: usize = 8;
+
+/// Which participants of which chat have read words from outside.
+///
+/// It is conservative: a participant has read what it could see, and passes it on with whatever it says from then on.
+#[derive(Debug, Default)]
+pub(crate) struct Origins(Vec<Origin>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    seq: u64,
+    at: Path,
+    readers: Audience,
+    source: Arc<str>,
+}
+
+impl Origins {
+    /// Takes note of an event.
+    pub(crate) fn add(&mut self, event: &Event) {
+        let (seq, at) = (event.seq, &event.at);
+        match &event.body {
+            Body::Returned { who, outcome, .. } => {
+                if let Some(source) = &outcome.outside {
+                    self.push(seq, at, Audience::Only(vec![who.clone()]), source);
+                }
+            }
+            Body::Said(message) | Body::Posted(message) => self.said(seq, at, message),
+            Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
+            Body::Opened(opening) => {
+                opening.messages.iter().for_each(|message| self.said(seq, at, message));
+                // The task is made of what whoever runs the chat has read.
+                for source in self.around(at) {
+                    self.push(seq, at, Audience::All, &source);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, seq: u64, at: &Path, message: &Message) {
+        let readers = match &message.to {
+            Audience::All => Audience::All,
+            Audience::Only(names) => Audience::Only(names.iter().chain([&message.from]).cloned().collect()),
+        };
+        for source in &message.outside {
+            self.push(seq, at, readers.clone(), source);
+        }
+    }
+
+    fn push(&mut self, seq: u64, at: &Path, readers: Audience, source: &Arc<str>) {
+        let is_known =
+            |known: &Origin| known.at == *at && known.readers == readers && known.source == *source;
+        if !self.0.iter().any(is_known) {
+            self.0.push(Origin { seq, at: at.clone(), readers, source: Arc::clone(source) });
+        }
+    }
+
+    /// The sources of what `who` has read in the chat `at`, in chats within its turns included, before the event `before`.
+    pub(crate) fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
+        let is_read = |origin: &&Origin| {
+            before.is_none_or(|before| origin.seq < before)
+                && ((origin.at == *at && origin.readers.includes(who)) || origin.at.is_of_turn(at, who))
+        };
+        first(self.0.iter().filter(is_read))
+    }
+
+    /// The sources of all that was read in the chat `at`: what a policy says is made of that.
+    fn read_in(&self, at: &Path) -> Vec<Arc<str>> {
+        first(self.0.iter().filter(|origin| origin.at == *at))
+    }
+
+    /// The sources of what those have read who run the chat `at` in their turn.
+    fn around(&self, at: &Path) -> Vec<Arc<str>> {
+        let Some(outer) = at.ancestors().next() else { return Vec::new() };
+        match at.runner() {
+            Some(who) => self.read_by(&outer, &who, None),
+            None => self.read_in(&outer),
+        }
+    }
+
+    /// `body`, whose messages name the sources of what their authors have read.
+    pub(crate) fn mark(&self, at: &Path, mut body: Body) -> Body {
+        match &mut body {
+            Body::Said(message) => message.outside = self.read_by(at, &message.from, None),
+            Body::Posted(message) if message.outside.is_empty() => message.outside = self.read_in(at),
+            Body::Opened(opening) => {
+                let sources = self.around(at);
+                for message in opening.messages.iter_mut().filter(|message| message.outside.is_empty()) {
+                    message.outside.clone_from(&sources);
+                }
+            }
+            _ => {}
+        }
+        body
+    }
+}
+
+/// The sources of the first origins, each once.
+fn first<'o>(origins: impl Iterator<Item = &'o Origin>) -> Vec<Arc<str>> {
+    let mut sources: Vec<Arc<str>> = Vec::new();
+    for origin in origins {
+        if sources.len() == MOST {
+            break;
+        }
+        if !sources.contains(&origin.source) {
+            sources.push(Arc::clone(&origin.source));
+        }
+    }
+    sources
+}
