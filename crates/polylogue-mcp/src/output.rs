@@ -103,11 +103,11 @@ impl<R: AsyncRead + Unpin> AsyncRead for Output<R> {
         let this = self.get_mut();
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.inner).poll_read(cx, buf);
-        if let Poll::Ready(Ok(())) = &polled {
-            if let Some(flaw) = this.flaw(buf.filled().get(before..).unwrap_or_default()) {
-                this.excess.note(flaw);
-                buf.set_filled(before);
-            }
+        if let Poll::Ready(Ok(())) = &polled
+            && let Some(flaw) = this.flaw(buf.filled().get(before..).unwrap_or_default())
+        {
+            this.excess.note(flaw);
+            buf.set_filled(before);
         }
         polled
     }

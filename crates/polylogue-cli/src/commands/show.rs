@@ -93,7 +93,12 @@ fn received(
         assistants.extend(there.into_iter().filter(|assistant| *assistant.name() == who));
     }
     if assistants.is_empty() {
-        return Err(nobody());
+        let what = format!(
+            "what `{who}` was sent cannot be shown: it is no agent, but chooses or sums up in a chat"
+        );
+        return Err(
+            Trouble::usage(what).hint("`--json` without `--as` has its replies, and `--cost` what it cost")
+        );
     }
     let asked = assistants.iter().map(|assistant| Asked::of(assistant, &kept.team, &before, event, sample));
     let mut asked = asked.collect::<Result<Vec<_>, _>>()?;

@@ -275,7 +275,7 @@ fn a_solved_group_is_shown_side_by_side() {
 #[test]
 fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let home = Home::new();
-    home.run(&["run", home.file("guess.yaml", TEAM)]).exits(3);
+    home.run(&["run", home.file("guess.yaml", TEAM)]);
     let lines = |args: &[&str]| -> Vec<serde_json::Value> {
         let out = home.run(args).ok().out;
         out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -303,7 +303,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
 }
 
 #[test]
-fn what_a_hint_offers_can_be_shown_and_what_a_picker_was_sent_as_well() {
+fn what_a_hint_offers_is_known() {
     let home = Home::new();
     home.run(&["run", &crate::home::shipped("arithmetic-group"), "--offline"]);
     let strange = home.run(&["show", "last", "--as", "nobody"]).exits(2);
@@ -314,8 +314,8 @@ fn what_a_hint_offers_can_be_shown_and_what_a_picker_was_sent_as_well() {
         let shown = home.run(&["show", "last", "--as", who]);
         assert!(!shown.err.contains("no model speaks for"), "{who}: {}", shown.err);
     }
-    let picker = home.run(&["show", "last", "--as", "arithmetic-group_picker"]).ok().out;
-    assert!(picker.contains("Adds 1 to the number"), "{picker}");
+    let picker = home.run(&["show", "last", "--as", "arithmetic-group_picker"]);
+    assert!(picker.err.contains("chooses or sums up in a chat"), "{}", picker.err);
     let costs = home.run(&["show", "last", "--cost"]).ok().out;
     assert!(
         costs.lines().any(|line| line.starts_with("arithmetic-group_picker") && line.contains("choosing")),
