@@ -1,14 +1,17 @@
 //! A conversation: the events so far, and the right to append more.
 
+mod clock;
+
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::time::Instant;
 
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use self::clock::Clock;
+use self::clock::{Stopwatch, system_time};
 use crate::budget::Account;
 use crate::halt::{Halt, Order};
 use crate::kept::Kept;
@@ -73,9 +76,6 @@ impl Lease {
     }
 }
 
-/// Tells the time.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
 impl Log {
     /// Begins a conversation in `store`.
     ///
@@ -138,7 +138,7 @@ impl Log {
             account: Account::default(),
             inherited: kept.next_seq(),
             clock: Arc::new(system_time),
-            running: Stopwatch { ran_ms, since: Since::Opened(Instant::now()) },
+            running: Stopwatch::opened(ran_ms),
             live,
             halt,
             held: Held::default(),
@@ -166,7 +166,7 @@ impl Log {
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
-        self.running.since = Since::First(OnceLock::new());
+        self.running = self.running.by_another_clock();
         self
     }
 
@@ -475,32 +475,4 @@ impl Log {
     pub(crate) fn check_halt(&self) -> Result<()> {
         if self.halt.order() >= Order::AfterStep { Err(Error::Halted) } else { Ok(()) }
     }
-}
-
-/// For how long a conversation has run, in this process and in those before.
-struct Stopwatch {
-    /// In those before.
-    ran_ms: u64,
-    since: Since,
-}
-
-enum Since {
-    /// The log was opened.
-    Opened(Instant),
-    /// The clock was looked at first, which is not the system's.
-    First(OnceLock<Timestamp>),
-}
-
-impl Stopwatch {
-    fn at(&self, now: Timestamp) -> u64 {
-        self.ran_ms.saturating_add(match &self.since {
-            Since::Opened(opened) => u64::try_from(opened.elapsed().as_millis()).unwrap_or(u64::MAX),
-            Since::First(first) => now.0.saturating_sub(first.get_or_init(|| now).0),
-        })
-    }
-}
-
-fn system_time() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -78,7 +78,10 @@ fn mutated(text: &str, other: &str, random: &mut Random) -> String {
             0 => text.replace_range(start..end, ""),
             1 => text.insert_str(start, TOKENS[random.below(TOKENS.len())]),
             2 => text.replace_range(start..end, TOKENS[random.below(TOKENS.len())]),
-            3 => text.insert_str(start, &text[start..end].to_owned()),
+            3 => {
+                let twice = text[start..end].repeat(2);
+                text.replace_range(start..end, &twice);
+            }
             4 => {
                 let (c, d) = (random.place(other), random.place(other));
                 let (from, to) = (c.min(d), c.max(d));

@@ -1,5 +1,7 @@
 //! Agents that reason.
 
+use std::sync::Arc;
+
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::{
     AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Log, LogId, Meta, Outcome,
@@ -313,11 +315,11 @@ async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     let session = session().await;
     session.call(&rewoo.tool(search()), "Why?").await.unwrap();
     let events = session.log().events().await;
-    let called = events.iter().filter_map(|event| match &event.body {
+    let called = |event: &Arc<Event>| match &event.body {
         Body::Called { call, .. } => Some(call.args.to_string()),
         _ => None,
-    });
-    let args = called.last().unwrap();
+    };
+    let args = events.iter().rev().find_map(called).unwrap();
     assert!(args.len() < 4 << 20, "{}", args.len());
     assert!(args.contains("found") && args.contains("(left out: the arguments would be too long)"));
 }
