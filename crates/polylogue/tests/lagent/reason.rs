@@ -315,7 +315,7 @@ async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     let session = session().await;
     session.call(&rewoo.tool(search()), "Why?").await.unwrap();
     let events = session.log().events().await;
-    let called = |event: &Arc<Event>| match &event.body {
+    let called = |event: &Arc<polylogue::Event>| match &event.body {
         Body::Called { call, .. } => Some(call.args.to_string()),
         _ => None,
     };
