@@ -24,7 +24,7 @@ script:
 #[test]
 fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     let home = Home::new();
-    home.run(&["run", home.file("guess.yaml", TEAM)]).exits(3);
+    home.run(&["run", home.file("guess.yaml", TEAM)]).ok();
     expect![[r#"
         ------ Keeper ------
         [system]:
@@ -275,7 +275,7 @@ fn a_solved_group_is_shown_side_by_side() {
 #[test]
 fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let home = Home::new();
-    home.run(&["run", home.file("guess.yaml", TEAM)]);
+    home.run(&["run", home.file("guess.yaml", TEAM)]).ok();
     let lines = |args: &[&str]| -> Vec<serde_json::Value> {
         let out = home.run(args).ok().out;
         out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -289,7 +289,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let strange = home.run(&["show", "last", "--history", "--json", "--as", "Nobody"]).exits(2);
     assert!(strange.err.contains("no model speaks for `Nobody`"), "{}", strange.err);
     let costs = lines(&["show", "last", "--cost", "--json"]);
-    let [keeper, guesser, total] = &costs[..] else { panic!("{costs:?}") };
+    let [guesser, keeper, total] = &costs[..] else { panic!("{costs:?}") };
     assert_eq!(
         (&keeper["agent"], &keeper["purpose"], &keeper["spent"]["calls"]),
         (&"Keeper".into(), &"speaking".into(), &2.into())
@@ -298,7 +298,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let table = home.run(&["show", "last", "--cost"]).ok().out;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["agent", "for", "model", "calls", "tokens", "cost"]);
-    assert_eq!(rows[1][..2], ["Keeper", "speaking"]);
+    assert_eq!(rows[2][..2], ["Keeper", "speaking"]);
     assert_eq!((rows.len(), rows[3][0], rows[3][1]), (4, "total", "3"));
 }
 
