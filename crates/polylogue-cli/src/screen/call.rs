@@ -164,16 +164,22 @@ mod tests {
             &hits,
             900,
             Some(80),
-            &expect![[r#"⚙ search(limit: 3, query: "rust agents") → 3 hits (+2 lines)"#]],
+            &expect![[r#"⚙ search(query: "rust agents", limit: 3) → 3 hits (+2 lines)"#]],
         );
-        check(args.clone(), &hits, 1200, Some(40), &expect!["⚙ search(limit: 3,… → 3 hits (+2 lines)…"]);
-        check(args.clone(), &Outcome::done("ok"), 0, Some(30), &expect!["⚙ search(limit: 3, query… → ok"]);
+        check(args.clone(), &hits, 1200, Some(40), &expect![[r#"⚙ search(query: "r… → 3 hits (+2 lines)…"#]]);
+        check(
+            args.clone(),
+            &Outcome::done("ok"),
+            0,
+            Some(30),
+            &expect![[r#"⚙ search(query: "rust ag… → ok"#]],
+        );
         check(
             args,
             &Outcome::failed("no\x1b[2J network"),
             61_000,
             None,
-            &expect![[r#"✗ search(limit: 3, query: "rust agents") → no␛[2J network (1m 01s)"#]],
+            &expect![[r#"✗ search(query: "rust agents", limit: 3) → no␛[2J network (1m 01s)"#]],
         );
         check(
             json!("{broken\njson"),

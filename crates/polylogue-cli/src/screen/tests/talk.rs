@@ -24,7 +24,7 @@ fn a_conversation_at_40_columns() {
 
             Coder → Trader
             I look it up first.
-            ⚙ quotes(days: 30,… → day,price (+2 li…
+            ⚙ quotes(symbol: "… → day,price (+2 li…
             Solution: here is the plot:
 
             ┌ python
@@ -54,34 +54,34 @@ fn a_conversation_at_80_columns() {
     check_width(
         80,
         &expect![[r#"
-        with Trader, Coder
+            with Trader, Coder
 
-        Trader → Coder
-        Instruction: plot the price.
-        Input: AAPL
+            Trader → Coder
+            Instruction: plot the price.
+            Input: AAPL
 
-        Coder → Trader
-        I look it up first.
-        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
-        Solution: here is the plot:
+            Coder → Trader
+            I look it up first.
+            ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
+            Solution: here is the plot:
 
-        ┌ python
-        │ import matplotlib
-        │ plot(x)
+            ┌ python
+            │ import matplotlib
+            │ plot(x)
 
-        Day │ Price
-        ────┼──────
-        1   │   170
+            Day │ Price
+            ────┼──────
+            1   │   170
 
-        • done
-        • Next request.
+            • done
+            • Next request.
 
-        Trader → Coder
-        <CAMEL_TASK_DONE>
+            Trader → Coder
+            <CAMEL_TASK_DONE>
 
-        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
-        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
-    "#]],
+            done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+        "#]],
     );
 }
 
@@ -90,34 +90,34 @@ fn a_conversation_at_120_columns() {
     check_width(
         120,
         &expect![[r#"
-        with Trader, Coder
+            with Trader, Coder
 
-        Trader → Coder
-        Instruction: plot the price.
-        Input: AAPL
+            Trader → Coder
+            Instruction: plot the price.
+            Input: AAPL
 
-        Coder → Trader
-        I look it up first.
-        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
-        Solution: here is the plot:
+            Coder → Trader
+            I look it up first.
+            ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
+            Solution: here is the plot:
 
-        ┌ python
-        │ import matplotlib
-        │ plot(x)
+            ┌ python
+            │ import matplotlib
+            │ plot(x)
 
-        Day │ Price
-        ────┼──────
-        1   │   170
+            Day │ Price
+            ────┼──────
+            1   │   170
 
-        • done
-        • Next request.
+            • done
+            • Next request.
 
-        Trader → Coder
-        <CAMEL_TASK_DONE>
+            Trader → Coder
+            <CAMEL_TASK_DONE>
 
-        done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
-        `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
-    "#]],
+            done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
+        "#]],
     );
 }
 
@@ -134,7 +134,7 @@ fn a_conversation_in_plain_text() {
 
         Coder -> Trader:
         I look it up first.
-        ⚙ quotes(days: 30, symbol: "AAPL") → day,price (+2 lines) (1.5s)
+        ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
         Solution: here is the **plot**:
 
         ```python
