@@ -8,12 +8,16 @@
 
 mod agents;
 mod classic;
+mod coding;
 mod component;
 mod cursor;
 mod draft;
+mod fallback;
 mod graph;
 mod group;
+mod manager;
 mod models;
+mod nested;
 mod sequence;
 mod stops;
 mod yaml;

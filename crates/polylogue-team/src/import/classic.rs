@@ -8,7 +8,7 @@ use super::cursor::{At, Fields};
 use super::draft::Draft;
 use super::models::{Model, of_entry};
 use super::yaml::{Entries, Yaml};
-use super::{group, sequence};
+use super::{coding, fallback, group, manager, nested, sequence};
 
 /// What every part of a definition may need to know.
 pub(super) struct Program<'a> {
@@ -16,6 +16,12 @@ pub(super) struct Program<'a> {
     pub(super) agents: Vec<Member<'a>>,
     /// How models are reached where an agent does not say it.
     pub(super) llm: Option<At<'a>>,
+    /// What is said of the manager of the group.
+    pub(super) manager: Option<At<'a>>,
+    /// Which agents run code in AutoGen, as the definition calls them.
+    runners: Vec<&'a str>,
+    /// Whether the definition as a whole has code run.
+    is_coding: bool,
 }
 
 /// An agent of the definition.
@@ -25,6 +31,8 @@ pub(super) struct Member<'a> {
     pub(super) name: String,
     /// Whether a person may speak for it.
     pub(super) has_person: bool,
+    /// Chats that reply for it.
+    nested: Vec<At<'a>>,
 }
 
 /// Reads a definition.
@@ -42,13 +50,20 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let list = fields.take("config_list");
     let llm = fields.first(&["llm_config", "default_llm_config"]).or(list);
     fields.ignore(&["coding", "cache_seed"]);
-    fields.cannot("code_execution_config", CODE_BLOCKS, draft);
-    let mut program = Program { agents: Vec::new(), llm };
-    for at in agents.items()? {
+    let code = fields.take("code_execution_config").filter(|at| coding::is_on(at.value));
+    if let Some(at) = &code {
+        draft.note(&at.path, coding::CODE_BLOCKS);
+    }
+    let (managers, agents): (Vec<_>, Vec<_>) = agents.items()?.into_iter().partition(manager::is_manager);
+    let manager = manager::only(managers, &mut fields)?;
+    let runners = agents.iter().filter_map(coding::runner).collect();
+    let mut program = Program { agents: Vec::new(), llm, manager, runners, is_coding: code.is_some() };
+    for at in agents {
         let member = agent(&at, &program, draft)?;
         program.agents.push(member);
     }
     let group = fields.first(&["groupchat", "group_chat", "groupchat_config"]);
+    let group = manager::group(program.manager.as_ref(), group)?;
     let one = fields.first(&["initiate_chat", "chat"]);
     let many = fields.first(&["chats", "initiate_chats", "chat_queue"]);
     let chats = match (one, many) {
@@ -58,16 +73,27 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
         (Some(one), Some(_)) => return one.wrong("there is a list of chats, too: give one of them"),
     };
     sequence::chats(&chats, group.as_ref(), &program, draft)?;
+    nested_chats(&mut fields, group.as_ref(), &program, draft)?;
     fields.rest(draft);
     Ok(())
 }
 
-const CODE_BLOCKS: &str =
-    "left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox";
-
-/// The system text of an assistant that has none of its own, in short.
-const USUAL: &str =
-    "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE.";
+fn nested_chats(
+    fields: &mut Fields<'_>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    for at in fields.take("nested_chats").map(|at| at.items()).transpose()?.unwrap_or_default() {
+        nested::of_program(&at, group, program, draft)?;
+    }
+    for member in &program.agents {
+        for at in &member.nested {
+            nested::of_agent(at, member, group, program, draft)?;
+        }
+    }
+    Ok(())
+}
 
 fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Member<'a>> {
     let mut outer = at.fields()?;
@@ -88,6 +114,32 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
     let description = fields.text("description")?;
     entries.extend(description.map(|text| ("description".to_owned(), Yaml::text(text.trim()))));
     let system = system(&mut fields)?;
+    let speaks = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
+    let has_person = people(&mut fields, kind, &mut entries, draft)?;
+    // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
+    if !has_person && !speaks && !entries.iter().any(|(key, _)| key == "auto_reply") {
+        entries.push(("auto_reply".into(), Yaml::text("")));
+    }
+    for key in ["function_map", "functions", "tools"] {
+        fields.cannot(key, CODE, draft);
+    }
+    coding::note(&mut fields, kind, draft);
+    fields.cannot("chat_messages", "left out: a conversation begins with its task", draft);
+    fields.ignore(&["tags", "silent", "admin_name"]);
+    let nested = fields.take("nested_chats").map(|at| at.items()).transpose()?.unwrap_or_default();
+    fields.rest(draft);
+    draft.agents.push(entries);
+    Ok(Member { wanted, name, has_person, nested })
+}
+
+/// The system text and the model of an agent. Gives whether it speaks by a model.
+fn speech(
+    fields: &mut Fields<'_>,
+    (kind, wanted, system): (Kind, &str, Option<String>),
+    program: &Program<'_>,
+    entries: &mut Entries,
+    draft: &mut Draft,
+) -> Result<bool> {
     let own = fields.first(&["llm_config", "model_config"]);
     let picked = fields.take("model").map(|at| at.texts()).transpose()?;
     let model = match own {
@@ -100,47 +152,28 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
             None => Some(Model::default()),
         },
     };
-    let speaks = model.is_some();
-    match model {
-        Some(model) => {
-            let is_usual = system.is_none() && kind == Kind::Assistant;
-            if is_usual {
-                draft.note(
-                    &at.path,
-                    "its usual long system text is put in short, without what it says of code",
-                );
-            }
-            let system = system.or_else(|| is_usual.then(|| USUAL.to_owned()));
-            entries.extend(system.map(|text| ("system".to_owned(), Yaml::text(text))));
-            entries.extend(model.entries());
-        }
-        None => entries.push(("model".into(), Yaml::text("none"))),
-    }
-    let has_person = people(&mut fields, kind, &mut entries, draft)?;
-    // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
-    if !has_person && !speaks && !entries.iter().any(|(key, _)| key == "auto_reply") {
-        entries.push(("auto_reply".into(), Yaml::text("")));
-    }
-    for key in ["function_map", "functions", "tools"] {
-        fields.cannot(key, CODE, draft);
-    }
-    fields.cannot("code_execution_config", CODE_BLOCKS, draft);
-    fields.ignore(&["tags", "silent", "admin_name", "chat_messages"]);
-    fields.rest(draft);
-    draft.agents.push(entries);
-    Ok(Member { wanted, name, has_person })
+    let Some(model) = model else {
+        entries.push(("model".into(), Yaml::text("none")));
+        return Ok(false);
+    };
+    let is_usual = system.is_none() && kind == Kind::Assistant;
+    let usual = is_usual.then(|| coding::usual(&fields.at.path, program.hears_of_code(wanted), draft));
+    entries.extend(system.or(usual).map(|text| ("system".to_owned(), Yaml::text(text))));
+    entries.extend(model.entries());
+    Ok(true)
 }
 
 /// What kind of agent it is, which decides what it is when nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Assistant,
     Proxy,
     Conversable,
 }
 
 impl Kind {
-    fn of(class: &str, name: &str) -> Self {
+    /// The kind of a class; without one, the name tells.
+    pub(super) fn of(class: &str, name: &str) -> Self {
         let class = class.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('_', "");
         match class.as_str() {
             "userproxyagent" | "userproxy" => Self::Proxy,
@@ -179,7 +212,7 @@ fn people(fields: &mut Fields<'_>, kind: Kind, entries: &mut Entries, draft: &mu
         entries.push(("max_auto_replies".into(), Yaml::plain(limit)));
     }
     if let Some(at) = fields.take("is_termination_msg") {
-        match at.value.as_str().filter(|text| !text.contains("lambda") && !text.contains('(')) {
+        match predicate(&at) {
             Some(text) => entries.push(("ends_on".into(), Yaml::one("says", Yaml::text(text)))),
             None => {
                 draft.note(&at.path, format!("{CODE}: give the text as `ends_on`, if it is not `TERMINATE`"))
@@ -192,8 +225,14 @@ fn people(fields: &mut Fields<'_>, kind: Kind, entries: &mut Entries, draft: &mu
     Ok(input != "never")
 }
 
+/// The text that a message has to hold for a predicate; nothing when the predicate is code.
+pub(super) fn predicate<'a>(at: &At<'a>) -> Option<&'a str> {
+    at.value.as_str().filter(|text| !text.contains("lambda") && !text.contains('('))
+}
+
 /// The model of an `llm_config`: the first entry of its list, or the one that is `picked`.
 pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> Result<Model> {
+    let mut filter = None;
     let (common, list) = match at.value {
         Value::Array(_) => (Map::new(), Some(at.clone())),
         _ => {
@@ -202,7 +241,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
             for key in ["functions", "tools"] {
                 fields.cannot(key, CODE, draft);
             }
-            fields.cannot("filter_dict", "left out: the first model of the list is taken", draft);
+            filter = fields.take("filter_dict");
             fields.ignore(&["cache_seed", "cache", "context", "use_cache"]);
             (fields.left(), list)
         }
@@ -215,7 +254,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
         draft.note(&list.path, "the list is kept elsewhere: name a model, or give one with `--model`");
         return Ok(Model::default());
     }
-    let items = list.items()?;
+    let items = fallback::fitting(list.items()?, filter.as_ref())?;
     let is_picked = |at: &&At<'_>| {
         let name = at.value.get("model").and_then(Value::as_str);
         picked.is_some_and(|picked| name.is_some_and(|name| picked.contains(&name)))
@@ -223,9 +262,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     let Some(chosen) = items.iter().find(is_picked).or(items.first()) else {
         return list.wrong("the list is empty");
     };
-    if items.len() > 1 {
-        draft.note(&list.path, "one model of the list is taken: there are no others to fall back on");
-    }
+    fallback::note(&list, &items, chosen, draft);
     let mut merged = common;
     merged.extend(chosen.entries()?.into_iter().map(|(key, at)| (key.to_owned(), at.value.clone())));
     let value = Value::Object(named(merged, picked));
@@ -241,6 +278,11 @@ fn named(mut entry: Map<String, Value>, picked: Option<&[&str]>) -> Map<String, 
 }
 
 impl Program<'_> {
+    /// Whether somebody else than the agent `wanted` runs code.
+    fn hears_of_code(&self, wanted: &str) -> bool {
+        self.is_coding || self.runners.iter().any(|runner| *runner != wanted)
+    }
+
     /// What all of its agents are called in the team file.
     pub(super) fn names(&self) -> Vec<String> {
         self.agents.iter().map(|member| member.name.clone()).collect()

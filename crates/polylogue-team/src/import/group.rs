@@ -5,6 +5,7 @@ use super::agents::CODE;
 use super::classic::{Program, model};
 use super::cursor::{At, Fields};
 use super::draft::Draft;
+use super::manager;
 use super::yaml::{Entries, Yaml};
 
 /// How many messages a group has at most when nothing is said.
@@ -20,7 +21,8 @@ pub(super) fn chat(
     let at = at.cloned().unwrap_or(At { value: &empty, path: "$".into() });
     let mut fields = at.fields()?;
     let members = members(&mut fields, program, draft)?;
-    let mut group: Entries = vec![("pick".into(), pick(&mut fields, program, draft)?)];
+    let (says, llm) = manager::settings(program.manager.as_ref(), &mut fields, draft)?;
+    let mut group: Entries = vec![("pick".into(), pick(&mut fields, llm, program, draft)?)];
     let transitions = transitions(&mut fields, draft)?;
     let has_transitions = transitions.is_some();
     group.extend(transitions.map(|transitions| ("transitions".to_owned(), transitions)));
@@ -45,14 +47,15 @@ pub(super) fn chat(
     if fields.flag("enable_clear_history")?.unwrap_or(false) {
         clear_commands(program, draft);
     }
-    entries.push(("stop".into(), Yaml::one("max_messages", Yaml::plain(rounds))));
-    fields.ignore(&[
-        "name",
-        "admin_name",
-        "func_call_filter",
-        "select_speaker_auto_verbose",
-        "human_input_mode",
-    ]);
+    let stop = vec![("says".to_owned(), says), ("max_messages".to_owned(), Yaml::plain(rounds))];
+    entries.push(("stop".into(), Yaml::Map(stop)));
+    if let Some(at) = fields.take("func_call_filter").filter(|at| at.value == false) {
+        draft.note(&at.path, "left out: a call goes to an agent that runs the tool");
+    }
+    if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
+        draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
+    }
+    fields.ignore(&["name", "admin_name", "select_speaker_auto_verbose"]);
     fields.cannot("messages", "left out: a conversation begins with its task", draft);
     fields.rest(draft);
     Ok((entries, members))
@@ -82,10 +85,15 @@ fn clear_commands(program: &Program<'_>, draft: &mut Draft) {
     }
 }
 
-fn pick(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Yaml> {
+fn pick(
+    fields: &mut Fields<'_>,
+    of_manager: Option<At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<Yaml> {
     let method = fields.take("speaker_selection_method");
     let name = method.as_ref().and_then(|at| at.value.as_str()).unwrap_or("auto").to_ascii_lowercase();
-    let own = fields.first(&["llm_config", "select_speaker_auto_llm_config"]);
+    let own = fields.first(&["select_speaker_auto_llm_config", "llm_config"]);
     let texts = selector_texts(fields)?;
     match name.as_str() {
         "round_robin" => Ok(Yaml::text("round_robin")),
@@ -100,7 +108,12 @@ fn pick(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Re
             if let Some(at) = method.filter(|_| name != "auto") {
                 draft.note(&at.path, format!("{CODE}: a model picks; see `states` for rules"));
             }
-            let llm = own.as_ref().or(program.llm.as_ref());
+            let llm = own.as_ref().or(of_manager.as_ref()).or(program.llm.as_ref());
+            if let Some(none) = llm.filter(|llm| llm.value == false) {
+                let what = "no model picks the speakers: AutoGen then takes them in the order of the list";
+                draft.note(&none.path, what);
+                return Ok(Yaml::text("round_robin"));
+            }
             let model = llm.map(|llm| model(llm, None, draft)).transpose()?.unwrap_or_default();
             let entries: Entries = model.entries().into_iter().chain(texts).collect();
             Ok(if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) })

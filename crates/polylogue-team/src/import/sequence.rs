@@ -7,6 +7,7 @@ use super::agents::CODE;
 use super::classic::{Member, Program};
 use super::cursor::{At, Fields};
 use super::draft::Draft;
+use super::manager;
 use super::yaml::{Entries, Yaml};
 
 /// The chats of a definition; without any, that of all of its agents.
@@ -64,12 +65,14 @@ fn in_group(
 struct Entry<'a> {
     body: Entries,
     message: Option<&'a str>,
-    recipient: &'a str,
+    /// Whose history the chat is part of: that of two agents, or that of the group.
+    history: Vec<String>,
     fields: Fields<'a>,
 }
 
 fn entry<'a>(
     at: &At<'a>,
+    usual: Option<&Member<'_>>,
     group: Option<&At<'_>>,
     program: &Program<'_>,
     draft: &mut Draft,
@@ -77,27 +80,25 @@ fn entry<'a>(
     let mut fields = at.fields()?;
     let recipient_at = fields.need("recipient")?;
     let recipient = named(&recipient_at)?;
-    let sender = match fields.take("sender") {
-        Some(at) => Some((named(&at)?, at)),
-        None => None,
-    };
     let member = |name: &str| program.agents.iter().find(|member| member.wanted == name);
-    let sender = match sender {
-        Some((name, at)) => match member(name) {
-            Some(sender) => Some(sender),
-            None => return at.wrong(format!("there is no agent `{name}`")),
-        },
-        None => program.agents.iter().find(|member| member.has_person && member.wanted != recipient),
-    };
+    let sender = sender(fields.take("sender"), recipient, usual, program)?;
     let turns = fields.count("max_turns")?;
     let mut body = match (member(recipient), sender) {
         (Some(other), Some(one)) => pair(one, other),
         (Some(other), None) => vec![participants([other.name.clone()])],
-        (None, sender) if group.is_some() => in_group(group, sender, program, draft)?,
+        (None, sender) if group.is_some() || program.manager.is_some() => {
+            is_managed(&recipient_at, recipient, program)?;
+            in_group(group, sender, program, draft)?
+        }
         (None, _) => {
             return recipient_at.wrong(format!("there is no agent `{recipient}`, and no `groupchat`"));
         }
     };
+    let mut history: Vec<String> = member(recipient).map(|other| other.name.clone()).into_iter().collect();
+    if !history.is_empty() {
+        history.extend(sender.map(|sender| sender.name.clone()));
+        history.sort();
+    }
     if let Some(turns) = turns.filter(|_| member(recipient).is_some()) {
         // There, a turn is a question and its answer.
         body.push(("stop".into(), Yaml::one("max_messages", Yaml::plain(turns.saturating_mul(2).max(1)))));
@@ -112,7 +113,33 @@ fn entry<'a>(
         None => None,
     };
     fields.ignore(&["silent", "verbose", "cache"]);
-    Ok(Entry { body, message, recipient, fields })
+    Ok(Entry { body, message, history, fields })
+}
+
+/// Who begins a chat: the sender that it names, the `usual` one, or else an agent that a person may speak for.
+fn sender<'p>(
+    given: Option<At<'_>>,
+    recipient: &str,
+    usual: Option<&'p Member<'p>>,
+    program: &'p Program<'p>,
+) -> Result<Option<&'p Member<'p>>> {
+    let person = |member: &&Member<'_>| member.has_person && member.wanted != recipient;
+    let Some(at) = given else { return Ok(usual.or_else(|| program.agents.iter().find(person))) };
+    let wanted = named(&at)?;
+    match program.agents.iter().find(|member| member.wanted == wanted) {
+        Some(sender) => Ok(Some(sender)),
+        None => at.wrong(format!("there is no agent `{wanted}`")),
+    }
+}
+
+/// A recipient that is no agent has to be the manager, if the manager has a name.
+fn is_managed(at: &At<'_>, recipient: &str, program: &Program<'_>) -> Result<()> {
+    match manager::name(program.manager.as_ref()) {
+        Some(name) if name != recipient => {
+            at.wrong(format!("there is no agent `{recipient}`; the manager of the group is `{name}`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn named<'a>(at: &At<'a>) -> Result<&'a str> {
@@ -151,7 +178,7 @@ fn summary(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
 
 /// One chat is the outermost.
 fn alone(at: &At<'_>, group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
-    let Entry { body, message, mut fields, .. } = entry(at, group, program, draft)?;
+    let Entry { body, message, mut fields, .. } = entry(at, None, group, program, draft)?;
     draft.chat = body;
     let mut task = message.map(str::to_owned);
     if let Some(own) = fields.take("carryover") {
@@ -171,20 +198,34 @@ fn sequence(
     program: &Program<'_>,
     draft: &mut Draft,
 ) -> Result<()> {
-    let mut names: Vec<String> = Vec::new();
-    let mut ids: BTreeMap<u64, String> = BTreeMap::new();
-    for (index, at) in chats.iter().enumerate() {
-        let name = draft.name(&format!("chat_{}", index + 1), &at.path);
-        let id = at.fields()?.count("chat_id")?.unwrap_or(index as u64);
-        if ids.insert(id, name.clone()).is_some() {
-            return at.wrong(format!("there are two chats with the `chat_id` {id}"));
-        }
-        names.push(name);
-    }
+    let name = |(index, at): (usize, &At<'_>)| draft.name(&format!("chat_{}", index + 1), &at.path);
+    let names: Vec<String> = chats.iter().enumerate().map(name).collect();
+    let pattern = queue(&Queue { chats, names: &names, sender: None }, group, program, draft)?;
+    draft.chat = vec![("pattern".into(), pattern), participants(names)];
+    Ok(())
+}
+
+/// Chats that are run for one another.
+pub(super) struct Queue<'q, 'a> {
+    pub(super) chats: &'q [At<'a>],
+    /// What each of them is called.
+    pub(super) names: &'q [String],
+    /// Who begins those that name no sender.
+    pub(super) sender: Option<&'q Member<'q>>,
+}
+
+/// Puts chats into the team file. Gives the pattern in which they are run.
+pub(super) fn queue(
+    Queue { chats, names, sender }: &Queue<'_, '_>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<Yaml> {
+    let ids = ids(chats, names)?;
     let mut after: Entries = Vec::new();
-    let mut had: BTreeMap<String, String> = BTreeMap::new();
-    for (at, name) in chats.iter().zip(&names) {
-        let Entry { body, message, recipient, mut fields } = entry(at, group, program, draft)?;
+    let mut had: BTreeMap<Vec<String>, String> = BTreeMap::new();
+    for (at, name) in chats.iter().zip(*names) {
+        let Entry { body, message, history, mut fields } = entry(at, *sender, group, program, draft)?;
         let mut chat: Entries = vec![("name".into(), Yaml::text(name))];
         chat.extend(message.map(|text| ("message".to_owned(), Yaml::text(text))));
         let before = prerequisites(&mut fields, &ids)?;
@@ -192,7 +233,7 @@ fn sequence(
             chat.push(("carryover".into(), carryover));
         }
         let keeps = fields.flag("clear_history")? == Some(false);
-        let earlier = had.insert(recipient.to_owned(), name.clone()).filter(|_| keeps);
+        let earlier = had.insert(history, name.clone()).filter(|_| keeps);
         chat.extend(earlier.map(|earlier| ("goes_on_from".to_owned(), Yaml::text(earlier))));
         chat.extend(body);
         after.extend(before.map(|before| (name.clone(), Yaml::texts(before))));
@@ -200,12 +241,22 @@ fn sequence(
         fields.rest(draft);
         draft.chats.push(chat);
     }
-    let pattern = match after.is_empty() {
+    Ok(match after.is_empty() {
         true => Yaml::text("once_each"),
         false => Yaml::one("after", Yaml::Map(after)),
-    };
-    draft.chat = vec![("pattern".into(), pattern), participants(names)];
-    Ok(())
+    })
+}
+
+/// The chats by their `chat_id`, or by their place in the list.
+fn ids(chats: &[At<'_>], names: &[String]) -> Result<BTreeMap<u64, String>> {
+    let mut ids: BTreeMap<u64, String> = BTreeMap::new();
+    for (index, (at, name)) in chats.iter().zip(names).enumerate() {
+        let id = at.fields()?.count("chat_id")?.unwrap_or(index as u64);
+        if ids.insert(id, name.clone()).is_some() {
+            return at.wrong(format!("there are two chats with the `chat_id` {id}"));
+        }
+    }
+    Ok(ids)
 }
 
 /// The chats that have to be finished before one, if that is said.

@@ -22,7 +22,7 @@ fn an_assistant_and_a_person() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short, without what it says of code
+            # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
             # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `ends_on`, if it is not `TERMINATE`
             # - $.agents[1].code_execution_config: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
 
@@ -33,7 +33,15 @@ fn an_assistant_and_a_person() {
             prices: {openai:gpt-4: {input: 30, output: 60}}
             agents:
               - name: assistant
-                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                system: |-
+                  You are a helpful assistant. Solve the task step by step. Where code helps, to find something out or to do a part of the task, write Python (```python) or shell (```sh) in a fenced code block: it is run for you, and the next message holds its output.
+
+                  - Write one code block in an answer, and make it complete: nobody changes it or fills anything in before it is run.
+                  - Print what you need to know. Do not ask for output to be copied and pasted.
+                  - To have the code saved in a file, make `# filename: NAME` the first line of the block.
+                  - When the code fails, correct it and write all of it again. When it runs and the task is not solved, check your assumptions and try another way.
+
+                  Verify the answer, with evidence where there is any. When everything is done, reply TERMINATE.
                 parameters: {temperature: 0}
                 human_input: never
                 max_auto_replies: 5
@@ -196,7 +204,8 @@ fn a_group_whose_next_speaker_a_model_picks() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.llm_config.config_list: one model of the list is taken: there are no others to fall back on
+            # - $.agents[0]: it runs code in AutoGen, where nothing else is said: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
+            # - $.llm_config.config_list: `gpt-4o` is taken; `gpt-3.5` is left out: a team file has no models to fall back on
             # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Nobody` is left out: there is no such participant
 
             name: team
@@ -223,7 +232,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
                   transitions: {allowed: {User_proxy: [Coder], Coder: [Critic], Critic: []}}
               participants: [User_proxy, Coder, Critic]
               introductions: true
-              stop: {max_messages: 12}
+              stop: {says: {text: TERMINATE, whole: true}, max_messages: 12}
               opening: {from: User_proxy, text: "{{task}}"}
               summary: {without: TERMINATE}
             ---
@@ -243,64 +252,64 @@ fn groups_in_which_nobody_has_to_be_asked() {
     check(
         &group("random"),
         &expect![[r##"
-        # Imported from team.json.
-        #
-        # Not carried over, or not as it was:
-        # - $.agents[0]: its usual long system text is put in short, without what it says of code
-        # - $.agents[1]: its usual long system text is put in short, without what it says of code
-        # - $.agents[2]: its usual long system text is put in short, without what it says of code
+            # Imported from team.json.
+            #
+            # Not carried over, or not as it was:
+            # - $.agents[0]: its usual long system text is put in short, without what it says of code
+            # - $.agents[1]: its usual long system text is put in short, without what it says of code
+            # - $.agents[2]: its usual long system text is put in short, without what it says of code
 
-        name: team
-        model: ollama:m
-        agents:
-          - name: a
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-          - name: b
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-          - name: c
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-        chat:
-          pattern: {group: {pick: random, repeat: [a]}}
-          participants: [a, b, c]
-          stop: {max_messages: 10}
-        ---
+            name: team
+            model: ollama:m
+            agents:
+              - name: a
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+              - name: b
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+              - name: c
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+            chat:
+              pattern: {group: {pick: random, repeat: [a]}}
+              participants: [a, b, c]
+              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
+            ---
 
-    "##]],
+        "##]],
     );
     check(
         &group("manual"),
         &expect![[r##"
-        # Imported from team.json.
-        #
-        # Not carried over, or not as it was:
-        # - $.agents[0]: its usual long system text is put in short, without what it says of code
-        # - $.agents[1]: its usual long system text is put in short, without what it says of code
-        # - $.agents[2]: its usual long system text is put in short, without what it says of code
+            # Imported from team.json.
+            #
+            # Not carried over, or not as it was:
+            # - $.agents[0]: its usual long system text is put in short, without what it says of code
+            # - $.agents[1]: its usual long system text is put in short, without what it says of code
+            # - $.agents[2]: its usual long system text is put in short, without what it says of code
 
-        name: team
-        model: ollama:m
-        agents:
-          - name: a
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-          - name: b
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-          - name: c
-            system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
-            human_input: never
-          - name: Chair
-            human: true
-        chat:
-          pattern: {group: {pick: {person: Chair}, repeat: [a]}}
-          participants: [a, b, c]
-          stop: {max_messages: 10}
-        ---
+            name: team
+            model: ollama:m
+            agents:
+              - name: a
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+              - name: b
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+              - name: c
+                system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
+                human_input: never
+              - name: Chair
+                human: true
+            chat:
+              pattern: {group: {pick: {person: Chair}, repeat: [a]}}
+              participants: [a, b, c]
+              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
+            ---
 
-    "##]],
+        "##]],
     );
 }
 
@@ -348,7 +357,7 @@ fn a_team_that_an_agent_builder_saved() {
                 group:
                   pick: {model: {parameters: {temperature: 0}}}
               participants: [Finder, Reader, Writer]
-              stop: {max_messages: 10}
+              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
             ---
             OPENAI_API_KEY
         "#]],

@@ -10,6 +10,8 @@ mod component;
 #[cfg(test)]
 mod patterns;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
 mod secrets;
 
 use expect_test::Expect;

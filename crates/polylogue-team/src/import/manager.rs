@@ -1,0 +1,86 @@
+//! The manager of a group chat of AutoGen 0.2: it ends the chat, and its model picks the speakers.
+
+use super::Result;
+use super::agents::CODE;
+use super::classic::predicate;
+use super::coding::{class_of, is_on};
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::yaml::{Entries, Yaml};
+
+/// Whether an agent of the list is the manager of the group.
+pub(super) fn is_manager(at: &At<'_>) -> bool {
+    let class = class_of(at).and_then(|class| class.rsplit('.').next()).unwrap_or_default();
+    class.to_ascii_lowercase().replace('_', "") == "groupchatmanager"
+}
+
+/// The manager of a definition: one that stands in the list of agents, or on its own.
+pub(super) fn only<'a>(listed: Vec<At<'a>>, fields: &mut Fields<'a>) -> Result<Option<At<'a>>> {
+    let own = fields.first(&["manager", "group_chat_manager"]);
+    let mut all = own.into_iter().chain(listed);
+    let first = all.next();
+    match all.next() {
+        Some(second) => second.wrong("there is another manager: a definition is of one group"),
+        None => Ok(first),
+    }
+}
+
+/// The group of a definition, which may stand within its manager.
+pub(super) fn group<'a>(manager: Option<&At<'a>>, own: Option<At<'a>>) -> Result<Option<At<'a>>> {
+    let within = manager.map(At::fields).transpose()?.and_then(|mut fields| fields.take("groupchat"));
+    match (own, within) {
+        (Some(_), Some(within)) => within.wrong("there is a `groupchat` beside the manager, too: give one"),
+        (own, within) => Ok(own.or(within)),
+    }
+}
+
+/// What the manager is called, if that is said.
+pub(super) fn name<'a>(manager: Option<&At<'a>>) -> Option<&'a str> {
+    manager?.value.get("name")?.as_str()
+}
+
+/// What ends the group beside its limit, and the model that picks.
+pub(super) fn settings<'a>(
+    manager: Option<&At<'a>>,
+    group: &mut Fields<'_>,
+    draft: &mut Draft,
+) -> Result<(Yaml, Option<At<'a>>)> {
+    let mut says = group.take("is_termination_msg").and_then(|at| said(&at, draft));
+    let Some(manager) = manager else { return Ok((says.unwrap_or_else(usual), None)) };
+    let mut fields = manager.fields()?;
+    if let Some(at) = fields.take("is_termination_msg") {
+        says = said(&at, draft).or(says);
+    }
+    let llm = fields.take("llm_config");
+    fields.ignore(&["name", "class", "type", "agent_type", "groupchat", "silent", "description"]);
+    fields.cannot("system_message", "left out: a manager says nothing itself", draft);
+    for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
+        fields.cannot(key, "left out: a manager says nothing itself, in AutoGen neither", draft);
+    }
+    if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
+        draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
+    }
+    for key in ["function_map", "tools"] {
+        fields.cannot(key, &format!("left out: {CODE}"), draft);
+    }
+    if let Some(at) = fields.take("code_execution_config").filter(|at| is_on(at.value)) {
+        draft.note(&at.path, "left out: a manager runs no code, in AutoGen neither");
+    }
+    fields.rest(draft);
+    Ok((says.unwrap_or_else(usual), llm))
+}
+
+fn said(at: &At<'_>, draft: &mut Draft) -> Option<Yaml> {
+    let text = predicate(at);
+    if text.is_none() {
+        draft.note(&at.path, format!("{CODE}: give the text as `stop.says`, if it is not `TERMINATE`"));
+    }
+    text.map(Yaml::text)
+}
+
+/// What ends a group of AutoGen where nothing else is said.
+fn usual() -> Yaml {
+    let entries: Entries =
+        vec![("text".into(), Yaml::text("TERMINATE")), ("whole".into(), Yaml::plain(true))];
+    Yaml::Map(entries)
+}

@@ -1,0 +1,156 @@
+//! Chats that reply for an agent of AutoGen 0.2 (`register_nested_chats`).
+
+use super::Result;
+use super::agents::CODE;
+use super::classic::{Member, Program};
+use super::cursor::{At, Fields};
+use super::draft::Draft;
+use super::sequence::{Queue, queue};
+use super::yaml::{Entries, Yaml};
+
+/// Nested chats that name their agent.
+pub(super) fn of_program(
+    at: &At<'_>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    let agent = at.fields()?.need("agent")?;
+    let wanted = agent.text()?;
+    match program.agents.iter().find(|member| member.wanted == wanted) {
+        Some(owner) => of_agent(at, owner, group, program, draft),
+        None => agent.wrong(format!("there is no agent `{wanted}`")),
+    }
+}
+
+/// Nested chats of the agent `owner`.
+pub(super) fn of_agent(
+    at: &At<'_>,
+    owner: &Member<'_>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    let mut fields = at.fields()?;
+    fields.ignore(&["agent"]);
+    let when = match trigger(&fields.need("trigger")?, draft)? {
+        Trigger::Code => {
+            let what = format!("left out with its chats: {CODE}: give the names of agents as its `trigger`");
+            draft.note(&at.path, what);
+            return Ok(());
+        }
+        Trigger::Nobody => {
+            draft.note(&at.path, "left out with its chats: it is for nobody");
+            return Ok(());
+        }
+        Trigger::All => None,
+        Trigger::Names(names) => Some(Yaml::one("from", Yaml::texts(names))),
+    };
+    let chats = match fields.first(&["chat_queue", "chats"]) {
+        Some(chats) => with_messages(chats.items()?, draft)?,
+        None => return at.wrong("`chat_queue` is missing"),
+    };
+    settings(&mut fields, draft);
+    fields.rest(draft);
+    let Some(chat) = chat(&chats, owner, group, program, draft)? else {
+        return at.wrong("there is no chat in its `chat_queue`");
+    };
+    let mut nested: Entries = vec![("chat".into(), Yaml::text(chat))];
+    nested.extend(when.map(|when| ("when".to_owned(), when)));
+    add(&owner.name, Yaml::Map(nested), draft);
+    Ok(())
+}
+
+fn settings(fields: &mut Fields<'_>, draft: &mut Draft) {
+    let usual = "summary_from_nested_chats";
+    if let Some(at) = fields.take("reply_func_from_nested_chats").filter(|at| at.value != usual) {
+        draft.note(&at.path, format!("{CODE}: what comes of the last chat is the reply"));
+    }
+    if let Some(at) = fields.take("position").filter(|at| at.value != 2) {
+        draft.note(
+            &at.path,
+            "left out: nested chats reply after a person, and before tools, code and a model",
+        );
+    }
+    let what = "left out: chats wait for one another where `prerequisites` say it";
+    fields.cannot("use_async", what, draft);
+}
+
+/// Which messages nested chats are for.
+enum Trigger {
+    All,
+    Names(Vec<String>),
+    Nobody,
+    Code,
+}
+
+fn trigger(at: &At<'_>, draft: &mut Draft) -> Result<Trigger> {
+    let wanted = at.texts()?;
+    let is_class = |name: &&str| {
+        let class = name.rsplit('.').next().unwrap_or_default();
+        draft.known(name).is_none() && ["Agent", "ConversableAgent"].contains(&class)
+    };
+    if wanted.iter().any(is_class) {
+        return Ok(Trigger::All);
+    }
+    if wanted.iter().any(|name| draft.known(name).is_none() && name.contains(['(', ':', ' '])) {
+        return Ok(Trigger::Code);
+    }
+    let names = draft.all_known(&wanted, &at.path);
+    Ok(if names.is_empty() { Trigger::Nobody } else { Trigger::Names(names) })
+}
+
+/// The first chat, and those after it that have a message: AutoGen skips the others.
+fn with_messages<'a>(chats: Vec<At<'a>>, draft: &mut Draft) -> Result<Vec<At<'a>>> {
+    let mut kept = Vec::new();
+    for at in chats {
+        let message = at.fields()?.take("message").filter(|at| at.value != "");
+        if kept.is_empty() || message.is_some() {
+            kept.push(at);
+        } else {
+            let what = "left out: AutoGen skips a chat without a `message` that is not the first";
+            draft.note(&at.path, what);
+        }
+    }
+    Ok(kept)
+}
+
+/// Puts the chats into the team file. Gives the name of the one that replies.
+fn chat(
+    chats: &[At<'_>],
+    owner: &Member<'_>,
+    group: Option<&At<'_>>,
+    program: &Program<'_>,
+    draft: &mut Draft,
+) -> Result<Option<String>> {
+    let Some(first) = chats.first() else { return Ok(None) };
+    let name = draft.name(&format!("{}_chat", owner.name), &first.path);
+    let names = match chats.len() {
+        1 => vec![name.clone()],
+        many => {
+            let each = |index| draft.name(&format!("{name}_{index}"), &first.path);
+            (1..=many).map(each).collect()
+        }
+    };
+    let at = draft.chats.len();
+    let pattern = queue(&Queue { chats, names: &names, sender: Some(owner) }, group, program, draft)?;
+    if chats.len() > 1 {
+        let participants = Yaml::texts(names);
+        let own: Entries = vec![
+            ("name".into(), Yaml::text(&name)),
+            ("pattern".into(), pattern),
+            ("participants".into(), participants),
+        ];
+        draft.chats.insert(at, own);
+    }
+    Ok(Some(name))
+}
+
+fn add(owner: &str, nested: Yaml, draft: &mut Draft) {
+    let own = |agent: &&mut Entries| agent.first().is_some_and(|(_, name)| *name == Yaml::text(owner));
+    let Some(agent) = draft.agents.iter_mut().find(own) else { return };
+    match agent.iter_mut().find(|(key, _)| key == "nested") {
+        Some((_, Yaml::List(all))) => all.push(nested),
+        _ => agent.push(("nested".into(), Yaml::List(vec![nested]))),
+    }
+}
