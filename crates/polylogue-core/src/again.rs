@@ -44,7 +44,7 @@ impl Chat {
 fn holds_still(reason: &Reason, limits: &Limits) -> bool {
     match reason {
         Reason::Turns { limit } => limits.turns.is_some_and(|now| now <= *limit),
-        Reason::Calls { limit } => limits.calls <= *limit,
+        Reason::Calls { limit } => limits.max_calls() <= *limit,
         Reason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
         Reason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
         Reason::Unpriced { .. } => limits.cost.is_some(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::kept::calls_before;
 use crate::run::Scope;
 use crate::{
     Agent, AnyAgent, Body, Chat, Error, Event, Log, Message, Name, Opening, Path, Reason, Result, Sees,
@@ -200,7 +201,10 @@ impl Log {
         self.begin().await?;
         self.check_idle().await?;
         let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
+        // What earlier calls spent is in the log before this one begins.
+        self.write_pending().await?;
         let first = self.look(|events| events.len() as u64).await;
+        self.count_from(first).await;
         let at = self.room_of(agent.name()).await?;
         let task = message.plain().into();
         let visit = Visit {
@@ -229,6 +233,7 @@ impl Log {
             let (id, who) = (self.id(), agent.name());
             return Err(Error::Config(format!("the call in `{id}` that is not over is none of `{who}`")));
         }
+        self.count_from(first).await;
         let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
         let visit = Visit {
             room,
@@ -287,6 +292,12 @@ impl Log {
             bodies.extend(messages.into_iter().map(|message| (at.clone(), Body::Posted(message))));
         }
         self.append_each(bodies).await
+    }
+
+    /// Counts model calls for the call whose first event is `first`.
+    async fn count_from(&self, first: u64) {
+        let before = self.look(|events| calls_before(events, first)).await;
+        self.account.begin_call(before);
     }
 
     async fn check_idle(&self) -> Result<()> {

@@ -64,6 +64,20 @@ impl Kept {
     }
 }
 
+/// How many model calls count in the events before `first`.
+pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
+    let mut spent = Spent::default();
+    for event in events.iter().take_while(|event| event.seq < first) {
+        match &event.body {
+            Body::Sampled(sample) => spent.add(sample),
+            Body::Charged(charge) => spent.charge(charge),
+            Body::Returned { outcome, .. } => outcome.used.iter().for_each(|used| spent.add_used(used)),
+            _ => {}
+        }
+    }
+    spent.counted_calls()
+}
+
 /// Figures of a whole run.
 #[derive(Default)]
 pub(crate) struct Tally {

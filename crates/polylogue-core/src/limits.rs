@@ -12,8 +12,12 @@ use crate::{Money, Reason, Spent};
 pub struct Limits {
     /// Turns of agents in all chats. What is said aside is no turn, and neither is that of a chat within a chat.
     pub turns: Option<u64>,
-    /// Model calls: every attempt that reaches a server counts, and so do calls that were in flight when a process died.
-    pub calls: u64,
+    /// Model calls over the whole log: every attempt that reaches a server counts, and so do calls that were in flight when a
+    /// process died. Nothing: as many as [`calls_each`](Self::calls_each) allows.
+    pub calls: Option<u64>,
+    /// Model calls, counted in the same way, where [`calls`](Self::calls) sets no limit: of the run of a chat, or of each call
+    /// of an agent by [`Log::call`](crate::Log::call). A session, in which agents are called again and again, has no end by it.
+    pub calls_each: u64,
     /// Tokens read and written. A call is let through as long as the limit is not met, so that the last one can pass it.
     pub tokens: Option<u64>,
     /// Money. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
@@ -23,9 +27,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1,000 model calls, chats 8 deep, and any number of turns, tokens and money.
+    /// 1,000 model calls of each run of a chat and each call of an agent, chats 8 deep, and any number of turns, tokens and money.
     fn default() -> Self {
-        Self { turns: None, calls: 1_000, tokens: None, cost: None, depth: 8 }
+        Self { turns: None, calls: None, calls_each: 1_000, tokens: None, cost: None, depth: 8 }
     }
 }
 
@@ -66,17 +70,32 @@ impl Reserved {
 }
 
 impl Limits {
+    /// The limit of model calls that holds: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
+    #[must_use]
+    pub const fn max_calls(&self) -> u64 {
+        match self.calls {
+            Some(calls) => calls,
+            None => self.calls_each,
+        }
+    }
+
+    /// The model calls that count, of which `before` were made before the outermost call of an agent began.
+    const fn calls_of(&self, spent: &Spent, before: u64) -> u64 {
+        let calls = spent.counted_calls();
+        if self.calls.is_some() { calls } else { calls.saturating_sub(before) }
+    }
+
     /// Whether upper bounds have to be known: they are read off whole requests.
     pub(crate) const fn need_bounds(&self) -> bool {
         self.cost.is_some() || self.tokens.is_some()
     }
 
-    /// Whether one more call fits beside what was spent and what is reserved.
-    pub(crate) fn admit(&self, tally: &Tally, reserved: &Reserved, bound: &Bound) -> Admission {
-        if let Some(reason) = self.met(tally) {
+    /// Whether one more call fits beside what was spent and what is reserved. `before` as in [`calls_of`](Self::calls_of).
+    pub(crate) fn admit(&self, tally: &Tally, reserved: &Reserved, before: u64, bound: &Bound) -> Admission {
+        if let Some(reason) = self.met(tally, before) {
             return Admission::Never(reason);
         }
-        if tally.spent.counted_calls() + reserved.calls >= self.calls
+        if self.calls_of(&tally.spent, before) + reserved.calls >= self.max_calls()
             || !self.has_tokens(tally, reserved, bound)
         {
             return Admission::Later;
@@ -102,10 +121,10 @@ impl Limits {
     }
 
     /// The limit that is met, if one is.
-    fn met(&self, tally: &Tally) -> Option<Reason> {
+    fn met(&self, tally: &Tally, before: u64) -> Option<Reason> {
         let spent = &tally.spent;
-        if spent.counted_calls() >= self.calls {
-            return Some(Reason::Calls { limit: self.calls });
+        if self.calls_of(spent, before) >= self.max_calls() {
+            return Some(Reason::Calls { limit: self.max_calls() });
         }
         if let Some(limit) = self.cost {
             let cost = spent.counted_cost();
@@ -121,9 +140,9 @@ impl Limits {
     }
 
     /// The limit that is passed, if one is: a run that passed one does not end as if it had kept to it.
-    pub(crate) fn passed(&self, spent: &Spent) -> Option<Reason> {
-        if spent.counted_calls() > self.calls {
-            return Some(Reason::Calls { limit: self.calls });
+    pub(crate) fn passed(&self, spent: &Spent, before: u64) -> Option<Reason> {
+        if self.calls_of(spent, before) > self.max_calls() {
+            return Some(Reason::Calls { limit: self.max_calls() });
         }
         let cost = spent.counted_cost();
         if let Some(limit) = self.cost.filter(|limit| cost > *limit) {

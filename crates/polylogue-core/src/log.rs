@@ -428,7 +428,7 @@ impl Log {
 
     /// The limit that the run passed, if it did.
     pub(crate) async fn passed(&self) -> Option<Reason> {
-        self.limits.passed(&self.kept.lock().await.tally.spent)
+        self.limits.passed(&self.kept.lock().await.tally.spent, self.account.before())
     }
 
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died, and

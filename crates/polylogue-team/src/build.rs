@@ -91,7 +91,8 @@ impl Team {
         let (set, default) = (&self.limits, Limits::default());
         Limits {
             turns: None,
-            calls: set.calls.unwrap_or(default.calls),
+            calls: set.calls,
+            calls_each: default.calls_each,
             tokens: set.tokens,
             cost: set.cost.map(Money::dollars),
             depth: set.depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),

@@ -38,7 +38,7 @@ async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     let (id, now) = (LogId::new("x").unwrap(), Arc::new(AtomicU64::new(0)));
     let mut log =
         Log::create(store.clone(), id.clone(), &Meta::default()).await.unwrap().clock(ticking(&now));
-    let limits = Limits { calls: 2, ..Limits::default() };
+    let limits = Limits { calls: Some(2), ..Limits::default() };
     log = log.limits(limits);
     let chat = pair(&words(), max_time_ms(60_000));
     chat.run(&mut log, "go").await.unwrap();
@@ -49,7 +49,7 @@ async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     now.fetch_add(7 * 24 * 3600 * 1000, Ordering::SeqCst);
     let mut log = Log::open(store, id).await.unwrap().clock(ticking(&now));
     log.reopen().await.unwrap();
-    log = log.limits(Limits { calls: 4, ..limits });
+    log = log.limits(Limits { calls: Some(4), ..limits });
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
     assert_eq!(reason, Reason::Calls { limit: 4 }, "it ends for another reason than time");
     let later = log.transcript().await.unwrap().elapsed_ms();
@@ -71,7 +71,7 @@ async fn a_clock_that_is_set_back_or_ahead_changes_no_running_time() {
 #[tokio::test]
 async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
     let mut log = log().await;
-    let limits = Limits { calls: 2, ..Limits::default() };
+    let limits = Limits { calls: Some(2), ..Limits::default() };
     log = log.limits(limits);
     let chat = pair(&words(), max_turns(4));
     assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), None, "it has not begun");
@@ -79,7 +79,7 @@ async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
     let before = log.events().await.len();
     assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(Reason::Calls { limit: 2 }));
     assert_eq!(log.events().await.len(), before, "looking adds nothing");
-    let raised = Limits { calls: 100, ..limits };
+    let raised = Limits { calls: Some(100), ..limits };
     assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), None);
     log.reopen().await.unwrap();
     log = log.limits(raised);

@@ -144,12 +144,12 @@ fn reason(status: &Status) -> &Reason {
 #[tokio::test]
 async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
     let model = Cents::default();
-    let mut log = log_of(&[], Limits { calls: 1, ..Limits::default() }).await;
+    let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
     assert_eq!((reason(&status), model.made()), (&Reason::Calls { limit: 1 }, 1));
     // Under a higher limit, those who were refused go on, and nothing was counted for them.
     log.reopen().await.unwrap();
-    let mut log = log.limits(Limits { calls: 20, ..Limits::default() });
+    let mut log = log.limits(Limits { calls: Some(20), ..Limits::default() });
     let status = crowd(&model).resume(&mut log).await.unwrap();
     assert_eq!((reason(&status), model.made()), (&Reason::Finished, 20));
     assert!(log.spent().await.uncertain.is_nothing());
@@ -204,7 +204,7 @@ async fn calls_in_flight_at_a_death_count_once_for_each_death() {
 #[tokio::test]
 async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
     let model = Cents { hangs: true, ..bounded() };
-    let calls = |calls| Limits { calls, ..Limits::default() };
+    let calls = |calls| Limits { calls: Some(calls), ..Limits::default() };
     let (events, status) = killed(&crowd(&model), &model, 20, &[], calls(30)).await;
     assert_eq!((status, model.made()), (None, 20));
     let quick = bounded();
@@ -232,7 +232,7 @@ async fn what_was_not_in_flight_is_not_charged_when_a_run_goes_on() {
 #[tokio::test]
 async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let fails = Cents { fails: 1, ..bounded() };
-    let mut log = log_of(&[], Limits { calls: 2, ..Limits::default() }).await;
+    let mut log = log_of(&[], Limits { calls: Some(2), ..Limits::default() }).await;
     let status = one(&fails).run(&mut log, "go").await.unwrap();
     assert_eq!((reason(&status), fails.made()), (&Reason::Finished, 2));
     let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
@@ -240,7 +240,7 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let events = log.events().await;
     let log = log_of(&events[..2], Limits::default()).await;
     let broken = Cents { fails: 3, ..bounded() };
-    let mut few = log.limits(Limits { calls: 3, ..Limits::default() });
+    let mut few = log.limits(Limits { calls: Some(3), ..Limits::default() });
     let status = one(&broken).resume(&mut few).await.unwrap();
     // The call that may have been in flight, and two attempts.
     assert_eq!((reason(&status), broken.made()), (&Reason::Calls { limit: 3 }, 2));
@@ -298,7 +298,7 @@ impl Agent for Careless {
 async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
     let chat = Chat::named("one").with(agent).policy(once_each()).build().unwrap();
-    let mut log = log_of(&[], Limits { calls: 1, ..Limits::default() }).await;
+    let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
     let status = chat.run(&mut log, "go").await.unwrap();
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!((reason, &*summary), (Reason::Calls { limit: 1 }, "all is well"));

@@ -153,11 +153,11 @@ async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
 async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_can_be_raised() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
     let chat = || Chat::named("house").with(pair(&script, max_turns(4))).policy(once_each()).build().unwrap();
-    let mut log = log().await.limits(Limits { calls: 2, ..Limits::default() });
+    let mut log = log().await.limits(Limits { calls: Some(2), ..Limits::default() });
     let status = chat().run(&mut log, "go").await.unwrap();
     assert_eq!(status, Status::Closed { reason: Reason::Calls { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
-    let mut log = log.limits(Limits { calls: 9, ..Limits::default() });
+    let mut log = log.limits(Limits { calls: Some(9), ..Limits::default() });
     let status = chat().resume(&mut log).await.unwrap();
     assert_eq!(status, Status::Closed { reason: Reason::Finished, summary: "four".into() });
     assert_eq!(log.spent().await.calls, 4, "no call was made twice");

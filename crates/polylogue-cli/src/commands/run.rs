@@ -136,7 +136,7 @@ fn bounds(chat: &Chat, limits: &Limits) -> String {
         Some(turns) => format!("{turns} turns in all"),
         None => format!("{} turns a chat", chat.cap()),
     }];
-    bounds.push(format!("{} model calls", limits.calls));
+    bounds.push(format!("{} model calls", limits.max_calls()));
     bounds.extend(limits.tokens.map(|tokens| format!("{tokens} tokens")));
     bounds.join(", ")
 }
@@ -164,7 +164,8 @@ pub(super) fn limits(team: &Team, args: &args::Limits) -> Limits {
     let team = team.limits();
     Limits {
         turns: args.max_turns.or(team.turns),
-        calls: args.max_calls.unwrap_or(team.calls),
+        calls: args.max_calls.or(team.calls),
+        calls_each: team.calls_each,
         tokens: args.max_tokens.or(team.tokens),
         cost: args.max_cost.map(Money::dollars).or(team.cost),
         depth: team.depth,

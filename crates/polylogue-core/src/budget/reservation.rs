@@ -30,6 +30,8 @@ struct Book {
     refused: Option<Reason>,
     /// How many open turns may have had a call in flight when an earlier process died, and are not looked at yet.
     doubts: usize,
+    /// The model calls of the log before the outermost call of an agent began.
+    before: u64,
 }
 
 impl Default for Account {
@@ -54,9 +56,21 @@ impl Account {
         !self.book().pending.is_empty()
     }
 
-    /// Begins a run: what was refused before may fit now.
+    /// Begins a run: what was refused before may fit now, and all model calls of the log are its own.
     pub(crate) fn begin(&self) {
-        self.book().refused = None;
+        let mut book = self.book();
+        book.refused = None;
+        book.before = 0;
+    }
+
+    /// Begins the outermost call of an agent, after `before` model calls of others.
+    pub(crate) fn begin_call(&self, before: u64) {
+        self.book().before = before;
+    }
+
+    /// The model calls that are none of the outermost call of an agent.
+    pub(crate) fn before(&self) -> u64 {
+        self.book().before
     }
 
     /// The limit that refused a call of this run: the run ends, whatever the agent made of it.
@@ -199,7 +213,7 @@ impl Log {
         if book.doubts > 0 {
             return Ok(Held::Later);
         }
-        let run = match self.limits.admit(tally, &book.reserved, bound) {
+        let run = match self.limits.admit(tally, &book.reserved, book.before, bound) {
             Admission::Now(amount) => amount,
             Admission::Later => return Ok(Held::Later),
             Admission::Never(reason) => {

@@ -52,6 +52,9 @@
 //! }
 //! ```
 //!
+//! A session ends by no number of calls: each may make [`Limits::calls_each`](polylogue_core::Limits::calls_each) model calls, and
+//! [`Limits::calls`](polylogue_core::Limits::calls), where it is set, is the limit of the whole session.
+//!
 //! What agents remember is read, written and forgotten by [`Session::state`], [`Session::load`] and [`Session::reset`].
 
 mod growing;

@@ -2,9 +2,13 @@
 
 use polylogue::hook::Around;
 use polylogue::session::State;
-use polylogue::{Act, Agent, AnyModel, AnyStore, Assistant, Layer, LogId, Message, Name, Session, Turn};
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, Assistant, Body, Layer, Limits, Log, LogId, Message, Meta, Name, Session,
+    Store, Turn,
+};
+use polylogue_store::Memory;
 
-use crate::parts::{agent, session};
+use crate::parts::{Blogger, agent, session};
 use crate::stage::{Spy, name, script};
 
 /// Asks a helper that it does not tell of as a layer, as the coder of the documentation asks its executor.
@@ -120,5 +124,67 @@ async fn a_session_that_is_dropped_can_be_opened_again() {
         assert_eq!(again.call(&bot, "b").await.unwrap().plain(), "two");
         drop(again);
         Session::open(store, id).await.unwrap().into_log().release().await.unwrap();
+    }
+}
+
+/// A writer and a critic who are never at a loss. One round takes three model calls, two take five.
+fn bloggers() -> [Blogger; 2] {
+    let lines: Vec<_> = (0..40)
+        .flat_map(|nth| [("writer", nth), ("critic", nth)])
+        .map(|(who, nth)| serde_json::json!({who: format!("{who} {nth}")}))
+        .collect();
+    let model = Spy::on(script(&serde_json::to_string(&lines).unwrap())).model();
+    [Blogger::new("blogger", &model, 1), Blogger::new("blogger", &model, 2)]
+}
+
+async fn limited(limits: Limits) -> Session {
+    Session::of(session().await.into_log().limits(limits))
+}
+
+#[tokio::test]
+async fn the_default_limit_of_model_calls_is_for_each_call_of_a_session() {
+    let session = limited(Limits { calls_each: 3, ..Limits::default() }).await;
+    let [short, long] = bloggers();
+    for nth in 1..=3 {
+        session.call(&short, "go").await.unwrap();
+        assert_eq!(session.log().spent().await.counted_calls(), 3 * nth);
+    }
+    let ended = session.call(&long, "go").await.unwrap_err().to_string();
+    assert!(ended.contains("3 model calls"), "{ended}");
+    assert_eq!(session.log().spent().await.counted_calls(), 12, "the call that would pass it is not sent");
+    session.call(&short, "go").await.unwrap();
+    assert_eq!(session.log().spent().await.counted_calls(), 15);
+}
+
+#[tokio::test]
+async fn a_limit_of_model_calls_that_is_set_is_for_the_whole_session() {
+    let session = limited(Limits { calls: Some(4), calls_each: 3, ..Limits::default() }).await;
+    let [short, _] = bloggers();
+    session.call(&short, "go").await.unwrap();
+    let ended = session.call(&short, "go").await.unwrap_err().to_string();
+    assert!(ended.contains("4 model calls"), "{ended}");
+    assert_eq!(session.log().spent().await.counted_calls(), 4);
+}
+
+#[tokio::test]
+async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
+    let limits = Limits { calls_each: 3, ..Limits::default() };
+    let session = limited(limits).await;
+    let [short, long] = bloggers();
+    session.call(&short, "go").await.unwrap();
+    let first = session.log().events().await.len();
+    session.call(&long, "go").await.unwrap_err();
+    let events = session.log().events().await;
+    let undone = events.iter().position(|event| matches!(event.body, Body::Undone { .. })).unwrap();
+    assert!(undone > first + 3);
+    for cut in first + 1..undone {
+        let (store, id) = (AnyStore::new(Memory::new()), LogId::new("cut").unwrap());
+        let claim = store.create(&id, &Meta::default()).await.unwrap();
+        store.append(&claim, &events[..cut]).await.unwrap();
+        store.release(claim).await.unwrap();
+        let session = Session::of(Log::open(store, id).await.unwrap().limits(limits));
+        let ended = session.resume(&long).await.unwrap_err().to_string();
+        assert!(ended.contains("3 model calls"), "cut before event {cut}: {ended}");
+        assert_eq!(session.log().spent().await.counted_calls(), 6, "cut before event {cut}");
     }
 }

@@ -215,7 +215,7 @@ async fn a_talk_that_met_a_limit_of_the_run_goes_on_under_a_higher_one() {
         let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);
         let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
         let chat = solve.chat("room").unwrap();
-        let limits = |calls| Limits { calls, ..Limits::default() };
+        let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
         let mut log = crate::stage::log().await.limits(limits(calls));
         let Status::Closed { reason, .. } = chat.run(&mut log, "").await.unwrap() else { panic!("{calls}") };
         assert_eq!(reason, Reason::Calls { limit: calls });

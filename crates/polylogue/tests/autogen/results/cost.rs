@@ -163,7 +163,7 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     let model = model(&["Ann", "Summary"]);
     let chat = Chat::named("solo").with(assistant("Ann", &model));
     let chat = reflecting(chat, assistant("Summary", &model), TAKEAWAY, once_each()).build().unwrap();
-    let mut log = log().await.limits(Limits { calls: 1, ..Limits::default() });
+    let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });
     chat.run(&mut log, "go").await.unwrap();
     assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);
     let mut log = log.limits(Limits::default());

@@ -104,7 +104,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
         (pair("x", Circles::default()), none, "going in circles: nearly the same messages again and again"),
         (solo(metered(), until(max_tokens(150), in_turn())), none, "the limit of 150 tokens (200 used)"),
-        (solo(metered(), in_turn()), Limits { calls: 2, ..none }, "the limit of 2 model calls"),
+        (solo(metered(), in_turn()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (
             solo(metered(), in_turn()),
             Limits { tokens: Some(100), ..none },
