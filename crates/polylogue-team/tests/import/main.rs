@@ -12,6 +12,8 @@ mod patterns;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 mod secrets;
 
 use expect_test::Expect;
@@ -30,5 +32,7 @@ fn check(definition: &Value, expected: &Expect) {
 #[cfg(test)]
 #[track_caller]
 fn imported(definition: &Value) -> Imported {
-    import(&definition.to_string(), "team.json").unwrap()
+    let imported = import(&definition.to_string(), "team.json").unwrap();
+    schema::accepts(definition, &imported);
+    imported
 }
