@@ -5,8 +5,9 @@ use std::time::Duration;
 use expect_test::expect;
 use polylogue_test::server::{Answer, Playbook};
 
-use crate::home::{Home, KEY, of_type, serve};
+use crate::home::{Home, KEY, of_type, serve, shipped};
 use crate::models::said;
+use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
 
 /// A person and a bot, in a room within a room.
@@ -321,4 +322,21 @@ fn people_talk_among_themselves() {
     assert_eq!(home.run(&["resume", "last", "--answer", "No, you.", "--quiet"]).ok().out, "No, you.\n");
     let offline = home.run(&["run", "team.yaml", "--offline"]).exits(5);
     assert!(!offline.err.contains("demonstration"), "{}", offline.err);
+}
+
+#[test]
+fn a_team_learns_from_lines_that_a_loop_reads_from_standard_input() {
+    if !can_enclose() {
+        return;
+    }
+    let home = Home::new();
+    let team = shipped("continual-learning");
+    let begun = home.run(&["run", &team, "--offline"]).exits(5);
+    assert!(begun.out.contains("waiting for Stream"), "{}", begun.out);
+    let script = "printf '2024-03-01 48.00\\n2024-03-08 51.00\\nEND\\n' |
+        while read -r line; do polylogue resume last --answer \"$line\" </dev/null; done";
+    let ran = home.shell(script).ok();
+    for known in ["1 prices, change 0.0", "2 prices, change 3.0", "\ndone: "] {
+        assert!(ran.out.contains(known), "{known}: {}\n{}", ran.out, ran.err);
+    }
 }

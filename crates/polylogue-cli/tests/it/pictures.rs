@@ -154,7 +154,7 @@ fn terminals_that_can_draw_it_and_others_name_it() {
 }
 
 /// Whether programs can be enclosed here.
-fn can_enclose() -> bool {
+pub(crate) fn can_enclose() -> bool {
     let missing = polylogue_sandbox::what_is_enforced();
     let missing = missing.iter().find(|measure| measure.required && !measure.holds);
     polylogue_test::skip::can_enclose(missing.map(|missing| &*missing.detail))

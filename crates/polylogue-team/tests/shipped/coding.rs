@@ -45,6 +45,44 @@ async fn a_proxy_runs_what_an_assistant_writes_until_it_works() {
 }
 
 #[tokio::test]
+async fn a_person_has_a_program_changed_that_ran() {
+    let Some(team) = coding("human-feedback-code") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let [first, changed] = came.as_slice() else { panic!("{came:?}") };
+    assert!(first.1.contains("Code output: ALDR 48.74 53.75\nBRCH 228.03 428.34\n"), "{first:?}");
+    assert!(changed.1.contains("Code output: BRCH 228.03 428.34 +87.8 %\nDOGW"), "{changed:?}");
+    let wish = ("User_proxy".to_owned(), "Add the change in percent, and put the largest first.".to_owned());
+    assert!(played.said("").contains(&wish), "{:?}", played.said(""));
+    assert!(played.summary.ends_with("+87.8 %."), "{}", played.summary);
+}
+
+#[tokio::test]
+async fn a_critic_has_a_program_improved_that_an_executor_runs() {
+    let Some(team) = coding("coder-critic-executor") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let [broken, wide, scaled] = came.as_slice() else { panic!("{came:?}") };
+    assert_eq!((broken.0, wide.0), (OutcomeStatus::Failed, OutcomeStatus::Done));
+    assert!(broken.1.contains("TypeError"), "{broken:?}");
+    let width = |text: &str| text.lines().map(str::len).max().unwrap_or_default();
+    assert!(width(&wide.1) > 400 && width(&scaled.1) <= 80, "{} {}", width(&wide.1), width(&scaled.1));
+    let speakers: Vec<String> = played.said("").into_iter().map(|(who, _)| who).collect();
+    let turns = ["Coder", "Executor", "Coder", "Executor", "Critic", "Coder", "Executor", "Critic"];
+    assert_eq!(speakers[1..], turns);
+}
+
+#[tokio::test]
+async fn what_a_stream_has_taught_stays_in_files_from_line_to_line() {
+    let Some(team) = coding("continual-learning") else { return };
+    let played = play(&team).await;
+    let came = outcomes(&played.events);
+    let texts: Vec<&str> =
+        came.iter().filter_map(|(_, text)| text.rsplit_once(": ")).map(|(_, end)| end).collect();
+    assert_eq!(texts, ["1 prices, change 0.0", "2 prices, change 3.0"]);
+}
+
+#[tokio::test]
 async fn a_coder_solves_a_problem_with_programs_and_mends_them() {
     let Some(team) = coding("projection") else { return };
     let played = play(&team).await;

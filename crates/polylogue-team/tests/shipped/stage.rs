@@ -199,7 +199,7 @@ pub(crate) async fn log() -> Log {
 }
 
 /// What the people of a team that ships answer, in the order in which they are asked.
-const ANSWERS: [(&str, &[&str]); 2] = [
+const ANSWERS: [(&str, &[&str]); 4] = [
     (
         "two-people",
         &[
@@ -209,6 +209,8 @@ const ANSWERS: [(&str, &[&str]); 2] = [
             "The shape! Iron as a lump sinks.",
         ],
     ),
+    ("human-feedback-code", &["Add the change in percent, and put the largest first.", ""]),
+    ("continual-learning", &["2024-03-01 48.00", "2024-03-08 51.00", "END"]),
     ("data-stream", &["17, 18, 19", "27 and 29, both in the rush hour", "END"]),
 ];
 
