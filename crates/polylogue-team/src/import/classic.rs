@@ -74,6 +74,11 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     };
     sequence::chats(&chats, group.as_ref(), &program, draft)?;
     nested_chats(&mut fields, group.as_ref(), &program, draft)?;
+    if !draft.has_group {
+        for at in group.iter().chain(&program.manager) {
+            draft.note(&at.path, "left out: no chat is with the group");
+        }
+    }
     fields.rest(draft);
     Ok(())
 }

@@ -19,6 +19,8 @@ pub(super) struct Draft {
     pub(super) agents: Vec<Entries>,
     pub(super) chat: Entries,
     pub(super) chats: Vec<Entries>,
+    /// Whether a chat is that of the group.
+    pub(super) has_group: bool,
     notes: Vec<Note>,
     variables: BTreeSet<String>,
     /// What participants are called in the definition and in the team file.
@@ -38,6 +40,7 @@ impl Draft {
             agents: Vec::new(),
             chat: Vec::new(),
             chats: Vec::new(),
+            has_group: false,
             notes: Vec::new(),
             variables: BTreeSet::new(),
             names: BTreeMap::new(),

@@ -27,8 +27,8 @@ pub(super) fn chats(
 fn everybody(group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     draft.chat = match (program.agents.as_slice(), group) {
         ([], _) => return At::root(&serde_json::Value::Null).wrong("there is no agent"),
-        ([one, other], None) => pair(one, other),
-        ([one], None) => vec![participants([one.name.clone()])],
+        ([one, other], None) if program.manager.is_none() => pair(one, other),
+        ([one], None) if program.manager.is_none() => vec![participants([one.name.clone()])],
         _ => in_group(group, None, program, draft)?,
     };
     Ok(())
@@ -55,6 +55,7 @@ fn in_group(
     draft: &mut Draft,
 ) -> Result<Entries> {
     let (mut entries, members) = program.group(group, draft)?;
+    draft.has_group = true;
     let is_member = sender.filter(|sender| members.contains(&sender.name));
     entries.insert(1, participants(members));
     entries.extend(is_member.map(|sender| opening(&sender.name)));

@@ -132,6 +132,23 @@ fn settings_of_a_manager_are_kept_or_refused_by_name() {
 }
 
 #[test]
+fn a_group_that_no_chat_is_with_is_named_as_left_out() {
+    let mut pair = group(&json!({"name": "boss"}));
+    pair["initiate_chat"]["recipient"] = json!("b");
+    holds(
+        &pair,
+        &[
+            "- $.groupchat: left out: no chat is with the group",
+            "- $.manager: left out: no chat is with the group",
+        ],
+    );
+    // Without a chat, two agents with a manager are a group.
+    let two = json!({"agents": [quiet("a"), quiet("b")], "manager": {"is_termination_msg": "DONE"}});
+    holds(&two, &["stop: {says: DONE, max_messages: 10}"]);
+    lacks(&two, &["left out"]);
+}
+
+#[test]
 fn nested_chats_are_chats_that_reply_for_their_agent() {
     let definition = |nested: Value| {
         json!({
