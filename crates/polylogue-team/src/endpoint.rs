@@ -93,6 +93,12 @@ pub struct SkillSet {
     /// Whether they see the pictures that tools return. This is not found out: they do not when it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,
+    /// Whether they take a text in the `system` role. Where they do not, it is part of the first message of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_role: Option<bool>,
+    /// Whether they take `null` as the content of a message that only calls tools. Where they do not, it has no content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_content: Option<bool>,
 }
 
 impl Skills {
@@ -101,12 +107,13 @@ impl Skills {
     pub fn over(self, usual: polylogue_core::Skills) -> polylogue_core::Skills {
         match self {
             Self::Text(OnlyText::Text) => polylogue_core::Skills::TEXT,
-            Self::Of(SkillSet { tools, schema, json, vision }) => polylogue_core::Skills {
-                tools: tools.or(usual.tools),
-                schema: schema.or(usual.schema),
-                json: json.or(usual.json),
-                vision: vision.or(usual.vision),
-                ..usual
+            Self::Of(set) => polylogue_core::Skills {
+                tools: set.tools.or(usual.tools),
+                schema: set.schema.or(usual.schema),
+                json: set.json.or(usual.json),
+                vision: set.vision.or(usual.vision),
+                system_role: set.system_role.or(usual.system_role),
+                null_content: set.null_content.or(usual.null_content),
             },
         }
     }
@@ -355,6 +362,9 @@ mod tests {
         assert_eq!(skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#), polylogue_core::Skills::TEXT);
         let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "vision": true}}"#);
         assert_eq!((some.tools, some.schema, some.vision), (Some(false), None, Some(true)));
+        let plain =
+            skills(r#"{"base_url": "http://h/v1", "skills": {"system_role": false, "null_content": false}}"#);
+        assert_eq!((plain.system_role, plain.null_content, plain.tools), (Some(false), Some(false), None));
     }
 
     #[test]

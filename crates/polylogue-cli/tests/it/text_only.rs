@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use polylogue_team::{Overrides, Team, load, parse};
-use polylogue_test::server::{Behaviour, Server};
+use polylogue_test::server::{Behaviour, Received, Server};
 use serde_json::json;
 
 use crate::home::{Home, Ran, of_type, serve, shipped};
@@ -207,6 +207,11 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let ran = home.run(&["run", "team.yaml", "--replay", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!(server.count(), count);
+    let ran = home.run(&["run", "team.yaml", "--skills", "no-system-role,no-null-content"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
+    let roles = |request: &Received| request.messages().iter().filter(|m| m["role"] == "system").count();
+    let folded = &server.requests()[count..];
+    assert!(!folded.is_empty() && folded.iter().all(|request| roles(request) == 0));
     let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
     assert!(ran.err.contains("expected `text`, or some of `tools,schema,json,vision`"), "{}", ran.err);
 }

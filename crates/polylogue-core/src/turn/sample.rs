@@ -25,14 +25,17 @@ impl Turn<'_> {
             self.give_back(event);
             return Ok(reply);
         }
+        // What an earlier process found out, this one's model may have to find out again.
+        let mut refused = Vec::new();
         loop {
             let error = match self.send(ask).await {
                 Err(Error::Model(error)) => error,
                 result => return result,
             };
             match error.kind {
-                // It is sent again in another form; that each is refused once at most is the model's to see to.
-                ModelErrorKind::Unsupported(form) if form.is_of_form() && !self.has_refused(form) => {
+                // It is sent again in another form, once for each form.
+                ModelErrorKind::Unsupported(form) if form.is_of_form() && !refused.contains(&form) => {
+                    refused.push(form);
                     self.note_unable(ask.model, form, error.message).await?;
                 }
                 _ => return Err(error.into()),
@@ -46,12 +49,6 @@ impl Turn<'_> {
         {
             self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
         }
-    }
-
-    /// Whether a model refused a form in this turn, and has replied to nothing since.
-    fn has_refused(&self, form: Skill) -> bool {
-        let since = self.journal.iter().rev().take_while(|event| !matches!(event.body, Body::Sampled(_)));
-        since.into_iter().any(|event| matches!(event.body, Body::Unable { lacks, .. } if lacks == form))
     }
 
     async fn note_unable(&mut self, model: &AnyModel, lacks: Skill, why: String) -> Result<()> {

@@ -10,6 +10,8 @@ mod coding;
 #[cfg(test)]
 mod lagent;
 #[cfg(test)]
+mod plain;
+#[cfg(test)]
 mod shipped;
 #[cfg(test)]
 mod stage;

@@ -121,7 +121,7 @@ impl Asked {
 
 /// A model that remembers what it was asked.
 struct Remembering {
-    model: Scripted,
+    model: AnyModel,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
@@ -184,9 +184,18 @@ impl Played {
 
 /// The chat of `team`, and what its models will have been asked.
 pub(crate) fn chat(team: &Team) -> (Chat, Scripted, Arc<Mutex<Vec<Asked>>>) {
+    chat_through(team, AnyModel::new)
+}
+
+/// The same, with what `through` makes of the script as the model.
+fn chat_through(
+    team: &Team,
+    through: impl FnOnce(Scripted) -> AnyModel,
+) -> (Chat, Scripted, Arc<Mutex<Vec<Asked>>>) {
     let (script, asked) = (model(team), Arc::default());
+    let model = through(script.clone());
     let remembering =
-        |_: &str| Ok(AnyModel::new(Remembering { model: script.clone(), asked: Arc::clone(&asked) }));
+        |_: &str| Ok(AnyModel::new(Remembering { model: model.clone(), asked: Arc::clone(&asked) }));
     let chat = team.build_at(&remembering, &workplace(team)).unwrap();
     (chat, script, asked)
 }
@@ -225,7 +234,12 @@ pub(crate) fn answer(team: &Team, question: &Question, answered: usize) -> Strin
 
 /// Runs `team` on its own task.
 pub(crate) async fn play(team: &Team) -> Played {
-    let (chat, script, asked) = chat(team);
+    play_through(team, AnyModel::new).await
+}
+
+/// Runs `team` on its own task, with what `through` makes of its script as the model.
+pub(crate) async fn play_through(team: &Team, through: impl FnOnce(Scripted) -> AnyModel) -> Played {
+    let (chat, script, asked) = chat_through(team, through);
     let mut log = log().await.limits(team.limits());
     let mut status = chat.run(&mut log, team.task.as_deref().unwrap_or_default()).await;
     let mut answered = 0;

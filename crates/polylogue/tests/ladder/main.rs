@@ -13,6 +13,7 @@ mod cut;
 mod endpoint;
 mod items;
 mod one;
+mod plain;
 mod several;
 #[allow(dead_code)]
 #[path = "../autogen/stage.rs"]

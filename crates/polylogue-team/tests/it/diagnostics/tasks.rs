@@ -560,7 +560,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 }
 
 #[test]
-fn what_models_can_do_is_said_by_three_words() {
+fn what_models_can_do_is_said_by_a_few_words() {
     check(
         "name: t
 endpoints:
@@ -590,7 +590,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             5 |   third: {base_url: 'http://127.0.0.1/v1', skills: {}}
               |                                                    ^^
-            hint: there is `tools`, `schema`, `json`, `vision`
+            hint: there is `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`
         "#]],
     );
 }

@@ -1,0 +1,124 @@
+//! A server whose chat template knows no system role and refuses a content of `null`: it is sent the same in another form.
+
+use polylogue::stop::max_turns;
+use polylogue::{AnyModel, Assistant, Body, Chat, Event, Skill, Skills, in_turn, until};
+use polylogue_models::{Config, Endpoint, EndpointModel, KnownSkills};
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::stage::{closed, log_of, printed, run};
+use crate::things::high_low;
+
+/// Calls the tool without a word where it was not called since somebody spoke last, and then says what came of it.
+fn template() -> Behaviour {
+    let play = |request: &Received, _: usize| match request.messages().last().unwrap()["role"].as_str() {
+        Some("tool") => Answer::text("Seven is more than three."),
+        _ => Answer::tool("high_low", json!({"secret": 7, "guess": 3})),
+    };
+    Behaviour::from(Playbook::new(play)).plain_template()
+}
+
+fn model(server: &Server) -> EndpointModel {
+    Endpoint::new(Config::new(server.base_url())).unwrap().model("gemma")
+}
+
+/// Two who take two turns each, on one model.
+fn pair(model: EndpointModel) -> Chat {
+    let model = AnyModel::new(model);
+    let agent = |who: &str| {
+        let agent = Assistant::new(who, model.clone()).unwrap();
+        agent.system(format!("You are {who}, and brief.")).tool(high_low())
+    };
+    let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
+    chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+}
+
+fn has_system(request: &Received) -> bool {
+    request.messages().iter().any(|message| message["role"] == "system")
+}
+
+fn has_null(request: &Received) -> bool {
+    request.messages().iter().any(|message| message.get("content").is_some_and(Value::is_null))
+}
+
+/// What the log says that a model refused, in order.
+fn refused(events: &[Arc<Event>]) -> Vec<Skill> {
+    let lacks = |event: &Arc<Event>| match &event.body {
+        Body::Unable { lacks, .. } => Some(*lacks),
+        _ => None,
+    };
+    events.iter().filter_map(lacks).collect()
+}
+
+#[tokio::test]
+async fn a_refused_system_role_is_folded_into_the_first_words_and_calls_go_without_null_from_then_on() {
+    let server = Server::start(template()).await;
+    let (status, events) = run(&pair(model(&server)), "Is seven more than three?").await;
+    let text = printed(&events);
+    assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");
+    // Each is refused once in the whole conversation: Bob is spared what Ann found out.
+    assert_eq!(refused(&events), [Skill::SystemRole, Skill::NullContent], "{text}");
+    assert_eq!(server.violations(), [""; 0]);
+    let requests = server.requests();
+    let refused: Vec<usize> =
+        (0..requests.len()).filter(|&at| has_system(&requests[at]) || has_null(&requests[at])).collect();
+    assert_eq!((requests.len(), refused), (4 * 2 + 2, vec![0, 2]), "{text}");
+    for request in requests.iter().skip(3) {
+        let first = &request.messages()[0];
+        let words = first["content"].as_str().unwrap();
+        assert_eq!(first["role"], "user");
+        assert!(words.starts_with("You are Ann, and brief.") || words.starts_with("You are Bob, and brief."));
+        assert!(words.contains("Is seven more than three?"), "{words}");
+        let said = request.messages().iter().filter(|message| message.to_string().contains(", and brief."));
+        assert_eq!(said.count(), 1, "the system text stands there once");
+    }
+    let calls =
+        requests.iter().flat_map(|request| request.messages()).filter(|m| m.get("tool_calls").is_some());
+    assert!(calls.clone().count() > 6 && calls.filter(|m| m.get("content").is_none()).count() > 6);
+}
+
+#[tokio::test]
+async fn a_conversation_on_a_plain_template_comes_to_the_same_end_wherever_it_is_cut() {
+    let first = Server::start(template()).await;
+    let (_, whole) = run(&pair(model(&first)), "Is seven more than three?").await;
+    for cut in 1..whole.len() {
+        let server = Server::start(template()).await;
+        let mut log = log_of(&whole[..cut]).await;
+        let status = pair(model(&server)).resume(&mut log).await.unwrap();
+        let events = log.events().await;
+        assert_eq!(closed(&status).1, "Seven is more than three.", "cut before event {cut}");
+        assert_eq!(server.violations(), [""; 0], "cut before event {cut}");
+        // A fresh process may have to find out again, in a later turn; nothing is refused twice in it.
+        let again = refused(&events[cut..]);
+        assert!(again.len() <= 2 && (again.len() < 2 || again[0] != again[1]), "cut before {cut}: {again:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_or_found_of_a_template_is_not_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let known = || Some(KnownSkills::at(folder.path().join("skills.json")));
+    let server = Server::start(template()).await;
+    let lacks = Skills::default().without(Skill::SystemRole).without(Skill::NullContent);
+    let mut count = 0;
+    // The third is a later process, which knows what the second found.
+    for (nth, refusals) in [0, 2, 0].into_iter().enumerate() {
+        let config = Config::new(server.base_url());
+        let config = match nth {
+            0 => Config { skills: lacks, ..config },
+            _ => Config { known: known(), ..config },
+        };
+        let chat = pair(Endpoint::new(config).unwrap().model("gemma"));
+        let (status, events) = run(&chat, "Is seven more than three?").await;
+        assert_eq!(closed(&status).1, "Seven is more than three.");
+        assert_eq!(
+            (refused(&events).len(), server.count() - count),
+            (refusals, 4 * 2 + refusals),
+            "{}",
+            printed(&events)
+        );
+        count = server.count();
+    }
+    assert_eq!(server.violations(), [""; 0]);
+}
