@@ -366,8 +366,9 @@ impl View {
 
     /// Own calls that no model was seen to make: those of an opening, or of an agent that is no model.
     fn push_calls(&mut self, said: Vec<Part>, calls: &[Part]) {
+        let mut taken = HashSet::new();
         let fresh = |part: &Part| match part {
-            Part::Call(call) if !self.has_id(&call.id) => Some(call.clone()),
+            Part::Call(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => Some(call.clone()),
             _ => None,
         };
         let calls: Vec<Call> = calls.iter().filter_map(fresh).collect();
@@ -464,6 +465,10 @@ impl View {
         let entry = if self.lens.calls_in_words { worded(entry, &self.me) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
+        // The result of a call that the opening makes is kept as the call is, however late it comes.
+        if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {
+            self.pinned += 1;
+        }
         self.entries.push(entry);
         if self.weight > self.limit() {
             self.drop_oldest();

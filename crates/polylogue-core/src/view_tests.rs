@@ -83,6 +83,16 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 
 /// The events of a chat that goes through `moves`.
 fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move]) -> Vec<Event> {
+    events_from(0, opening, members, moves)
+}
+
+/// The same, with ids of calls after the first so many.
+fn events_from(
+    mut ids: usize,
+    opening: &[(usize, Audience, String)],
+    members: usize,
+    moves: &[Move],
+) -> Vec<Event> {
     let mut bodies = vec![Body::Opened(Opening {
         with: (0..members).map(name).collect(),
         later: Vec::new(),
@@ -94,7 +104,6 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
             .collect(),
         inherited: 0,
     })];
-    let mut ids = 0;
     let mut open: Vec<(Name, Call)> = Vec::new();
     for step in moves {
         let who = name(step.who);
@@ -103,7 +112,7 @@ fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move])
             cues: vec![Cue { who: who.clone(), prompt, to: step.to.clone(), choice: None }],
         });
         if bodies.iter().filter(|body| matches!(body, Body::Cued { .. })).count() % 5 == 4 {
-            let sees = if ids % 2 == 0 { Sees::All } else { Sees::New };
+            let sees = if ids.is_multiple_of(2) { Sees::All } else { Sees::New };
             bodies.insert(bodies.len() - 1, Body::Joined { who: who.clone(), sees });
         }
         let mut asked: Vec<Call> = Vec::new();
@@ -223,6 +232,35 @@ proptest! {
         for window in [Window::All, window] {
             for me in 0..3 {
                 let mut view = View::new(name(me), Lens { window, forgets_asides, prompts, ..Lens::default() });
+                for event in &events {
+                    view.see(event);
+                    if is_asked_after(&event.body, &name(me)) {
+                        prop_assert_eq!(check(&view), Ok(()), "{:#?}", view.entries());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_of_a_chat_that_continues_another_is_legal_wherever_the_other_ended(
+        before in moves(), moves in moves(), members in 1..=3usize, window in 1..12usize, tokens in any::<bool>(),
+        in_words in any::<bool>(), system in any::<bool>(),
+    ) {
+        let prompts = if system { PromptRole::System } else { PromptRole::User };
+        let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
+        let (before, mut events) = (events(&[], members, &before), events_from(1000, &[], members, &moves));
+        let said = before.into_iter().filter_map(|event| match event.body {
+            Body::Said(message) if !message.to.is_aside() => Some(message),
+            _ => None,
+        });
+        let Body::Opened(opening) = &mut events[0].body else { unreachable!("a chat is opened first") };
+        opening.messages = said.collect();
+        opening.inherited = opening.messages.len() as u64;
+        for window in [Window::All, window] {
+            for me in 0..3 {
+                let lens = Lens { window, prompts, calls_in_words: in_words, ..Lens::default() };
+                let mut view = View::new(name(me), lens);
                 for event in &events {
                     view.see(event);
                     if is_asked_after(&event.body, &name(me)) {

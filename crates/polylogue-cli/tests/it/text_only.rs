@@ -207,11 +207,18 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let ran = home.run(&["run", "team.yaml", "--replay", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!(server.count(), count);
-    let ran = home.run(&["run", "team.yaml", "--skills", "no-system-role,no-null-content"]).ok();
-    assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
-    let roles = |request: &Received| request.messages().iter().filter(|m| m["role"] == "system").count();
-    let folded = &server.requests()[count..];
-    assert!(!folded.is_empty() && folded.iter().all(|request| roles(request) == 0));
     let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
     assert!(ran.err.contains("expected `text`, or some of `tools,schema,json,vision`"), "{}", ran.err);
+}
+
+#[test]
+fn forms_that_are_said_to_be_refused_are_not_sent() {
+    let server = serve(Behaviour::from("GOODBYE").plain_template());
+    let home = Home::at(&server);
+    let run = ["run", home.file("team.yaml", &talk().1), "--skills", "no-system-role,no-null-content"];
+    home.run(&run).ok();
+    assert!(of_type(&home.events(), "unable").is_empty());
+    let is_system = |request: &Received| request.messages().iter().any(|message| message["role"] == "system");
+    assert!(server.count() > 0 && !server.requests().iter().any(|request| is_system(request)));
+    assert_eq!(server.violations(), [""; 0]);
 }

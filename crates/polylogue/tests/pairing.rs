@@ -1,0 +1,253 @@
+//! Random teams: wherever a chat ends and whatever a window leaves out, no request holds a call without its result, or a result
+//! without its call. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{log, name};
+use polylogue::executor::{Declared, Executor};
+use polylogue::oversight::Oversight;
+use polylogue::reply::Stack;
+use polylogue::{
+    AnyModel, Assistant, Audience, Body, Carry, Chat, Cue, Deltas, Event, Lens, Model, ModelError, Part,
+    Policy, Reason, Reply, Request, Skills, Status, Step, Tool, Transcript, Window,
+};
+use polylogue_models::{Config, Endpoint, EndpointModel};
+use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use serde_json::json;
+
+/// Numbers of a linear congruential generator (Knuth's MMIX), the same in every run.
+#[derive(Clone)]
+struct Chance(u64);
+
+impl Chance {
+    fn of(seed: u64) -> Self {
+        let mut chance = Self(seed);
+        chance.below(1);
+        chance
+    }
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// What was wrong with requests.
+type Flaws = Arc<Mutex<Vec<String>>>;
+
+/// A model on a server, whose requests are checked before they are written.
+struct Checked {
+    model: EndpointModel,
+    flaws: Flaws,
+}
+
+impl Model for Checked {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+        if let Err(flaw) = request.check() {
+            self.flaws.lock().unwrap().push(format!("{}: {flaw}", request.origin.who));
+        }
+        self.model.complete(request, deltas).await
+    }
+    fn skills(&self) -> Skills {
+        self.model.skills()
+    }
+}
+
+/// What the models reply, by the request alone: words, calls of what they are offered, both, or nothing.
+fn reply(request: &Received, _: usize) -> Answer {
+    let digest =
+        request.body.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
+    let mut chance = Chance::of(digest);
+    let tools = request.body.get("tools").and_then(|tools| tools.as_array()).cloned().unwrap_or_default();
+    let text = ["I think so.", "", "What now?", "Let us see, then, what there is to see of it all."]
+        [chance.below(4)];
+    let calls = if tools.is_empty() || chance.one_in(3) { 0 } else { 1 + chance.below(2) };
+    let text = if calls == 0 && text.is_empty() && !chance.one_in(8) { "Well." } else { text };
+    let answer = (0..calls).fold(Answer::text(text), |answer, _| {
+        let tool = tools[chance.below(tools.len())]["function"]["name"].as_str().unwrap();
+        // Some models number their calls anew in every reply.
+        if chance.one_in(2) {
+            answer.call_as("call_0", tool, json!({}))
+        } else {
+            answer.call(tool, json!({}))
+        }
+    });
+    if calls == 0 && chance.one_in(10) { answer.finish("length") } else { answer }
+}
+
+fn tool(name: &str) -> impl Tool {
+    Declared::new(name, "Does something.", async |_: ()| Ok("done")).repeatable()
+}
+
+/// Makes one team.
+struct Maker {
+    chance: Chance,
+    model: AnyModel,
+}
+
+impl Maker {
+    fn assistant(&mut self, who: &str) -> Assistant {
+        let window = match self.chance.below(4) {
+            0 => Window::All,
+            1 => Window::Tokens(20 + self.chance.below(200)),
+            _ => Window::Messages(1 + self.chance.below(9)),
+        };
+        let forgets_asides = self.chance.one_in(4);
+        let agent = Assistant::new(who, self.model.clone()).unwrap().system(format!("You are {who}."));
+        let agent = agent.max_rounds(2).lens(Lens { window, forgets_asides, ..Lens::default() });
+        let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
+        if self.chance.one_in(4) { agent } else { agent.advertise(tool("suggested").spec().clone()) }
+    }
+
+    /// One who runs what is suggested, or a person who may.
+    fn runner(&mut self, who: &str) -> Stack {
+        let oversight = if self.chance.one_in(3) { Oversight::always() } else { Oversight::never() };
+        let stack = Stack::new(who).unwrap().then(oversight).then(Executor::new().tool(tool("suggested")));
+        if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
+    }
+
+    /// Any order of turns, to the room, to one or aside, with a prompt or without, alone or together; until so many turns.
+    fn policy(&mut self, members: Vec<&'static str>, turns: u64) -> impl Policy + use<> {
+        let seed = self.chance.below(1 << 30) as u64;
+        move |chat: &Transcript| {
+            let mut chance = Chance::of(seed ^ (chat.events().len() as u64) << 20);
+            if chat.turns() + chat.lines().iter().filter(|line| line.is_aside()).count() as u64 >= turns {
+                return Step::close(Reason::Finished, chat);
+            }
+            let present: Vec<_> = chat.present().cloned().collect();
+            let Some(who) = (!present.is_empty()).then(|| present[chance.below(present.len())].clone())
+            else {
+                return Step::close(Reason::Finished, chat);
+            };
+            let other = name(members[chance.below(members.len())]);
+            let cue = Cue::to_all(who.clone());
+            match chance.below(10) {
+                0 => Step::Cue(Cue::aside(who, "Between us: what do you think?")),
+                1 => Step::Cue(Cue { to: Audience::Only(vec![other]), ..cue }),
+                2 => Step::Cue(Cue { prompt: Some("Be quick.".into()), ..cue }),
+                3 if other != who && present.contains(&other) => {
+                    Step::Together(vec![cue, Cue::to_all(other)])
+                }
+                _ => Step::Cue(cue),
+            }
+        }
+    }
+
+    /// A room in which tools are suggested, run, or left undone; another may be nested in it.
+    fn room(&mut self, chat: &str, depth: usize, goes_on_from: Option<&str>) -> Chat {
+        let mut members = vec!["Ann", "Bob", "Run"];
+        let (ann, bob, run) = (self.assistant("Ann"), self.assistant("Bob"), self.runner("Run"));
+        let begins = match self.chance.below(3) {
+            0 => Carry::task(),
+            1 => Carry::task().said_by(name("Ann")),
+            _ => Carry::message("And now?"),
+        };
+        let builder = begins.begins(Chat::named(chat)).with(ann).with(bob).with(run);
+        let builder = if depth > 0 && self.chance.one_in(3) {
+            members.push("inner");
+            builder.with(self.room("inner", depth - 1, self.chance.clone().one_in(2).then_some("inner")))
+        } else {
+            builder
+        };
+        let builder = match goes_on_from {
+            Some(before) => builder.goes_on_from(name(before)),
+            None => builder,
+        };
+        let turns = 1 + self.chance.below(7) as u64;
+        builder.policy(self.policy(members, turns)).build().unwrap()
+    }
+
+    fn team(&mut self) -> Chat {
+        let rooms = ["first", "second"];
+        let before = |maker: &mut Self| [None, Some("first"), Some("second")][maker.chance.below(3)];
+        let team = rooms.iter().fold(Chat::named("team"), |team, room| {
+            let before = before(self);
+            team.with(self.room(room, 1, before))
+        });
+        let team = team.with(self.assistant("Ann"));
+        team.policy(self.policy(vec!["first", "second", "Ann"], 6)).build().unwrap()
+    }
+}
+
+/// What was played.
+#[derive(Debug, Default)]
+struct Played {
+    requests: usize,
+    suggested: usize,
+    ran: usize,
+    /// Chats that continue one with a call that nobody had run.
+    continued: usize,
+}
+
+/// How many calls in `messages` have no outcome there.
+fn undone(events: &[Arc<Event>]) -> usize {
+    let open = |event: &Arc<Event>| {
+        let Body::Opened(opening) = &event.body else { return false };
+        let inherited = &opening.messages[..usize::try_from(opening.inherited).unwrap()];
+        let parts = || inherited.iter().flat_map(|message| &message.parts);
+        let calls = parts().filter(|part| matches!(part, Part::Call(_))).count();
+        calls > parts().filter(|part| matches!(part, Part::Outcome(_))).count()
+    };
+    events.iter().filter(|event| open(event)).count()
+}
+
+async fn play(seed: u64, server: &Server, played: &mut Played) {
+    let model = Endpoint::new(Config::new(server.base_url())).unwrap().model("any");
+    let flaws = Flaws::default();
+    let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
+    let mut maker = Maker { chance: Chance::of(seed), model };
+    let team = maker.team();
+    let mut log = log().await;
+    let mut status = team.run(&mut log, "Find out.").await;
+    for _ in 0..60 {
+        let Ok(Status::Waiting(questions)) = &status else { break };
+        let (at, question) = &questions[0];
+        let answer = ["", "", "I would say so.", "exit"][maker.chance.below(4)];
+        log.answer(at, &question.who, answer).await.unwrap();
+        status = team.resume(&mut log).await;
+    }
+    let events = log.events().await;
+    assert_eq!(
+        *flaws.lock().unwrap(),
+        [""; 0],
+        "seed {seed}\n{}",
+        polylogue_test::print::transcript(&events)
+    );
+    assert_eq!(server.violations(), [""; 0], "seed {seed}");
+    assert!(matches!(status, Ok(Status::Closed { .. })), "seed {seed}: {status:?}");
+    for event in &events {
+        let Body::Said(message) = &event.body else { continue };
+        played.suggested += message.parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
+        played.ran += message.parts.iter().filter(|part| matches!(part, Part::Outcome(_))).count();
+    }
+    played.requests += events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+    played.continued += undone(&events);
+}
+
+fn set(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).map_or(usual, |text| text.parse().unwrap())
+}
+
+#[tokio::test]
+async fn no_request_of_a_random_team_parts_a_call_from_its_result() {
+    let (teams, first) = (set("POLYLOGUE_TEAMS", 150), set("POLYLOGUE_SEED", 1));
+    let behaviour = || Behaviour::from(Playbook::new(reply)).forgetful();
+    let servers = [Server::start(behaviour()).await, Server::start(behaviour().plain_template()).await];
+    let mut played = Played::default();
+    for seed in first..first + teams {
+        play(seed, &servers[usize::from(seed % 3 == 0)], &mut played).await;
+    }
+    println!("{teams} teams from seed {first}: {played:?}");
+    if teams >= 100 {
+        assert!(played.suggested > 100 && played.ran > 50 && played.continued > 10, "{played:?}");
+    }
+}
