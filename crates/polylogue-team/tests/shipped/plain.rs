@@ -87,7 +87,7 @@ fn at_once(script: &Script) -> Script {
     for step in
         steps.as_array_mut().unwrap().iter_mut().flat_map(|step| step.as_object_mut().unwrap().values_mut())
     {
-        step.as_object_mut().and_then(|step| step.remove("delay_ms"));
+        step.as_object_mut().and_then(|step| step.shift_remove("delay_ms"));
     }
     serde_json::from_value(steps).unwrap()
 }
