@@ -84,10 +84,22 @@ fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     in_order(&whole, &again).or_else(|flaw| in_order(&by_room(&whole), &by_room(&again)).map_err(|_| flaw))
 }
 
-/// The events of each room in their order: chats that run at the same time are interleaved as it comes.
+/// The events of each room in their order, and those of turns at the same time by participant: what runs at the same time
+/// is interleaved as it comes.
 fn by_room(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut events = events.to_vec();
     events.sort_by(|one, other| one.at.cmp(&other.at));
+    let within_turn = |event: &Arc<Event>| match &event.body {
+        Body::Sampled(sample) => Some((event.at.clone(), sample.who.clone())),
+        Body::Unable { who, .. }
+        | Body::Prompted { who, .. }
+        | Body::Called { who, .. }
+        | Body::Returned { who, .. } => Some((event.at.clone(), who.clone())),
+        _ => None,
+    };
+    for run in events.chunk_by_mut(|one, next| within_turn(one).is_some() && within_turn(next).is_some()) {
+        run.sort_by_key(within_turn);
+    }
     events
 }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{log, name, script};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Limits, Log, LogId, Meta, Reason, Status, Timestamp, in_turn, until,
+    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Meta, Reason, Status, Timestamp,
+    in_turn, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -86,5 +87,8 @@ async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
     chat.resume(&mut log).await.unwrap();
     assert!(log.transcript().await.unwrap().last_of(&name("B")).is_some());
     // The chat's own limit cannot be raised from outside.
-    assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), Some(Reason::Turns { limit: 4 }));
+    assert_eq!(
+        chat.ends_again(&log, &raised).await.unwrap(),
+        Some(Reason::Planned { count: 4, of: Counted::Turns })
+    );
 }

@@ -114,7 +114,7 @@ fn a_document_of_ones_own_is_consent_and_is_found_again_from_elsewhere() {
     gone(&home);
     fs::create_dir(home.path("elsewhere")).unwrap();
     let resumed = home.shell("cd elsewhere; polylogue resume last --answer 'Thank you.'");
-    assert_eq!(resumed.code, 3, "{}", resumed.err);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!(starts(&home), 2);
     gone(&home);
     fs::remove_file(home.path("servers.json")).unwrap();
@@ -140,7 +140,7 @@ fn a_team_can_name_a_document_beside_it() {
     home.run(&["run", "team.yaml", "--offline", "--allow", "mcp,env"]).exits(5);
     // What was allowed when it began is allowed still, and the team is what it was.
     fs::remove_file(home.path("servers.json")).unwrap();
-    home.run(&["resume", "last", "--answer", "Thank you."]).exits(3);
+    home.run(&["resume", "last", "--answer", "Thank you."]).ok();
     assert_eq!(starts(&home), 2);
     for (named, why) in [("../servers.json", "not below the folder"), ("none.json", "no such file")] {
         team(&home, &format!("mcp: {named}"), "[{mcp: s}]", &[]);

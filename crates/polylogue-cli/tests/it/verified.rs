@@ -46,7 +46,8 @@ fn verify_tells_the_first_bad_event_and_the_intact_beginning() {
     assert!(home.run(&["resume", "last"]).exits(1).err.contains("event 5 is not what was written"));
     home.run(&["verify", "last", "--repair"]).ok();
     home.run(&["resume", "last"]).ok();
-    assert_eq!(home.run(&["verify", "last", "--json"]).ok().lines()[0]["events"], 20);
+    // One more than before: the call that may have been in flight where the log ends is counted.
+    assert_eq!(home.run(&["verify", "last", "--json"]).ok().lines()[0]["events"], 21);
 }
 
 #[test]

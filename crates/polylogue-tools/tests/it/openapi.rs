@@ -114,7 +114,7 @@ fn operations_become_tools_with_simple_schemas() {
             }
         })
     );
-    let body = &all[3].parameters["properties"]["body"];
+    let body = &all[1].parameters["properties"]["body"];
     assert_eq!(body["type"], "object");
     assert_eq!(body["required"], json!(["name", "kind"]));
     assert_eq!(body["properties"]["name"], json!({"type": "string", "minLength": 1}));

@@ -375,6 +375,6 @@ async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };
-    assert_eq!(reason(|nth| nth).await, "14 of 14 turns");
+    assert_eq!(reason(|nth| nth).await, "no participant said anything; 14 of 14 turns");
     assert_eq!(reason(|_| 7).await, "going in circles: the same tool call again and again");
 }

@@ -108,7 +108,7 @@ async fn what_came_to_nothing_is_told() {
     })
     .await;
     for told in [
-        "#c1 failed: Nothing came of it: 1 of 1 turn",
+        "#c1 failed: Nothing came of it: no participant said anything; 1 of 1 turn",
         "#c2 failed: Nothing came of it: leaver left: had enough",
         "#c3 failed: Nothing came of it\n",
         "#c4 failed: `task` must be a text that says what is to be done",
