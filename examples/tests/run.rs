@@ -447,11 +447,12 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_visualizer"),
             &expect![[r#"
-            Final Answer: see `chart.png`.
-            memory: 2 messages
-            researcher.memory: 4 messages
-            charter.memory: 4 messages
-        "#]],
+                Final Answer: see `chart.png`.
+                memory: 2 messages
+                researcher.memory: 4 messages
+                charter.memory: 4 messages
+                executor.memory: 4 messages
+            "#]],
         );
     }
 

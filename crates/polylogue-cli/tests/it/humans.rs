@@ -284,7 +284,7 @@ fn an_error_is_told_once_and_where_it_happened() {
 
         ✗ A failed (config): openai:test: the provider answered with status 400: bad ␛[31mkey␇ [key]
 
-        failed: it can be resumed · 0 turns · 0 tokens · $0 · TIME
+        failed: it can be resumed · 0 turns · 0 tokens · $0 · 0 s · TIME
         `polylogue show ID` / `polylogue resume ID`
     "#]]
     .assert_eq(&masked(&seen, &home));

@@ -18,7 +18,11 @@ const TRIES: u32 = 10;
 
 /// Makes the database at `place`, and its folder, unless another process is faster.
 pub(super) fn create(place: &Path) -> Result<(), StoreError> {
-    let fail = |error: io::Error| io_error::writing(place, &error);
+    let fail = |error: io::Error| match error.kind() {
+        // Some file systems of the kernel answer so when a file is to be made.
+        ErrorKind::NotFound => StoreError::ReadOnly { place: io_error::show(place), why: error.to_string() },
+        _ => io_error::writing(place, &error),
+    };
     if let Some(folder) = place.parent().filter(|folder| !folder.is_dir()) {
         private::make_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
     }

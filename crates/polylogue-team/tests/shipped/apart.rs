@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyModel, AnyStore, Body, Event, Log, LogId, Meta, Status, Store, Timestamp};
 use polylogue_team::Team;
-use polylogue_test::cut::Calls;
+use polylogue_test::cut::{Calls, uncharged};
 
 use crate::stage::model;
 
@@ -32,11 +32,11 @@ async fn from(prefix: &[Arc<Event>], team: &Team, store: AnyStore) -> (Vec<Arc<E
     (log.events().await, calls.made())
 }
 
-/// What happened in each chat, apart from the others.
-pub(crate) fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<&Body>> {
-    let mut chats: BTreeMap<String, Vec<&Body>> = BTreeMap::new();
-    for event in events {
-        chats.entry(event.at.to_string()).or_default().push(&event.body);
+/// What happened in each chat, apart from the others, without the calls that a resumed run counts as in flight.
+pub(crate) fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
+    let mut chats: BTreeMap<String, Vec<Body>> = BTreeMap::new();
+    for event in uncharged(events) {
+        chats.entry(event.at.to_string()).or_default().push(event.body.clone());
     }
     chats
 }
