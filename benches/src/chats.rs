@@ -36,7 +36,7 @@ impl Place {
     async fn log(&self, id: u64, calls: u64) -> Result<Log> {
         let id = LogId::new(&format!("chat-{id}"))?;
         let log = Log::create(self.store.clone(), id, &Meta::default()).await?;
-        Ok(log.limits(polylogue::Limits { calls, ..polylogue::Limits::default() }))
+        Ok(log.limits(polylogue::Limits { calls: Some(calls), ..polylogue::Limits::default() }))
     }
 }
 
