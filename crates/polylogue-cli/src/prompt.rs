@@ -24,7 +24,7 @@ pub(crate) fn is_possible() -> bool {
 /// Has the person choose one of `words`, none of which is a default: it has to be written in full after the question was shown.
 /// `None` when the input ends, the person wants to stop, or no answer was one of them.
 ///
-/// `text` is shown verbatim; what others wrote in it has to be [visible](polylogue::approval::visible).
+/// `text` is shown verbatim; what others wrote in it has to be [`visible`].
 pub(crate) async fn choose(
     text: &str,
     words: &[&'static str],
