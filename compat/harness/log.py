@@ -89,4 +89,4 @@ def _said(message: dict) -> list[list[str]]:
 
 def _outcome(outcome: dict) -> str:
     parts = outcome.get("parts", [])
-    return "".join(part["text"] if "text" in part else json.dumps(part["data"], **COMPACT) for part in parts)
+    return "\n\n".join(part["text"] if "text" in part else json.dumps(part["data"], **COMPACT) for part in parts)

@@ -58,10 +58,22 @@ def _watch(owner, name):
     return put
 
 
+class _Predicate:
+    """A predicate on messages that remembers what it found last: a program's own may change with each call."""
+
+    def __init__(self, inner):
+        self.inner, self.found = inner, False
+
+    def __call__(self, message):
+        self.found = self.inner(message)
+        return self.found
+
+
 @_watch(ConversableAgent, "__init__")
 def _begin(inner, self, *args, **kwargs):
     inner(self, *args, **kwargs)
     _agents.append(self)
+    self._is_termination_msg = _Predicate(self._is_termination_msg)
 
 
 @_watch(ConversableAgent, "_print_received_message")
@@ -96,10 +108,9 @@ def _choose(inner, self, *args, **kwargs):
 
 @_watch(ConversableAgent, "check_termination_and_human_reply")
 def _check(inner, self, messages=None, sender=None, config=None):
-    known = messages if messages is not None else self._oai_messages[sender]
-    ends = self._is_termination_msg(known[-1]) if known else False
     asked = len(_asked)
     final, reply = inner(self, messages, sender, config)
+    ends = self._is_termination_msg.found
     if final and reply is None and _open:
         exits = len(_asked) > asked and _asked[-1][1] == "exit"
         _open[-1]["ends"] = "exit" if exits else "termination message" if ends else "limit on automatic replies"
@@ -145,8 +156,7 @@ async def _async_chat(inner, self, recipient, *args, **kwargs):
 
 def _end(recipient, kwargs):
     if isinstance(recipient, GroupChatManager):
-        messages = recipient.groupchat.messages
-        return "termination message" if recipient._is_termination_msg(messages[-1]) else "limit"
+        return "termination message" if recipient._is_termination_msg.found else "limit"
     return "limit" if kwargs.get("max_turns") is not None else "no reply"
 
 
