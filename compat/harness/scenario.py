@@ -29,7 +29,8 @@ class Scenario:
     # Whether Polylogue's outermost chat is one of the original's, too, and no mere sequence of them.
     outer: bool
     program: str
-    team: str
+    # None when a command of Polylogue makes the team file.
+    team: str | None
     files: dict[str, str]
     commands: list[list[str]]
     reasons: list[str]
@@ -63,7 +64,9 @@ def read(path: pathlib.Path) -> list[Scenario]:
     unknown = data.keys() - KEYS
     if unknown:
         raise Flaw(f"{path}: unknown key `{min(unknown)}`")
-    missing = {"title", "original", "script", "program", "team"} - data.keys()
+    missing = {"title", "original", "script", "program"} - data.keys()
+    # A team may be what a command of Polylogue makes.
+    missing |= {"team"} - data.keys() if "commands" not in data else set()
     if missing:
         raise Flaw(f"{path}: `{min(missing)}` is missing")
     originals = data["original"] if isinstance(data["original"], list) else [data["original"]]
@@ -87,7 +90,7 @@ def _of(name: str, original: str, data: dict, path: pathlib.Path) -> Scenario:
         named=data.get("names", "none") == "text",
         outer=data.get("outer", True),
         program=_text(program, path),
-        team=_text(data["team"], path),
+        team=_text(data["team"], path) if "team" in data else None,
         files=data.get("files", {}),
         commands=data.get("commands", [run]),
         reasons=entry["why"],

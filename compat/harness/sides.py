@@ -115,13 +115,14 @@ def _end(screen: str) -> str:
 def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
     """Runs the commands of the scenario with Polylogue; they share a store."""
     folder = _folder(scenario, kept, "polylogue")
-    (folder / "team.yaml").write_text(scenario.team)
+    if scenario.team is not None:
+        (folder / "team.yaml").write_text(scenario.team)
     screens = []
     with _server(machine, scenario, folder) as (address, seen):
         env = _environment(folder, address) | {"POLYLOGUE_STORE": str(folder / "store.db")}
         human = scenario.human[1]
         for command in scenario.commands:
-            names_model = re.search(r"^model:", scenario.team, re.MULTILINE)
+            names_model = re.search(r"^model:", scenario.team or "", re.MULTILINE)
             model = ["--model", scenario.model] if command[0] == "run" and not names_model else []
             words = [str(machine.polylogue), *command, *model]
             code, screen = terminal.run(words, str(folder), env, human)

@@ -1,5 +1,7 @@
 //! Agents of AgentChat.
 
+use serde_json::json;
+
 use super::Result;
 use super::cursor::{At, Fields};
 use super::draft::Draft;
@@ -9,18 +11,24 @@ use super::yaml::{Entries, Yaml};
 /// What is said of code that a definition holds.
 pub(super) const CODE: &str = "Python code is not carried over, and nothing of a definition is run";
 
+/// What is said of how replies are shown.
+pub(super) const STREAMS: &str = "left out: replies are streamed, unless the command line says `--no-stream`";
+
 /// Adds the agent `name` of a class.
 pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     let mut config = fields.need("config")?.fields()?;
     fields.ignore(&["label", "description"]);
-    config.ignore(&[
-        "name",
-        "metadata",
-        "model_client_stream",
-        "tool_call_summary_format",
-        "reflect_on_tool_use",
-        "max_tool_iterations",
-    ]);
+    config.ignore(&["name"]);
+    config.cannot("metadata", "left out: an agent has no metadata", draft);
+    config.cannot("model_client_stream", STREAMS, draft);
+    let what = "left out: an agent reads what its tools return, and calls them until it has an answer";
+    // What AgentChat writes into every definition is not worth a note.
+    for (key, usual) in [("tool_call_summary_format", json!("{result}")), ("max_tool_iterations", json!(1))] {
+        if let Some(at) = config.take(key).filter(|at| *at.value != usual) {
+            draft.note(&at.path, what);
+        }
+    }
+    config.cannot("reflect_on_tool_use", what, draft);
     let mut entries: Entries = vec![("name".into(), Yaml::text(name))];
     let description = config.text("description")?.filter(|text| !is_usual(text));
     entries.extend(description.map(|text| ("description".to_owned(), Yaml::text(text.trim()))));

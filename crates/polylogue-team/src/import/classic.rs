@@ -10,6 +10,16 @@ use super::models::{Model, of_entry};
 use super::yaml::{Entries, Yaml};
 use super::{coding, fallback, group, manager, nested, sequence};
 
+/// What is said of settings of AutoGen's cache.
+pub(super) const UNCACHED: &str =
+    "left out: every reply is asked for; `--record` and `--replay` keep replies of a run";
+
+/// What is said of a chat that prints nothing.
+pub(super) const SILENT: &str = "left out: what is printed is said on the command line (`--quiet`)";
+
+/// How an assistant is described that has neither a description nor a system text.
+const ASSISTANT: &str = "A general assistant that writes text and code";
+
 /// What every part of a definition may need to know.
 pub(super) struct Program<'a> {
     /// Who there is, in order: what the definition and the team file call them.
@@ -22,6 +32,8 @@ pub(super) struct Program<'a> {
     runners: Vec<&'a str>,
     /// Whether the definition as a whole has code run.
     is_coding: bool,
+    /// Whether a model picks the speakers of its group.
+    is_picked_by_model: bool,
 }
 
 /// An agent of the definition.
@@ -31,6 +43,8 @@ pub(super) struct Member<'a> {
     pub(super) name: String,
     /// Whether a person may speak for it.
     pub(super) has_person: bool,
+    /// The entries of its model, if it speaks by one.
+    pub(super) model: Option<Entries>,
     /// Chats that reply for it.
     nested: Vec<At<'a>>,
 }
@@ -49,7 +63,8 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     draft.task = fields.first(&["task", "building_task"]).map(|at| at.text()).transpose()?.map(str::to_owned);
     let list = fields.take("config_list");
     let llm = fields.first(&["llm_config", "default_llm_config"]).or(list);
-    fields.ignore(&["coding", "cache_seed"]);
+    fields.cannot("coding", coding::CODE_BLOCKS, draft);
+    fields.cannot("cache_seed", UNCACHED, draft);
     let code = fields.take("code_execution_config").filter(|at| coding::is_on(at.value));
     if let Some(at) = &code {
         draft.note(&at.path, coding::CODE_BLOCKS);
@@ -57,13 +72,15 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let (managers, agents): (Vec<_>, Vec<_>) = agents.items()?.into_iter().partition(manager::is_manager);
     let manager = manager::only(managers, &mut fields)?;
     let runners = agents.iter().filter_map(coding::runner).collect();
-    let mut program = Program { agents: Vec::new(), llm, manager, runners, is_coding: code.is_some() };
+    let group = fields.first(&["groupchat", "group_chat", "groupchat_config"]);
+    let group = manager::group(manager.as_ref(), group)?;
+    let is_picked_by_model = group.as_ref().is_some_and(group::is_picked_by_model);
+    let is_coding = code.is_some();
+    let mut program = Program { agents: Vec::new(), llm, manager, runners, is_coding, is_picked_by_model };
     for at in agents {
         let member = agent(&at, &program, draft)?;
         program.agents.push(member);
     }
-    let group = fields.first(&["groupchat", "group_chat", "groupchat_config"]);
-    let group = manager::group(program.manager.as_ref(), group)?;
     let one = fields.first(&["initiate_chat", "chat"]);
     let many = fields.first(&["chats", "initiate_chats", "chat_queue"]);
     let chats = match (one, many) {
@@ -117,34 +134,38 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
     let kind = Kind::of(kind.unwrap_or_default(), wanted);
     let mut entries: Entries = vec![("name".into(), Yaml::text(&name))];
     let description = fields.text("description")?;
-    entries.extend(description.map(|text| ("description".to_owned(), Yaml::text(text.trim()))));
     let system = system(&mut fields)?;
-    let speaks = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
+    if let Some(text) = description.or_else(|| program.described(kind, &fields, system.as_deref())) {
+        entries.push(("description".into(), Yaml::text(text.trim())));
+    }
+    let model = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
     let has_person = people(&mut fields, kind, &mut entries, draft)?;
     // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
-    if !has_person && !speaks && !entries.iter().any(|(key, _)| key == "auto_reply") {
+    if !has_person && model.is_none() && !entries.iter().any(|(key, _)| key == "auto_reply") {
         entries.push(("auto_reply".into(), Yaml::text("")));
     }
     for key in ["function_map", "functions", "tools"] {
         fields.cannot(key, CODE, draft);
     }
-    coding::note(&mut fields, kind, draft);
+    coding::runs(&mut fields, kind, &mut entries, draft)?;
     fields.cannot("chat_messages", "left out: a conversation begins with its task", draft);
-    fields.ignore(&["tags", "silent", "admin_name"]);
+    fields.cannot("tags", "left out: nothing is chosen by tags of an agent", draft);
+    fields.cannot("silent", SILENT, draft);
+    fields.cannot("admin_name", "left out: an agent has no administrator, in AutoGen neither", draft);
     let nested = fields.take("nested_chats").map(|at| at.items()).transpose()?.unwrap_or_default();
     fields.rest(draft);
     draft.agents.push(entries);
-    Ok(Member { wanted, name, has_person, nested })
+    Ok(Member { wanted, name, has_person, model, nested })
 }
 
-/// The system text and the model of an agent. Gives whether it speaks by a model.
+/// The system text and the model of an agent. Returns the entries of the model, if it speaks by one.
 fn speech(
     fields: &mut Fields<'_>,
     (kind, wanted, system): (Kind, &str, Option<String>),
     program: &Program<'_>,
     entries: &mut Entries,
     draft: &mut Draft,
-) -> Result<bool> {
+) -> Result<Option<Entries>> {
     let own = fields.first(&["llm_config", "model_config"]);
     let picked = fields.take("model").map(|at| at.texts()).transpose()?;
     let model = match own {
@@ -159,13 +180,14 @@ fn speech(
     };
     let Some(model) = model else {
         entries.push(("model".into(), Yaml::text("none")));
-        return Ok(false);
+        return Ok(None);
     };
     let is_usual = system.is_none() && kind == Kind::Assistant;
     let usual = is_usual.then(|| coding::usual(&fields.at.path, program.hears_of_code(wanted), draft));
     entries.extend(system.or(usual).map(|text| ("system".to_owned(), Yaml::text(text))));
-    entries.extend(model.entries());
-    Ok(true)
+    let model = model.entries();
+    entries.extend(model.clone());
+    Ok(Some(model))
 }
 
 /// What kind of agent it is, which decides what it is when nothing is said.
@@ -247,7 +269,10 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
                 fields.cannot(key, CODE, draft);
             }
             filter = fields.take("filter_dict");
-            fields.ignore(&["cache_seed", "cache", "context", "use_cache"]);
+            for key in ["cache_seed", "cache", "use_cache"] {
+                fields.cannot(key, UNCACHED, draft);
+            }
+            fields.cannot("context", "left out: texts have no templates that would be filled in", draft);
             (fields.left(), list)
         }
     };
@@ -269,7 +294,10 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     };
     fallback::note(&list, &items, chosen, draft);
     let mut merged = common;
-    merged.extend(chosen.entries()?.into_iter().map(|(key, at)| (key.to_owned(), at.value.clone())));
+    // The tags of an entry are known to the filter, and to nothing else.
+    let is_tag = |key: &str| key == "tags" && filter.is_some();
+    let own = chosen.entries()?.into_iter().filter(|(key, _)| !is_tag(key));
+    merged.extend(own.map(|(key, at)| (key.to_owned(), at.value.clone())));
     let value = Value::Object(named(merged, picked));
     of_entry(At { value: &value, path: chosen.path.clone() }.fields()?, draft)
 }
@@ -286,6 +314,21 @@ impl Program<'_> {
     /// Whether somebody else than the agent `wanted` runs code.
     fn hears_of_code(&self, wanted: &str) -> bool {
         self.is_coding || self.runners.iter().any(|runner| *runner != wanted)
+    }
+
+    /// How AutoGen describes an agent without a description to the model that picks the speakers, where one picks.
+    fn described<'d>(&self, kind: Kind, fields: &Fields<'_>, system: Option<&'d str>) -> Option<&'d str> {
+        let mode = fields.peek("human_input_mode").and_then(Value::as_str).unwrap_or(kind.usual_input());
+        let described = system.or((kind == Kind::Assistant).then_some(ASSISTANT));
+        match (self.is_picked_by_model, kind, mode.to_ascii_lowercase().as_str()) {
+            (false, ..) => None,
+            (true, Kind::Proxy, "always") => Some("A person who answers questions and can run code"),
+            (true, Kind::Proxy, "terminate") => Some("A user who can run code and report its output"),
+            (true, Kind::Proxy, _) => {
+                Some("A computer terminal that runs code it is given, and does nothing else")
+            }
+            _ => described,
+        }
     }
 
     /// What all of its agents are called in the team file.

@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
+use super::Result;
 use super::classic::Kind;
 use super::cursor::{At, Fields};
 use super::draft::Draft;
+use super::yaml::{Entries, Yaml};
 
-/// What is said of an agent that runs code.
-pub(super) const CODE_BLOCKS: &str =
-    "left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox";
+/// What is said of code that a definition as a whole runs.
+pub(super) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`";
+
+const WORK_DIR: &str = "left out: every conversation has a work directory of its own";
 
 /// The system text of an assistant that has none of its own, in short.
 const USUAL: &str =
@@ -56,14 +59,76 @@ pub(super) fn class_of<'a>(at: &At<'a>) -> Option<&'a str> {
     ["class", "type", "agent_type"].iter().find_map(|key| at.value.get(key)?.as_str())
 }
 
-/// Says what becomes of the code that an agent runs.
-pub(super) fn note(fields: &mut Fields<'_>, kind: Kind, draft: &mut Draft) {
-    match fields.take("code_execution_config") {
-        Some(at) if is_on(at.value) => draft.note(&at.path, CODE_BLOCKS),
+/// Adds how an agent runs code: in the sandbox of the team file.
+pub(super) fn runs(
+    fields: &mut Fields<'_>,
+    kind: Kind,
+    entries: &mut Entries,
+    draft: &mut Draft,
+) -> Result<()> {
+    let runs = match fields.take("code_execution_config") {
+        Some(at) if at.value.is_object() => settings(&at, draft)?,
+        Some(at) if is_on(at.value) => return at.wrong("this is `false` or an object"),
         None if kind == Kind::Proxy => {
-            let what = format!("it runs code in AutoGen, where nothing else is said: {CODE_BLOCKS}");
+            let what = "it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; \
+                        without `runs_code` it runs none";
             draft.note(&fields.at.path, what);
+            Vec::new()
         }
-        _ => {}
+        _ => return Ok(()),
+    };
+    let runs = if runs.is_empty() { Yaml::plain(true) } else { Yaml::Map(runs) };
+    entries.push(("runs_code".into(), runs));
+    Ok(())
+}
+
+/// What a `code_execution_config` says of time and of messages.
+fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
+    let mut fields = at.fields()?;
+    let mut runs: Entries = Vec::new();
+    if let Some(last) = fields.take("last_n_messages").filter(|last| last.value != "auto") {
+        runs.push(("last".into(), Yaml::plain(last.count()?)));
     }
+    let mut time = timeout(&mut fields)?;
+    fields.cannot("work_dir", WORK_DIR, draft);
+    if let Some(docker) = fields.take("use_docker").filter(|docker| is_on(docker.value)) {
+        let what = "left out: code runs in the sandbox of this machine; `sandbox: {place: docker, image: IMAGE}` runs it in a container";
+        draft.note(&docker.path, what);
+    }
+    if let Some(executor) = fields.take("executor") {
+        time = executed(&executor, &mut fields, draft)?.or(time);
+    }
+    runs.extend(time.map(|time| ("time".to_owned(), Yaml::text(format!("{time} s")))));
+    fields.rest(draft);
+    Ok(runs)
+}
+
+/// What an executor says: its name, with its settings beside it, or an object with its settings.
+fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<u64>> {
+    let (name, settings) = match executor.value.as_str() {
+        Some(name) => (name, outer.take(name)),
+        None => {
+            let mut fields = executor.fields()?;
+            let name = fields.first(&["class", "type", "provider"]).map(|at| at.text()).transpose()?;
+            (name.unwrap_or("commandline-local"), Some(executor.clone()))
+        }
+    };
+    let class = name.rsplit('.').next().unwrap_or_default();
+    if !["commandline-local", "LocalCommandLineCodeExecutor"].contains(&class) {
+        let what = format!(
+            "`{class}` is left out: every block is a program of its own in the sandbox; the tool `python_session` keeps variables"
+        );
+        draft.note(&executor.path, what);
+    }
+    let Some(mut fields) = settings.map(|at| at.fields()).transpose()? else { return Ok(None) };
+    fields.ignore(&["class", "type", "provider"]);
+    let time = timeout(&mut fields)?;
+    fields.cannot("work_dir", WORK_DIR, draft);
+    fields.rest(draft);
+    Ok(time)
+}
+
+fn timeout(fields: &mut Fields<'_>) -> Result<Option<u64>> {
+    let time = fields.take("timeout").filter(|time| time.value != "UNSPECIFIED");
+    time.map(|time| Ok(time.count()?.max(1))).transpose()
 }

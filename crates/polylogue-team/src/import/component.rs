@@ -75,7 +75,9 @@ fn own_name(fields: &Fields<'_>, class: &str) -> String {
 /// The chat of a team of a class.
 fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entries> {
     let mut config = fields.need("config")?.fields()?;
-    config.ignore(&["name", "description", "emit_team_events", "model_client_streaming"]);
+    config.ignore(&["name", "description"]);
+    config.cannot("emit_team_events", "left out: every event is in the log", draft);
+    config.cannot("model_client_streaming", agents::STREAMS, draft);
     let participants = config.need("participants")?.items()?;
     let mut names = Vec::new();
     for at in &participants {

@@ -92,6 +92,11 @@ impl<'a> Fields<'a> {
         (!value.is_null()).then(|| self.at.at(key, value))
     }
 
+    /// The value of a field, which is still to be asked for.
+    pub(super) fn peek(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key)
+    }
+
     /// The first of several fields that mean the same.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<At<'a>> {
         keys.iter().find_map(|key| self.take(key))

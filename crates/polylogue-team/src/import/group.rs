@@ -7,6 +7,7 @@ use super::cursor::{At, Fields};
 use super::draft::Draft;
 use super::manager;
 use super::yaml::{Entries, Yaml};
+use serde_json::Value;
 
 /// How many messages a group has at most when nothing is said.
 const ROUNDS: u64 = 10;
@@ -39,7 +40,11 @@ pub(super) fn chat(
             }
         }
     }
-    let rounds = fields.count("max_round")?.unwrap_or(ROUNDS);
+    let rounds = match fields.count("max_round")?.unwrap_or(ROUNDS) {
+        // There, the first message is a round, and so is an empty reply.
+        rounds @ 2.. => ("max_turns", rounds - 1),
+        _ => ("max_messages", 1),
+    };
     let mut entries: Entries = vec![("pattern".into(), Yaml::one("group", Yaml::Map(group)))];
     if fields.flag("send_introductions")?.unwrap_or(false) {
         entries.push(("introductions".into(), Yaml::plain(true)));
@@ -47,7 +52,7 @@ pub(super) fn chat(
     if fields.flag("enable_clear_history")?.unwrap_or(false) {
         clear_commands(program, draft);
     }
-    let stop = vec![("says".to_owned(), says), ("max_messages".to_owned(), Yaml::plain(rounds))];
+    let stop = vec![("says".to_owned(), says), (rounds.0.to_owned(), Yaml::plain(rounds.1))];
     entries.push(("stop".into(), Yaml::Map(stop)));
     if let Some(at) = fields.take("func_call_filter").filter(|at| at.value == false) {
         draft.note(&at.path, "left out: a call goes to an agent that runs the tool");
@@ -55,10 +60,26 @@ pub(super) fn chat(
     if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
         draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
     }
-    fields.ignore(&["name", "admin_name", "select_speaker_auto_verbose"]);
+    fields.ignore(&["name"]);
+    fields.cannot(
+        "admin_name",
+        "left out: a run that is interrupted is resumed, and nobody takes over",
+        draft,
+    );
+    fields.cannot(
+        "select_speaker_auto_verbose",
+        "left out: `polylogue show` prints how speakers were picked",
+        draft,
+    );
     fields.cannot("messages", "left out: a conversation begins with its task", draft);
     fields.rest(draft);
     Ok((entries, members))
+}
+
+/// Whether a model picks the speakers, as it does where nothing else is said.
+pub(super) fn is_picked_by_model(at: &At<'_>) -> bool {
+    let method = at.value.get("speaker_selection_method").and_then(Value::as_str).unwrap_or("auto");
+    !["round_robin", "random", "manual"].contains(&method.to_ascii_lowercase().as_str())
 }
 
 fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Vec<String>> {

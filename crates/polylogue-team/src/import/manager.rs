@@ -2,7 +2,7 @@
 
 use super::Result;
 use super::agents::CODE;
-use super::classic::predicate;
+use super::classic::{Program, SILENT, model, predicate};
 use super::coding::{class_of, is_on};
 use super::cursor::{At, Fields};
 use super::draft::Draft;
@@ -52,7 +52,9 @@ pub(super) fn settings<'a>(
         says = said(&at, draft).or(says);
     }
     let llm = fields.take("llm_config");
-    fields.ignore(&["name", "class", "type", "agent_type", "groupchat", "silent", "description"]);
+    fields.ignore(&["name", "class", "type", "agent_type", "groupchat"]);
+    fields.cannot("silent", SILENT, draft);
+    fields.cannot("description", "left out: a manager is no participant, and nobody picks it", draft);
     fields.cannot("system_message", "left out: a manager says nothing itself", draft);
     for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
         fields.cannot(key, "left out: a manager says nothing itself, in AutoGen neither", draft);
@@ -68,6 +70,22 @@ pub(super) fn settings<'a>(
     }
     fields.rest(draft);
     Ok((says.unwrap_or_else(usual), llm))
+}
+
+impl Program<'_> {
+    /// The entries of the manager's model, if it has one.
+    pub(super) fn manager_model(&self, draft: &mut Draft) -> Result<Option<Entries>> {
+        let own = self
+            .manager
+            .as_ref()
+            .map(At::fields)
+            .transpose()?
+            .and_then(|mut fields| fields.take("llm_config"));
+        match own.as_ref().or(self.llm.as_ref()) {
+            Some(llm) if llm.value != false => Ok(Some(model(llm, None, draft)?.entries())),
+            _ => Ok(None),
+        }
+    }
 }
 
 fn said(at: &At<'_>, draft: &mut Draft) -> Option<Yaml> {

@@ -4,6 +4,8 @@ use polylogue_models::{Config, Env, Provider};
 use serde_json::{Map, Value};
 
 use super::Result;
+use super::agents::CODE;
+use super::classic::UNCACHED;
 use super::cursor::{At, Fields};
 use super::draft::{Draft, legal};
 use super::yaml::{Entries, Yaml};
@@ -52,19 +54,16 @@ pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
             return Ok(Model::default());
         }
     };
-    config.ignore(&[
-        "model_info",
-        "model_capabilities",
-        "add_name_prefixes",
-        "include_name_in_message",
-        "stream_options",
-        "parallel_tool_calls",
-        "user",
-        "n",
-        "organization",
-        "token_model",
-        "azure_ad_token",
-    ]);
+    for key in ["model_info", "model_capabilities"] {
+        config.cannot(key, "left out: what a model can do turns out; `skills` of an endpoint says it", draft);
+    }
+    for key in ["add_name_prefixes", "include_name_in_message"] {
+        config.cannot(key, "left out: `sees.names` says when names stand before words", draft);
+    }
+    for key in ["stream_options", "parallel_tool_calls", "user", "n", "organization", "token_model"] {
+        config.cannot(key, "left out: `parameters.extra` gives further fields to a provider", draft);
+    }
+    config.ignore(&["azure_ad_token"]);
     model(service, config, draft)
 }
 
@@ -86,7 +85,10 @@ pub(super) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model
         },
     };
     let price = entry.take("price");
-    entry.ignore(&["tags", "cache_seed", "model_client_cls", "base_api_key"]);
+    entry.cannot("tags", "left out: a team file has no list of models to choose from by tags", draft);
+    entry.cannot("cache_seed", UNCACHED, draft);
+    entry.cannot("model_client_cls", CODE, draft);
+    entry.ignore(&["base_api_key"]);
     let model = model(service, entry, draft)?;
     if let (Some(name), Some(price)) = (&model.name, price) {
         add_price(name, &price, draft)?;
@@ -117,7 +119,8 @@ fn model(service: Service, mut config: Fields<'_>, draft: &mut Draft) -> Result<
     let deployment = config.text("azure_deployment")?;
     // What the key is, is nobody's business; whether there is one is known by its variable.
     let has_key = config.take("api_key").is_some();
-    config.ignore(&["api_key", "azure_ad_token_provider"]);
+    config.ignore(&["api_key"]);
+    config.cannot("azure_ad_token_provider", CODE, draft);
     let url = config.first(&["base_url", "api_base", "host", "client_host", "azure_endpoint"]);
     let provider = match (service, url) {
         (Service::Azure, Some(url)) => azure(&url, &mut config, draft)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Result;
 use super::agents::CODE;
-use super::classic::{Member, Program};
+use super::classic::{Member, Program, SILENT, UNCACHED};
 use super::cursor::{At, Fields};
 use super::draft::Draft;
 use super::manager;
@@ -101,10 +101,14 @@ fn entry<'a>(
         history.sort();
     }
     if let Some(turns) = turns.filter(|_| member(recipient).is_some()) {
-        // There, a turn is a question and its answer.
-        body.push(("stop".into(), Yaml::one("max_messages", Yaml::plain(turns.saturating_mul(2).max(1)))));
+        // There, a turn is a question and its answer, and an empty one counts; here the first question is no turn.
+        let turns = turns.saturating_mul(2).saturating_sub(1).max(1);
+        body.push(("stop".into(), Yaml::one("max_turns", Yaml::plain(turns))));
     }
-    body.push(("summary".into(), summary(&mut fields, draft)?));
+    let author =
+        member(recipient).map_or_else(|| program.manager_model(draft), |other| Ok(other.model.clone()))?;
+    let author = author.or_else(|| sender.and_then(|sender| sender.model.clone())).unwrap_or_default();
+    body.push(("summary".into(), summary(&mut fields, author, draft)?));
     let message = match fields.take("message") {
         Some(at) if at.value.is_string() => at.value.as_str(),
         Some(at) => {
@@ -113,7 +117,9 @@ fn entry<'a>(
         }
         None => None,
     };
-    fields.ignore(&["silent", "verbose", "cache"]);
+    fields.cannot("silent", SILENT, draft);
+    fields.cannot("verbose", "left out: `polylogue show` prints what is carried over", draft);
+    fields.cannot("cache", UNCACHED, draft);
     Ok(Entry { body, message, history, fields })
 }
 
@@ -150,7 +156,8 @@ fn named<'a>(at: &At<'a>) -> Result<&'a str> {
     }
 }
 
-fn summary(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
+/// What comes of a chat; `author` is the model that AutoGen asks for a reflection, that of the recipient.
+fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Result<Yaml> {
     let mut args = fields.take("summary_args").map(|at| at.fields()).transpose()?;
     let given = fields.take("summary_prompt");
     let prompt = match args.as_mut().map(|args| args.text("summary_prompt")).transpose()?.flatten() {
@@ -158,8 +165,13 @@ fn summary(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
         None => given.as_ref().map(At::text).transpose()?,
     };
     if let Some(mut args) = args {
-        args.cannot("summary_role", "left out: a summary is asked for by the system", draft);
-        args.ignore(&["cache"]);
+        if let Some(role) = args.take("summary_role").filter(|role| role.value != "user") {
+            draft.note(
+                &role.path,
+                "left out: a summary is asked for in the role `user`, which every model takes",
+            );
+        }
+        args.cannot("cache", UNCACHED, draft);
         args.rest(draft);
     }
     let last = || Yaml::one("without", Yaml::text("TERMINATE"));
@@ -168,7 +180,7 @@ fn summary(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
         Some("last_msg") => Ok(last()),
         Some("reflection_with_llm") => {
             let prompt = prompt.map(|prompt| ("prompt".to_owned(), Yaml::text(prompt)));
-            Ok(Yaml::one("reflect", Yaml::Map(prompt.into_iter().collect())))
+            Ok(Yaml::one("reflect", Yaml::Map(author.into_iter().chain(prompt).collect())))
         }
         _ => {
             draft.note(&method.path, format!("{CODE}: what was said last comes of the chat"));
@@ -187,7 +199,11 @@ fn alone(at: &At<'_>, group: Option<&At<'_>>, program: &Program<'_>, draft: &mut
         task = Some(format!("{}\nContext: \n{texts}", task.unwrap_or_default()));
     }
     draft.task = task.or(draft.task.take());
-    fields.ignore(&["clear_history", "chat_id", "prerequisites"]);
+    fields.ignore(&["chat_id"]);
+    fields.cannot("prerequisites", "left out: there is one chat, which waits for no other", draft);
+    if fields.flag("clear_history")? == Some(false) {
+        draft.note(&at.path, "`clear_history: false` is left out: there is no earlier chat to continue");
+    }
     fields.rest(draft);
     Ok(())
 }

@@ -22,9 +22,10 @@ fn an_assistant_and_a_person() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
+            # - $.llm_config.cache_seed: left out: every reply is asked for; `--record` and `--replay` keep replies of a run
             # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
             # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `ends_on`, if it is not `TERMINATE`
-            # - $.agents[1].code_execution_config: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
+            # - $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own
 
             name: team
             task: "What is 2 + 2?"
@@ -49,10 +50,11 @@ fn an_assistant_and_a_person() {
                 model: none
                 human_input: terminate
                 auto_reply: Go on
+                runs_code: true
             chat:
               participants: [user_proxy, assistant]
               opening: {from: user_proxy, text: "{{task}}"}
-              stop: {max_messages: 6}
+              stop: {max_turns: 5}
               summary: {without: TERMINATE}
             ---
             OPENAI_API_KEY
@@ -105,14 +107,14 @@ fn chats_one_after_the_other() {
                 message: "14"
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_2
                 message: Double it
                 carryover: {also: [whole numbers]}
                 participants: [boss, doubler]
                 opening: {from: boss, text: "{{task}}"}
-                stop: {max_messages: 4}
+                stop: {max_turns: 3}
                 summary: {reflect: {prompt: Give the numbers.}}
               - name: chat_3
                 message: Again
@@ -120,7 +122,7 @@ fn chats_one_after_the_other() {
                 goes_on_from: chat_1
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
             ---
             OPENAI_API_KEY
@@ -159,20 +161,20 @@ fn chats_by_what_they_wait_for() {
                 message: Do 1
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_2
                 message: Do 2
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_3
                 message: Do 3
                 carryover: {only: [chat_1, chat_2]}
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
-                stop: {max_messages: 2}
+                stop: {max_turns: 1}
                 summary: {without: TERMINATE}
             ---
 
@@ -204,7 +206,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.agents[0]: it runs code in AutoGen, where nothing else is said: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
+            # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `runs_code` it runs none
             # - $.llm_config.config_list: `gpt-4o` is taken; `gpt-3.5` is left out: a team file has no models to fall back on
             # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Nobody` is left out: there is no such participant
 
@@ -213,10 +215,13 @@ fn a_group_whose_next_speaker_a_model_picks() {
             model: openai:gpt-4o
             agents:
               - name: User_proxy
+                description: A person who answers questions and can run code
                 model: none
                 human_input: always
+                runs_code: true
                 clear_command: true
               - name: Coder
+                description: You code.
                 system: You code.
                 human_input: never
               - name: Critic
@@ -232,7 +237,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
                   transitions: {allowed: {User_proxy: [Coder], Coder: [Critic], Critic: []}}
               participants: [User_proxy, Coder, Critic]
               introductions: true
-              stop: {says: {text: TERMINATE, whole: true}, max_messages: 12}
+              stop: {says: {text: TERMINATE, whole: true}, max_turns: 11}
               opening: {from: User_proxy, text: "{{task}}"}
               summary: {without: TERMINATE}
             ---
@@ -274,7 +279,7 @@ fn groups_in_which_nobody_has_to_be_asked() {
             chat:
               pattern: {group: {pick: random, repeat: [a]}}
               participants: [a, b, c]
-              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
+              stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
 
         "##]],
@@ -306,7 +311,7 @@ fn groups_in_which_nobody_has_to_be_asked() {
             chat:
               pattern: {group: {pick: {person: Chair}, repeat: [a]}}
               participants: [a, b, c]
-              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
+              stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
 
         "##]],
@@ -330,7 +335,8 @@ fn a_team_that_an_agent_builder_saved() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.code_execution_config: left out, so that nothing runs unasked: `runs_code: true` lets an agent run blocks of code in a sandbox
+            # - $.coding: left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`
+            # - $.code_execution_config: left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`
             # - $.default_llm_config: no model is named: `--model` gives one
 
             name: team
@@ -357,7 +363,7 @@ fn a_team_that_an_agent_builder_saved() {
                 group:
                   pick: {model: {parameters: {temperature: 0}}}
               participants: [Finder, Reader, Writer]
-              stop: {says: {text: TERMINATE, whole: true}, max_messages: 10}
+              stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
             OPENAI_API_KEY
         "#]],

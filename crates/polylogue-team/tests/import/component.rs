@@ -207,6 +207,7 @@ fn models_and_what_agents_see_of_a_conversation() {
         # Keys never stand in a team file; what is needed is taken from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
         #
         # Not carried over, or not as it was:
+        # - $.config.participants[0].config.model_client.config.model_info: left out: what a model can do turns out; `skills` of an endpoint says it
         # - $.config.participants[2].config.model_client.config.api_version: left out: the address `/openai/v1` needs no version
         # - $.config.participants[2].config.model_context.config.head_size: left out: the latest part of a conversation is seen, and no more
         # - $.config.participants[4].config.model_client: `SKChatCompletionAdapter` is not known here: name a model, or give one with `--model`

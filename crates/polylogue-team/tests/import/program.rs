@@ -70,9 +70,9 @@ fn group(manager: &Value) -> Value {
 fn the_manager_of_a_group_keeps_its_termination_predicate() {
     holds(
         &group(&json!({"name": "boss", "is_termination_msg": "DONE"})),
-        &["stop: {says: DONE, max_messages: 7}"],
+        &["stop: {says: DONE, max_turns: 6}"],
     );
-    let usual = "stop: {says: {text: TERMINATE, whole: true}, max_messages: 7}";
+    let usual = "stop: {says: {text: TERMINATE, whole: true}, max_turns: 6}";
     holds(&group(&json!({"name": "boss"})), &[usual]);
     holds(
         &group(&json!({"name": "boss", "is_termination_msg": "lambda x: 'DONE' in x['content']"})),
@@ -90,7 +90,7 @@ fn the_manager_of_a_group_keeps_its_termination_predicate() {
     holds(
         &listed,
         &[
-            "stop: {says: DONE, max_messages: 7}",
+            "stop: {says: DONE, max_turns: 6}",
             "participants: [a, b, c]",
             "pick: {model: {model: openai:picker}}",
         ],
@@ -144,7 +144,7 @@ fn a_group_that_no_chat_is_with_is_named_as_left_out() {
     );
     // Without a chat, two agents with a manager are a group.
     let two = json!({"agents": [quiet("a"), quiet("b")], "manager": {"is_termination_msg": "DONE"}});
-    holds(&two, &["stop: {says: DONE, max_messages: 10}"]);
+    holds(&two, &["stop: {says: DONE, max_turns: 9}"]);
     lacks(&two, &["left out"]);
 }
 
@@ -255,4 +255,159 @@ fn the_usual_assistant_keeps_its_instructions_for_code_when_its_partner_runs_cod
         "agents": [{"name": "assistant", "code_execution_config": {}}, {"name": "other", "system_message": "O"}],
     });
     lacks(&alone, &["# filename:"]);
+}
+
+#[test]
+fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
+    let runs = |config: Value| {
+        json!({
+            "llm_config": {"model": "m"},
+            "agents": [quiet("a"), {"name": "b", "llm_config": false, "human_input_mode": "NEVER", "code_execution_config": config}],
+        })
+    };
+    holds(
+        &runs(json!({"last_n_messages": 3, "work_dir": "w", "use_docker": "python:3", "timeout": 60})),
+        &[
+            "runs_code: {last: 3, time: \"60 s\"}",
+            "- $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own",
+            "- $.agents[1].code_execution_config.use_docker: left out: code runs in the sandbox of this machine",
+        ],
+    );
+    let plain = runs(json!({"last_n_messages": "auto", "use_docker": false}));
+    holds(&plain, &["runs_code: true"]);
+    lacks(&plain, &["# - $.agents[1]"]);
+    holds(
+        &runs(json!({"executor": "commandline-local", "commandline-local": {"timeout": 5, "work_dir": "w"}})),
+        &[
+            "runs_code: {time: \"5 s\"}",
+            "- $.agents[1].code_execution_config[\"commandline-local\"].work_dir: left out",
+        ],
+    );
+    holds(
+        &runs(json!({"executor": {"class": "autogen.coding.LocalCommandLineCodeExecutor", "timeout": 7}})),
+        &["runs_code: {time: \"7 s\"}"],
+    );
+    holds(
+        &runs(json!({"executor": "ipython-embedded"})),
+        &["runs_code: true", "- $.agents[1].code_execution_config.executor: `ipython-embedded` is left out"],
+    );
+    lacks(&runs(json!(false)), &["runs_code"]);
+    // A user proxy runs code where nothing is said, and a whole program none of its own.
+    let usual = json!({"llm_config": {"model": "m"}, "agents": [quiet("a"), {"name": "p", "class": "UserProxyAgent"}]});
+    holds(&usual, &["runs_code: true", "- $.agents[1]: it runs code in AutoGen, where nothing else is said"]);
+    let whole = json!({"code_execution_config": {"work_dir": "w"}, "coding": true, "agents": [quiet("a"), quiet("b")]});
+    holds(&whole, &["- $.code_execution_config: left out: ", "- $.coding: left out: "]);
+    lacks(&whole, &["runs_code: true\n"]);
+}
+
+#[test]
+fn every_key_that_is_left_out_is_named() {
+    let entry = json!({"model": "m", "tags": ["t"], "cache_seed": 1, "model_client_cls": "C", "azure_ad_token_provider": "p"});
+    let definition = json!({
+        "cache_seed": 41,
+        "llm_config": {"config_list": [entry], "cache_seed": 42, "cache": {"a": 1}, "context": {"a": 1}, "use_cache": true},
+        "agents": [
+            {"name": "a", "system_message": "A", "tags": ["t"], "silent": true, "admin_name": "x"},
+            {"name": "b", "system_message": "B"},
+        ],
+        "groupchat": {"speaker_selection_method": "round_robin", "admin_name": "x", "select_speaker_auto_verbose": true},
+        "manager": {"name": "boss", "silent": true, "description": "d"},
+        "initiate_chat": {
+            "sender": "a", "recipient": "boss", "message": "Hi", "silent": true, "verbose": true, "cache": {"a": 1},
+            "prerequisites": [1], "clear_history": false,
+            "summary_method": "reflection_with_llm", "summary_args": {"summary_role": "system", "cache": {"a": 1}},
+        },
+    });
+    let entry = "$.llm_config.config_list[0]";
+    let mut keys = vec![
+        "$.cache_seed".to_owned(),
+        "$.initiate_chat: `clear_history: false` is left out".to_owned(),
+        "$.initiate_chat.summary_args.summary_role".to_owned(),
+        "$.initiate_chat.summary_args.cache".to_owned(),
+    ];
+    keys.extend(["cache_seed", "cache", "context", "use_cache"].map(|key| format!("$.llm_config.{key}")));
+    keys.extend(
+        ["tags", "cache_seed", "model_client_cls", "azure_ad_token_provider"]
+            .map(|key| format!("{entry}.{key}")),
+    );
+    keys.extend(["tags", "silent", "admin_name"].map(|key| format!("$.agents[0].{key}")));
+    keys.extend(["admin_name", "select_speaker_auto_verbose"].map(|key| format!("$.groupchat.{key}")));
+    keys.extend(["silent", "description"].map(|key| format!("$.manager.{key}")));
+    keys.extend(["silent", "verbose", "cache", "prerequisites"].map(|key| format!("$.initiate_chat.{key}")));
+    let lines: Vec<String> = keys.iter().map(|key| format!("# - {key}")).collect();
+    holds(&definition, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    // What says nothing is not named.
+    let quiet = json!({
+        "agents": [quiet("a"), quiet("b")],
+        "initiate_chat": {"sender": "a", "recipient": "b", "message": "Hi", "silent": false, "clear_history": true, "cache": null,
+            "summary_method": "reflection_with_llm", "summary_args": {"summary_role": "user"}},
+    });
+    lacks(&quiet, &["# - $"]);
+}
+
+#[test]
+fn an_empty_reply_counts_for_a_limit_as_in_autogen() {
+    let pair = json!({
+        "agents": [quiet("a"), {"name": "b", "llm_config": false, "human_input_mode": "NEVER"}],
+        "initiate_chat": {"sender": "b", "recipient": "a", "message": "Hi", "max_turns": 2},
+    });
+    // A question, which is no turn here, an answer, an empty question, an answer.
+    holds(&pair, &["stop: {max_turns: 3}"]);
+    holds(&group(&json!({"name": "boss"})), &["max_turns: 6}"]);
+    let one = json!({"agents": [quiet("a"), quiet("b")], "groupchat": {"max_round": 1}});
+    holds(&one, &["max_messages: 1}"]);
+}
+
+#[test]
+fn the_model_that_picks_reads_the_descriptions_of_autogen() {
+    let definition = |method: &str| {
+        json!({
+            "llm_config": {"model": "m"},
+            "agents": [
+                {"name": "coder", "system_message": "You write code."},
+                {"name": "critic", "system_message": "You score.", "description": "Scores."},
+                {"name": "helper", "class": "AssistantAgent"},
+                {"name": "always", "class": "UserProxyAgent", "code_execution_config": false},
+                {"name": "terminal", "class": "UserProxyAgent", "human_input_mode": "NEVER", "code_execution_config": {}},
+            ],
+            "groupchat": {"speaker_selection_method": method},
+        })
+    };
+    holds(
+        &definition("auto"),
+        &[
+            "name: coder\n    description: You write code.\n",
+            "name: critic\n    description: Scores.\n",
+            "name: helper\n    description: A general assistant that writes text and code\n",
+            "name: always\n    description: A person who answers questions and can run code\n",
+            "name: terminal\n    description: \"A computer terminal that runs code it is given, and does nothing else\"\n",
+        ],
+    );
+    lacks(&definition("round_robin"), &["description: You", "description: A "]);
+}
+
+#[test]
+fn the_model_of_the_recipient_sums_up() {
+    let agent = |name: &str, model: &str| json!({"name": name, "system_message": name, "llm_config": {"model": model, "temperature": 0.5}});
+    let chat = |recipient: &str| {
+        json!({"sender": "a", "recipient": recipient, "message": "Hi", "max_turns": 1, "summary_method": "reflection_with_llm",
+            "summary_args": {"summary_prompt": "Sum up.", "summary_role": "user"}})
+    };
+    let two = json!({"agents": [agent("a", "one"), agent("b", "two")], "initiate_chat": chat("b")});
+    holds(
+        &two,
+        &["summary: {reflect: {model: openai:two, parameters: {temperature: 0.5}, prompt: Sum up.}}"],
+    );
+    let without = json!({"agents": [agent("a", "one"), {"name": "b", "llm_config": false}], "initiate_chat": chat("b")});
+    holds(
+        &without,
+        &["model: openai:one", "summary: {reflect: {parameters: {temperature: 0.5}, prompt: Sum up.}}"],
+    );
+    let managed = json!({
+        "agents": [agent("a", "one"), agent("b", "two")],
+        "groupchat": {"speaker_selection_method": "round_robin"},
+        "manager": {"name": "boss", "llm_config": {"model": "three"}},
+        "initiate_chat": chat("boss"),
+    });
+    holds(&managed, &["summary: {reflect: {model: openai:three, prompt: Sum up.}}"]);
 }

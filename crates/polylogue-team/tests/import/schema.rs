@@ -49,6 +49,7 @@ fn with(kind: &str, key: &str, value: &Value) -> Value {
         "program" => ("", definition.clone()),
         "agent" => ("/agents/0", json!({"name": "a"})),
         "agent_in_config" => ("/agents/0", json!({"config": {"name": "a"}})),
+        "code" => ("/agents/0/code_execution_config", json!({})),
         "manager" => ("/manager", json!({})),
         "group" => ("/groupchat", json!({"speaker_transitions_type": "allowed"})),
         "chat" => ("/chats/1", json!({"sender": "a", "recipient": "b"})),
@@ -73,6 +74,7 @@ fn with(kind: &str, key: &str, value: &Value) -> Value {
     entries.insert(key.into(), value.clone());
     let first = json!({"chat_id": 7, "sender": "a", "recipient": "b"});
     match kind {
+        "code" => definition["agents"][0]["code_execution_config"] = Value::Null,
         "manager" => definition["groupchat"] = if key == "groupchat" { Value::Null } else { json!({}) },
         "group" => definition["groupchat"] = Value::Null,
         "chat" => definition["chats"] = json!([first, null]),
