@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::is_label;
 use crate::{Call, Charge, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Skill, Usage};
 
 /// One entry of a log.
@@ -401,13 +402,10 @@ impl Path {
     /// `0` within `items`.
     ///
     /// # Errors
-    /// When a piece of the label between dots is empty, or has characters other than letters, digits, `_` and `-`.
+    /// When a piece of the label between dots is empty, or has characters that a [`Name`] cannot have.
     pub fn room(&self, label: &str) -> crate::Result<Self> {
-        let legal = |piece: &str| {
-            !piece.is_empty() && piece.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-        };
-        if !label.split('.').all(legal) {
-            let rule = "has to be letters, digits, `_` and `-`, in pieces between dots";
+        if !label.split('.').all(is_label) {
+            let rule = "must be made of the characters of names, in pieces between dots";
             return Err(crate::Error::Config(format!("the label `{label}` {rule}")));
         }
         Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))

@@ -1,20 +1,35 @@
 //! Names of participants.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+mod characters;
+mod tool_name;
+
+pub(crate) use characters::is_label;
+pub(crate) use tool_name::resolved;
+
 /// The name of a participant: what an author signs with and an audience lists.
 ///
-/// A name has 1 to 64 characters, begins with a letter, and goes on with letters, digits, `_` and `-`. ASCII
-/// names of this form are legal in every provider's `name` field; letters of other scripts are allowed too,
-/// because Polylogue writes names into the text of a request and not into that field. Cloning is cheap.
+/// A name has 1 to 64 characters and begins with a letter of any script. Letters with their marks, digits, `_`, `-`, `'`, `’`
+/// and `·` follow, and single spaces between them. Cloning is cheap.
+///
+/// Refused are characters that nobody sees or that reorder what is seen (controls, joiners, bidirectional marks, fillers, variation
+/// selectors), spaces at the ends and in a row, and `.` and `/`, which separate names in a [`Path`](crate::Path).
+///
+/// Forms of Unicode that look the same are the same name: it is kept in the normal form NFC.
+///
+/// Requests hold the name as it is in texts. Where providers take ASCII letters, digits, `_` and `-` alone, in the names of tools,
+/// stands [`tool_name`](Self::tool_name).
 ///
 /// ```
 /// use polylogue_core::Name;
-/// assert_eq!(Name::new("Stock_Trader")?.as_str(), "Stock_Trader");
-/// assert!(Name::new("Stock Trader").is_err());
+/// assert_eq!(Name::new("Ai assistant 1")?.as_str(), "Ai assistant 1");
+/// assert_eq!(Name::new("E\u{301}lodie")?, Name::new("Élodie")?);
+/// assert!(Name::new("Ann ").is_err());
 /// # Ok::<(), polylogue_core::NameError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,13 +40,13 @@ impl Name {
     /// The longest name, in characters.
     pub const MAX_CHARS: usize = 64;
 
-    /// Checks `text` and makes a name of it.
+    /// Checks `text` and makes a name of it, in the normal form NFC.
     ///
     /// # Errors
     /// When `text` is no legal name; the error says why and suggests a legal one.
     pub fn new(text: impl AsRef<str>) -> Result<Self, NameError> {
-        let text = text.as_ref();
-        match flaw(text) {
+        let text = characters::composed(text.as_ref());
+        match characters::flaw(&text) {
             None => Ok(Self(text.into())),
             Some(flaw) => Err(NameError { name: text.chars().take(80).collect(), flaw }),
         }
@@ -48,25 +63,47 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-fn flaw(text: &str) -> Option<&'static str> {
-    if text.is_empty() {
-        return Some("is empty");
+    /// The name of the tool that is called after this name behind `prefix`: at most 64 ASCII letters, digits, `_` and `-`, as all
+    /// providers take them.
+    ///
+    /// It depends on the name alone, so that it is the same in every process, and differs from that of every other name: where
+    /// the text is not legal itself, 12 digits of its BLAKE3 hash follow. A legal text that ends like such a name gets them too.
+    ///
+    /// ```
+    /// use polylogue_core::Name;
+    /// assert_eq!(Name::new("Critic")?.tool_name("ask_"), "ask_Critic");
+    /// let spaced = Name::new("Ai assistant 1")?.tool_name("");
+    /// assert!(spaced.starts_with("Ai_assistant_1-") && spaced.len() == 27);
+    /// # Ok::<(), polylogue_core::NameError>(())
+    /// ```
+    #[must_use]
+    pub fn tool_name(&self, prefix: &str) -> String {
+        Self::tool_called(&format!("{prefix}{self}"))
     }
-    if text.chars().count() > Name::MAX_CHARS {
-        return Some("is longer than 64 characters");
+
+    /// The name of the tool that is called after participants by `text`, such as `transfer_to_` and a name.
+    #[must_use]
+    pub fn tool_called(text: &str) -> String {
+        tool_name::of(&characters::composed(text))
     }
-    if !text.starts_with(char::is_alphabetic) {
-        return Some("does not begin with a letter");
+
+    /// `text` in the normal form of names, NFC, to look for names in it.
+    #[must_use]
+    pub fn composed(text: &str) -> Cow<'_, str> {
+        characters::composed(text)
     }
-    let legal = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    (!text.chars().all(legal)).then_some("has characters other than letters, digits, `_` and `-`")
+
+    /// Whether `c` is part of a word: a letter, a digit, a mark on one of them, or `_`.
+    #[must_use]
+    pub fn is_of_word(c: char) -> bool {
+        characters::is_of_word(c)
+    }
 }
 
 /// A text that is no legal [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the name `{name}` {flaw}")]
+#[error("the name `{}` {flaw}", shown(name))]
 pub struct NameError {
     name: String,
     flaw: &'static str,
@@ -76,10 +113,22 @@ impl NameError {
     /// A legal name close to the refused one, if there is any.
     #[must_use]
     pub fn suggestion(&self) -> Option<Name> {
-        let words: Vec<&str> =
-            self.name.split(|c: char| !c.is_alphanumeric() && c != '-').filter(|w| !w.is_empty()).collect();
-        Name::new(words.join("_").chars().take(Name::MAX_CHARS).collect::<String>()).ok()
+        let words = self.name.split_whitespace().map(|word| {
+            let pieces = word.split(|c| !characters::is_of_name(c));
+            pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("_")
+        });
+        let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let text: String = words.join(" ").chars().take(Name::MAX_CHARS).collect();
+        Name::new(text.trim_end()).ok()
     }
+}
+
+/// A refused name, with what nobody sees in it written as an escape.
+fn shown(name: &str) -> String {
+    let visible = |c: char| {
+        c.is_ascii_graphic() || c == ' ' || characters::is_of_word(c) && !characters::is_invisible(c)
+    };
+    name.chars().map(|c| if visible(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }
 
 impl fmt::Display for Name {
@@ -127,28 +176,5 @@ impl PartialEq<&str> for Name {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn illegal_names_are_refused_with_a_reason_and_a_suggestion() {
-        for (bad, why, fix) in [
-            ("", "is empty", None),
-            ("Stock Trader", "has characters", Some("Stock_Trader")),
-            ("a/b.3", "has characters", Some("a_b_3")),
-            ("3rd", "does not begin with a letter", None),
-            (&*"x".repeat(65), "is longer than 64", Some(&*"x".repeat(64))),
-        ] {
-            let error = Name::new(bad).unwrap_err();
-            assert!(error.to_string().contains(why), "{error}");
-            assert_eq!(error.suggestion().as_ref().map(Name::as_str), fix, "{bad}");
-        }
-    }
-
-    #[test]
-    fn names_of_any_script_are_legal() {
-        for good in ["a", "Stock_Trader", "critic-2", "Köchin", "翻译"] {
-            assert_eq!(Name::new(good).unwrap(), *good);
-        }
-    }
-}
+#[path = "name_tests.rs"]
+mod tests;

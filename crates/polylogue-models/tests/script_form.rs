@@ -46,7 +46,7 @@ fn what_is_no_step_is_refused_with_a_clear_message() {
         (r#"[{}]"#, "the step names no agent; write `- Agent: text`"),
         (r#"["hello"]"#, "expected a step, which is a mapping of one key: the agent's name"),
         (r#"[{"A": "x", "say": "y"}]"#, "the step has two keys, `A` and `say`"),
-        (r#"[{"A B": "x"}]"#, "the name `A B` has characters other than"),
+        (r#"[{"A: B": "x"}]"#, "the name `A: B` has characters other than"),
         (r#"[{"A": 42}]"#, "invalid type: integer `42`, expected a text, or a mapping with `say`"),
         (r#"[{"A": null}]"#, "invalid type: null, expected a text, or a mapping with `say`"),
         (r#"[{"A": {}}]"#, "the step does nothing; give it `say`, `think`, `calls` or `error`"),

@@ -116,7 +116,7 @@ impl<'n> Outline<'n> {
 
 /// The text of a node where a name has to be, if it is a legal one; the reader reports those that are not.
 fn name(node: &Node) -> Option<&str> {
-    node.text().filter(|text| Name::new(text).is_ok())
+    node.text().filter(|text| Name::new(text).is_ok_and(|name| name == **text))
 }
 
 /// Whoever speaks in a chat besides its participants, and where that is said.

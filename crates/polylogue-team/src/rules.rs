@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use polylogue::approval::{Decision, is_like};
+use polylogue::approval::{Decision, is_like, is_like_tool};
 use polylogue_config::diagnostic::{Diagnostics, Report};
 use polylogue_config::source::Source;
 use polylogue_config::yaml::{self, Data};
@@ -169,7 +169,7 @@ impl Rule {
             };
         let is_known = !all_of_it || !deed.is_own || self.team.is_some() || self.command.is_some();
         is_known
-            && fits(&self.tool, Some(deed.tool))
+            && self.tool.as_deref().is_none_or(|pattern| is_like_tool(pattern.trim(), deed.tool.trim()))
             && fits(&self.command, deed.command.as_deref())
             && fits(&self.team, deed.team)
             && some_fit(&self.host, &deed.hosts, is_like_host)

@@ -115,7 +115,7 @@ pub struct Team {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
-    /// Its name: a letter, then letters, digits, `_` and `-`, at most 64.
+    /// Its name, in any script: a letter, then letters, digits, `_`, `-`, `'`, `’`, `·` and single spaces, at most 64 characters.
     #[schemars(with = "NameText")]
     pub name: Name,
     /// What it is for, in a line; others are told this of it.

@@ -161,7 +161,7 @@ macro_rules! text_kinds {
 
 text_kinds! {
     /// A [`Name`].
-    NameText: { "type": "string", "format": "name", "pattern": "^\\p{Alphabetic}[\\p{Alphabetic}\\p{N}_-]{0,63}$" };
+    NameText: { "type": "string", "format": "name", "pattern": "^(?=.{1,64}$)\\p{Alphabetic}[\\p{Alphabetic}\\p{M}\\p{N}_'’·-]*( [\\p{Alphabetic}\\p{M}\\p{N}_'’·-]+)*$" };
     /// A model as `provider:model`.
     ModelText: { "type": "string", "format": "model", "examples": ["openai:gpt-4o-mini", "ollama:llama3.2"] };
     /// A model as `provider:model`, or `none`.

@@ -203,7 +203,7 @@ struct FullConsult {
     /// Who is asked: an agent, a chat or a team.
     #[schemars(with = "NameText")]
     who: Name,
-    /// The name of the tool; that of who is asked when left out.
+    /// The name of the tool: ASCII letters, digits, `_` and `-`. Default: that of who is asked, in these characters.
     #[serde(default)]
     #[schemars(with = "Option<NameText>")]
     tool: Option<String>,

@@ -1,5 +1,5 @@
 //! Random teams: wherever a chat ends and whatever a window leaves out, no request holds a call without its result, or a result
-//! without its call. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
+//! without its call, whatever the participants are called. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -8,12 +8,13 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{log, name};
+use polylogue::consult::Consult;
 use polylogue::executor::{Declared, Executor};
 use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
 use polylogue::{
     AnyModel, Assistant, Audience, Body, Carry, Chat, Cue, Deltas, Event, Lens, Model, ModelError, Part,
-    Policy, Reason, Reply, Request, Skills, Status, Step, Tool, Transcript, Window,
+    Policy, Reason, Reply, Request, Skills, Status, Step, Tool, Transcript, Transfer, Window,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
@@ -88,10 +89,27 @@ fn tool(name: &str) -> impl Tool {
     Declared::new(name, "Does something.", async |_: ()| Ok("done")).repeatable()
 }
 
+/// What the same participants are called in different teams. Many of these names are the same once they are ASCII.
+const NAMES: [[&str; 7]; 4] = [
+    ["Ann", "Bob", "Run", "Ask", "inner", "first", "second"],
+    [
+        "Ai assistant 1",
+        "Ai_assistant_1",
+        "Ai assistant 2",
+        "Ai-assistant-1",
+        "Ai assistant",
+        "first room",
+        "first_room",
+    ],
+    ["研究员", "研究", "研究员 2", "研究员_2", "内", "第一", "第二"],
+    ["Élodie", "Elodie", "O'Brien", "कवि हिन्दी", "غرفة", "Нина", "Nina-000000000000"],
+];
+
 /// Makes one team.
 struct Maker {
     chance: Chance,
     model: AnyModel,
+    names: [&'static str; 7],
 }
 
 impl Maker {
@@ -105,6 +123,13 @@ impl Maker {
         let agent = Assistant::new(who, self.model.clone()).unwrap().system(format!("You are {who}."));
         let agent = agent.max_rounds(2).lens(Lens { window, forgets_asides, ..Lens::default() });
         let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
+        let ask = self.names[3];
+        let agent = if self.chance.one_in(6) && who != ask {
+            let other = Assistant::new(ask, self.model.clone()).unwrap();
+            agent.consult(Consult::agent(other)).tool(Transfer::to(self.names[0], "").unwrap())
+        } else {
+            agent
+        };
         if self.chance.one_in(4) { agent } else { agent.advertise(tool("suggested").spec().clone()) }
     }
 
@@ -144,17 +169,18 @@ impl Maker {
 
     /// A room in which tools are suggested, run, or left undone; another may be nested in it.
     fn room(&mut self, chat: &str, depth: usize, goes_on_from: Option<&str>) -> Chat {
-        let mut members = vec!["Ann", "Bob", "Run"];
-        let (ann, bob, run) = (self.assistant("Ann"), self.assistant("Bob"), self.runner("Run"));
+        let [a, b, r, _, within, ..] = self.names;
+        let mut members = vec![a, b, r];
+        let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
         let begins = match self.chance.below(3) {
             0 => Carry::task(),
-            1 => Carry::task().said_by(name("Ann")),
+            1 => Carry::task().said_by(name(a)),
             _ => Carry::message("And now?"),
         };
         let builder = begins.begins(Chat::named(chat)).with(ann).with(bob).with(run);
         let builder = if depth > 0 && self.chance.one_in(3) {
-            members.push("inner");
-            builder.with(self.room("inner", depth - 1, self.chance.clone().one_in(2).then_some("inner")))
+            members.push(within);
+            builder.with(self.room(within, depth - 1, self.chance.clone().one_in(2).then_some(within)))
         } else {
             builder
         };
@@ -167,14 +193,15 @@ impl Maker {
     }
 
     fn team(&mut self) -> Chat {
-        let rooms = ["first", "second"];
-        let before = |maker: &mut Self| [None, Some("first"), Some("second")][maker.chance.below(3)];
+        let [a, .., first, second] = self.names;
+        let rooms = [first, second];
+        let before = |maker: &mut Self| [None, Some(first), Some(second)][maker.chance.below(3)];
         let team = rooms.iter().fold(Chat::named("team"), |team, room| {
             let before = before(self);
             team.with(self.room(room, 1, before))
         });
-        let team = team.with(self.assistant("Ann"));
-        team.policy(self.policy(vec!["first", "second", "Ann"], 6)).build().unwrap()
+        let team = team.with(self.assistant(a));
+        team.policy(self.policy(vec![first, second, a], 6)).build().unwrap()
     }
 }
 
@@ -204,7 +231,8 @@ async fn play(seed: u64, server: &Server, played: &mut Played) {
     let model = Endpoint::new(Config::new(server.base_url())).unwrap().model("any");
     let flaws = Flaws::default();
     let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
-    let mut maker = Maker { chance: Chance::of(seed), model };
+    let names = NAMES[usize::try_from(seed % 4).unwrap()];
+    let mut maker = Maker { chance: Chance::of(seed), model, names };
     let team = maker.team();
     let mut log = log().await;
     let mut status = team.run(&mut log, "Find out.").await;

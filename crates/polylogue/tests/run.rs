@@ -117,7 +117,7 @@ fn bad_definitions_are_refused_with_a_clear_error() {
     assert_eq!(error(Chat::named("c").policy(in_turn())), "`c` has no members");
     assert_eq!(error(Chat::named("c").with(f("A"))), "`c` has no policy");
     assert!(error(Chat::named("c").with(f("user")).policy(in_turn())).contains("whoever gives the task"));
-    let bad = Chat::named("my chat").with(f("A")).policy(in_turn()).build().unwrap_err();
+    let bad = Chat::named("my/chat").with(f("A")).policy(in_turn()).build().unwrap_err();
     assert_eq!(bad.hint().as_deref(), Some("use `my_chat`"));
 }
 

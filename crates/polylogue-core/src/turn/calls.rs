@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use crate::arguments;
-use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, View, no_such_tool};
+use crate::name::resolved;
+use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolSpec, View, no_such_tool};
 
 /// The outcome of a call, whatever its tool does: fail, panic, not exist.
 pub(super) async fn outcome_of(
@@ -36,11 +37,11 @@ pub(super) async fn outcome_of(
 
 /// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal. They
 /// also write arguments that are nearly JSON.
-pub(super) fn make_calls_legal(parts: &mut [Part], view: &View) {
+pub(super) fn make_calls_legal(parts: &mut [Part], view: &View, tools: &[ToolSpec]) {
     let mut taken: Vec<String> = Vec::new();
     for part in parts {
         let Part::Call(call) = part else { continue };
-        call.tool = legal(&call.tool, 64);
+        call.tool = resolved(&call.tool, tools.iter().map(|tool| tool.name.as_str()));
         if let Value::String(text) = &call.args
             && let Some(args) = arguments::repaired(text)
         {
@@ -55,8 +56,7 @@ pub(super) fn make_calls_legal(parts: &mut [Part], view: &View) {
     }
 }
 
-/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 64 of them in the name of
-/// a tool and 40 in the id of a call.
+/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 40 of them in the id of a call.
 fn legal(text: &str, length: usize) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let text: String = text.chars().map(legal).take(length).collect();

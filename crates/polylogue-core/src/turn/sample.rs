@@ -84,7 +84,7 @@ impl Turn<'_> {
         let mut reply = result.map_err(|error| reservation.failed(error))?;
         let cost = ask.model.cost(&reply.usage);
         reservation.answer(&reply, cost);
-        make_calls_legal(&mut reply.parts, view);
+        make_calls_legal(&mut reply.parts, view, ask.tools);
         let sample = Sample {
             who: me.clone(),
             model: ask.model.name().into(),

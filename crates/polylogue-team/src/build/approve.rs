@@ -47,7 +47,7 @@ impl Crew<'_> {
             Some(ApproveCalls::Tools(names)) => {
                 let names = names.clone();
                 Box::new(move |wanted| {
-                    names.iter().any(|name| polylogue::approval::is_like(name, &wanted.call.tool))
+                    names.iter().any(|name| polylogue::approval::is_like_tool(name, &wanted.call.tool))
                 })
             }
             Some(ApproveCalls::When(text)) => {

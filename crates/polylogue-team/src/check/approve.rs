@@ -1,5 +1,7 @@
 //! A person is asked before tools that are there.
 
+use polylogue::approval::is_like_tool;
+
 use super::{Outline, working};
 use crate::build::{FILES, file_tool_names};
 use crate::diagnostic::Report;
@@ -40,7 +42,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
             let Some(text) = node.text().filter(|text| !text.is_empty() && !text.contains('*')) else {
                 continue;
             };
-            if !tools.names.iter().any(|name| name == text) {
+            if !tools.names.iter().any(|name| is_like_tool(text, name)) {
                 let hint = suggest::hint(text, tools.names.iter().map(String::as_str));
                 report.warning(&node.span, format!("`{}` has no tool `{text}`", member.name), hint);
             }
@@ -58,11 +60,10 @@ impl Tools {
         tools.names.extend(
             blocks.get("code").entries().iter().filter_map(|entry| entry.value.text().map(str::to_owned)),
         );
-        tools.names.extend(
-            agent.get("handoffs").items().iter().filter_map(|to| Some(format!("transfer_to_{}", to.text()?))),
-        );
+        tools.names.extend(working::handoffs(agent));
         for (who, _, consult) in working::consults(agent) {
-            tools.names.push(consult.get("tool").text().unwrap_or(who).to_owned());
+            let tool = consult.get("tool").text().map(str::to_owned);
+            tools.names.push(tool.unwrap_or_else(|| working::tool_name(who, "")));
         }
         tasks_of(outline, who).for_each(|task| tools.take(task.get("tools")));
         tools

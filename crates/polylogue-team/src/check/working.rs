@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use polylogue_core::Tool as _;
+use polylogue::handoff::Transfer;
+use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
 
@@ -123,8 +124,10 @@ fn check_scopes(agent: &Node, report: &mut Report<'_>) {
 /// Whoever is asked is there, once, and is somebody else.
 fn check_consults(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
     let tools = member.node.get("tools").items().iter();
-    let mut seen: HashSet<&str> =
-        tools.filter_map(|tool| tool.text().or_else(|| tool.get("tool").text())).collect();
+    let mut seen: HashSet<String> = tools
+        .filter_map(|tool| tool.text().or_else(|| tool.get("tool").text()).map(str::to_owned))
+        .chain(handoffs(member.node))
+        .collect();
     for (who, at, consult) in consults(member.node) {
         if report.full() {
             return;
@@ -136,18 +139,29 @@ fn check_consults(outline: &Outline<'_>, member: &Member<'_>, report: &mut Repor
             report.error_with_hint(&at.span, format!("there is no agent, chat or team `{who}`"), hint);
         }
         let (tool, at) = match consult.entry("tool") {
-            Some(entry) => (entry.value.text().unwrap_or_default(), &entry.value),
-            None => (who, at),
+            Some(entry) => (entry.value.text().unwrap_or_default().to_owned(), &entry.value),
+            None => (tool_name(who, ""), at),
         };
-        if !tool.is_ascii() {
-            let hint = "give it the key `tool`, with a name of ASCII letters, digits, `_` and `-`";
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if tool.len() > 64 || !tool.chars().all(is_legal) {
+            let hint = "a tool has a name of at most 64 ASCII letters, digits, `_` and `-`";
             report.error_with_hint(&at.span, format!("no tool can be called `{tool}`"), hint);
         }
-        if !seen.insert(tool) {
+        if !seen.insert(tool.clone()) {
             let hint = "give one of them another name with `tool`";
             report.error_with_hint(&at.span, format!("`{}` has a tool `{tool}` already", member.name), hint);
         }
     }
+}
+
+/// The name of the tool that is called after `who`, behind `prefix`.
+pub(super) fn tool_name(who: &str, prefix: &str) -> String {
+    Name::new(who).map_or_else(|_| format!("{prefix}{who}"), |name| name.tool_name(prefix))
+}
+
+/// The tools by which an agent hands over.
+pub(super) fn handoffs(agent: &Node) -> impl Iterator<Item = String> + '_ {
+    agent.get("handoffs").items().iter().filter_map(|to| Some(tool_name(to.text()?, Transfer::PREFIX)))
 }
 
 /// Those whom an agent may ask, with where that is said.

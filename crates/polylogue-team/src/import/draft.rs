@@ -76,7 +76,9 @@ impl Draft {
             let why = match () {
                 () if is_word => "it is a word of team files",
                 () if legal == wanted => "the name is taken",
-                () => "a name is of letters, digits, `_` and `-`",
+                () => {
+                    "a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`"
+                }
             };
             self.note(path, format!("called `{name}` here: {why}"));
         }
@@ -205,7 +207,7 @@ fn capital(word: &str) -> String {
 /// A legal name close to `wanted`.
 pub(super) fn legal(wanted: &str) -> String {
     match Name::new(wanted) {
-        Ok(_) => wanted.to_owned(),
+        Ok(name) => name.into(),
         Err(error) => {
             let prefixed = || Name::new(format!("a_{wanted}")).map(String::from).ok();
             let again = || {

@@ -168,10 +168,22 @@ impl Reader<'_, '_> {
     }
 
     fn check_name(&mut self, text: &str, at: &Span) {
-        let Err(error) = Name::new(text) else { return };
-        match error.suggestion() {
-            Some(name) => self.report.error_with_hint(at, error.to_string(), format!("use `{name}`")),
-            None => self.report.error(at, error.to_string()),
+        match Name::new(text) {
+            // Names are compared as they are written here, and conditions compare them so, too.
+            Ok(name) if name != *text => {
+                let message =
+                    format!("the name `{name}` is written with separate accents (not in the form NFC)");
+                self.report.error_with_hint(
+                    at,
+                    message,
+                    format!("type it anew, or copy it from here: `{name}`"),
+                );
+            }
+            Ok(_) => {}
+            Err(error) => match error.suggestion() {
+                Some(name) => self.report.error_with_hint(at, error.to_string(), format!("use `{name}`")),
+                None => self.report.error(at, error.to_string()),
+            },
         }
     }
 

@@ -64,28 +64,25 @@ fn a_round_robin_with_a_person() {
     check(
         &definition,
         &expect![[r#"
-        # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
-        #
-        # Not carried over, or not as it was:
-        # - $: called `Web_team` here: a name is of letters, digits, `_` and `-`
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
 
-        name: Web_team
-        description: Writes for a person.
-        model: openai:gpt-4o
-        agents:
-          - name: writer
-            description: Writes
-            system: You are writer.
-          - name: user_proxy
-            description: Says what is wanted
-            human: true
-        chat:
-          participants: [writer, user_proxy]
-          stop: {says: TERMINATE, max_messages: 10}
-        ---
-        OPENAI_API_KEY
-    "#]],
+            name: Web team
+            description: Writes for a person.
+            model: openai:gpt-4o
+            agents:
+              - name: writer
+                description: Writes
+                system: You are writer.
+              - name: user_proxy
+                description: Says what is wanted
+                human: true
+            chat:
+              participants: [writer, user_proxy]
+              stop: {says: TERMINATE, max_messages: 10}
+            ---
+            OPENAI_API_KEY
+        "#]],
     );
 }
 
@@ -329,9 +326,8 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.config.participants[0]: called `Haupt_Autor` here: a name is of letters, digits, `_` and `-`
-            # - $.config.participants[1]: called `Haupt_Autor_2` here: a name is of letters, digits, `_` and `-`
-            # - $.config.participants[2]: called `a_3rd` here: a name is of letters, digits, `_` and `-`
+            # - $.config.participants[1]: called `Haupt Autor_2` here: the name is taken
+            # - $.config.participants[2]: called `a_3rd` here: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
             # - $.config.participants[3]: called `User` here: it is a word of team files
             # - $.config.termination_condition.config.sources: `nobody` is left out: there is no such participant
             # - $: `{{task}}` in a text is the task here
@@ -341,9 +337,9 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             vars:
               name: "{{name}}"
             agents:
-              - name: Haupt_Autor
+              - name: Haupt Autor
                 system: "Use {{name}} and {{task}}; {{name}} again."
-              - name: Haupt_Autor_2
+              - name: Haupt Autor_2
                 system: You are Haupt Autor.
               - name: a_3rd
                 system: You are 3rd.
@@ -351,7 +347,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
                 description: Says what is wanted
                 human: true
             chat:
-              participants: [Haupt_Autor, Haupt_Autor_2, a_3rd, User]
+              participants: [Haupt Autor, Haupt Autor_2, a_3rd, User]
               stop: {matches: {pattern: "^", by: [a_3rd]}}
             ---
             OPENAI_API_KEY

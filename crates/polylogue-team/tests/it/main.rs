@@ -18,6 +18,8 @@ mod memory;
 #[cfg(test)]
 mod mutations;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod reasoning;

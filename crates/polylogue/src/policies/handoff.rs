@@ -151,7 +151,8 @@ fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
         Part::Data(data) => Name::new(data.get("handoff")?.as_str()?).ok(),
         _ => None,
     });
-    named.or_else(|| chat.members().iter().find(|name| tool_name(name) == call.tool).cloned())
+    named
+        .or_else(|| chat.members().iter().find(|name| name.tool_name(Transfer::PREFIX) == call.tool).cloned())
 }
 
 impl Made {
@@ -177,26 +178,10 @@ fn note(args: &Value) -> Result<Option<Arc<str>>, ToolError> {
     }
 }
 
-/// The beginning of the names of all tools that hand over.
-const PREFIX: &str = "transfer_to_";
-
-/// The name of the tool that hands over to `who`. Providers take 64 ASCII characters: other names are written as far as
-/// they can be, with a number that is theirs.
-fn tool_name(who: &Name) -> String {
-    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let room = 64 - PREFIX.len();
-    let name: String = who.as_str().chars().map(legal).collect();
-    if name.len() <= room && name == who.as_str() {
-        return format!("{PREFIX}{name}");
-    }
-    // FNV-1a, 32 bits: the same in every process.
-    let hash =
-        who.as_str().bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    let name: String = name.chars().take(room - 9).collect();
-    format!("{PREFIX}{name}-{hash:08x}")
-}
-
 /// The tool `transfer_to_NAME`: hands the conversation over to somebody, and ends the turn.
+///
+/// Of a name with other characters than ASCII letters, digits, `_` and `-`, the tool has the
+/// [name that providers take](Name::tool_name).
 ///
 /// It fails, with words that the model can act on, when they are not in the room, or when the reply asks for another
 /// transfer before this one: of several only the first is made.
@@ -207,6 +192,9 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// The beginning of the names of all tools that hand over.
+    pub const PREFIX: &'static str = "transfer_to_";
+
     /// Hands over to `who`; `when` tells the model when to.
     ///
     /// # Errors
@@ -220,7 +208,9 @@ impl Transfer {
         let parameters =
             json!({"type": "object", "properties": {"note": note}, "additionalProperties": false});
         let description = format!("Hands the conversation over to {to}. {when}");
-        let spec = ToolSpec::new(tool_name(&to), description.trim(), parameters).repeatable().ends_turn();
+        let spec = ToolSpec::new(to.tool_name(Self::PREFIX), description.trim(), parameters)
+            .repeatable()
+            .ends_turn();
         Ok(Self { to, spec })
     }
 }
@@ -259,7 +249,7 @@ fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
         _ => None,
     })?;
     reply.iter().find_map(|part| match part {
-        Part::Call(call) if call.tool.starts_with(PREFIX) => Some(call),
+        Part::Call(call) if call.tool.starts_with(Transfer::PREFIX) => Some(call),
         _ => None,
     })
 }

@@ -153,7 +153,7 @@ impl Approval<Wanted> {
     #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        Self::when(move |wanted| names.iter().any(|name| is_like(name, &wanted.call.tool)))
+        Self::when(move |wanted| names.iter().any(|name| is_like_tool(name, &wanted.call.tool)))
     }
 }
 
@@ -171,6 +171,13 @@ pub fn is_like(pattern: &str, name: &str) -> bool {
         }
     }
     left.ends_with(tail)
+}
+
+/// Whether `tool` is the name of a tool that `pattern` stands for, as [`is_like`]; or of one that is called after a participant, and
+/// `pattern` has the participant's own name, as in `transfer_to_Ai assistant 1`.
+#[must_use]
+pub fn is_like_tool(pattern: &str, tool: &str) -> bool {
+    is_like(pattern, tool) || Name::tool_called(pattern) == tool
 }
 
 impl<T> Clone for Approval<T> {
@@ -193,7 +200,17 @@ impl<T> fmt::Debug for Approval<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_like;
+    use super::{is_like, is_like_tool};
+    use polylogue_core::Name;
+
+    #[test]
+    fn a_tool_can_be_named_by_the_participant_it_is_called_after() {
+        let tool = Name::new("Ai assistant 1").unwrap().tool_name("transfer_to_");
+        for pattern in ["transfer_to_Ai assistant 1", &tool, "transfer_to_*"] {
+            assert!(is_like_tool(pattern, &tool), "{pattern}");
+        }
+        assert!(!is_like_tool("transfer_to_Ai assistant 2", &tool));
+    }
 
     #[test]
     fn stars_stand_for_any_characters() {

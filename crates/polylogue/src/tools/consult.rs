@@ -26,8 +26,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Outcome, OutcomeStatus, Part, Result, Status, Tool,
-    ToolCx, ToolError, ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Name, Outcome, OutcomeStatus, Part, Result, Status,
+    Tool, ToolCx, ToolError, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub struct Consult {
     whom: Whom,
+    name: Name,
     spec: ToolSpec,
     at_most: u32,
 }
@@ -52,19 +53,19 @@ impl Consult {
     /// `chat` as a tool of its name and description.
     #[must_use]
     pub fn chat(chat: Chat) -> Self {
-        let (name, description) = (Agent::name(&chat).to_string(), Agent::description(&chat).to_owned());
-        Self::new(Whom::Chat(Arc::new(chat)), &name, &description)
+        let (name, description) = (Agent::name(&chat).clone(), Agent::description(&chat).to_owned());
+        Self::new(Whom::Chat(Arc::new(chat)), name, &description)
     }
 
     /// `agent` as a tool of its name and description.
     #[must_use]
     pub fn agent(agent: impl Agent) -> Self {
         let agent = AnyAgent::new(agent);
-        let (name, description) = (agent.name().to_string(), agent.description().to_owned());
-        Self::new(Whom::Agent(agent), &name, &description)
+        let (name, description) = (agent.name().clone(), agent.description().to_owned());
+        Self::new(Whom::Agent(agent), name, &description)
     }
 
-    fn new(whom: Whom, name: &str, description: &str) -> Self {
+    fn new(whom: Whom, name: Name, description: &str) -> Self {
         let task = "What is to be done, with all that has to be known: nothing of this conversation is";
         let parameters = json!({
             "type": "object",
@@ -72,25 +73,28 @@ impl Consult {
             "required": ["task"],
             "additionalProperties": false,
         });
-        let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-        let name: String = name.chars().map(legal).take(64).collect();
         // Asking it again finds in the log what came of it before.
-        let spec = ToolSpec::new(name, description, parameters).repeatable();
-        Self { whom, spec, at_most: Self::DEFAULT_AT_MOST }
+        let spec = ToolSpec::new(name.tool_name(""), "", parameters).repeatable();
+        Self { whom, name, spec, at_most: Self::DEFAULT_AT_MOST }.about(description)
     }
 
-    /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. By default it is that of the agent or chat, with
-    /// `_` for whatever else is in it.
+    /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. Default: that of the agent or chat, in
+    /// [the characters that providers take](Name::tool_name).
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.spec.name = name.into();
         self
     }
 
-    /// Sets what the model is told of it: what it does, and when to ask it.
+    /// Sets what the model is told of it: what it does, and when to ask it. The name of the agent or chat stands before that
+    /// where the tool cannot have it.
     #[must_use]
     pub fn about(mut self, description: impl Into<String>) -> Self {
-        self.spec.description = description.into();
+        let (name, description) = (&self.name, description.into());
+        self.spec.description = match name.tool_name("") == name.as_str() {
+            true => description,
+            false => format!("Asks {name}. {description}").trim_end().to_owned(),
+        };
         self
     }
 

@@ -184,7 +184,7 @@ async fn names_that_no_provider_takes_have_tools_of_their_own() {
     for (index, tool) in tools.iter().enumerate() {
         assert!(tool.len() <= 64 && tool.is_ascii() && !tools[..index].contains(tool), "{tools:?}");
     }
-    assert!(Transfer::to("no name", "").is_err());
+    assert!(Transfer::to("no/name", "").is_err());
     let script = serde_json::json!([{"Front": {"calls": [{"tool": tools[0]}]}}, {"Köchin": "Suppe"}]);
     let said = play(&script.to_string(), |cast| {
         let chat =

@@ -215,5 +215,5 @@ async fn the_planner_is_told_the_task_the_team_and_what_was_known() {
 
 #[test]
 fn a_planner_has_a_legal_name() {
-    assert!(Ledger::led_by("no name").is_err());
+    assert!(Ledger::led_by("no/name").is_err());
 }

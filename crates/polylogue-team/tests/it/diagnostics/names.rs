@@ -9,7 +9,7 @@ fn names_are_legal_unique_and_not_the_users() {
     check(
         r"
 name: t
-agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
 chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
 chats:
   - {name: A, participants: [A], stop: {max_turns: 1}}
@@ -18,21 +18,21 @@ chats:
             error: no agent can be called `user`
              --> t.yaml:3:17
               |
-            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+            3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                 ^^^^
             hint: `user` is whoever gives the task; a person in the chat has a name of their own
 
-            error: the name `a b` has characters other than letters, digits, `_` and `-`
+            error: the name `a@b` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
              --> t.yaml:3:31
               |
-            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+            3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                               ^^^
             hint: use `a_b`
 
             error: there is an agent `A` already, in line 3
              --> t.yaml:3:55
               |
-            3 | agents: [{name: user}, {name: a b}, {name: A}, {name: A}, {name: t_summary}]
+            3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                                                       ^
 
             error: `A` takes part already

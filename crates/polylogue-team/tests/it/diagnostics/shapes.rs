@@ -8,7 +8,7 @@ use super::check;
 fn all_mistakes_of_a_file_are_found_at_once() {
     check(
         r#"
-name: Stock Trading
+name: Stock@Trading
 modle: openai:gpt-4o
 vars: {role: Trader}
 agents:
@@ -32,10 +32,10 @@ chats:
     stop: {says: {text: DONE, by: Nobody}}
 "#,
         &expect![[r#"
-            error: the name `Stock Trading` has characters other than letters, digits, `_` and `-`
+            error: the name `Stock@Trading` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
              --> t.yaml:2:7
               |
-            2 | name: Stock Trading
+            2 | name: Stock@Trading
               |       ^^^^^^^^^^^^^
             hint: use `Stock_Trading`
 

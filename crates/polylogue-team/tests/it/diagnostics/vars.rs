@@ -52,7 +52,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |                                     ^^^^^
             hint: did you mean `b`?
 
-            error: the name `{{a}}` does not begin with a letter
+            error: the name `{{a}}` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
              --> t.yaml:7:23
               |
             7 | chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}

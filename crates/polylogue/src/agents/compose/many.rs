@@ -1,6 +1,6 @@
 //! Lists and maps of agents, as pieces of an agent of one's own.
 
-use polylogue_core::{AnyAgent, Asking, Error, Layer, Message, Result, Turn};
+use polylogue_core::{AnyAgent, Asking, Error, Layer, Message, Path, Result, Turn};
 
 use super::ask;
 
@@ -50,20 +50,19 @@ impl Many {
     /// A map under a label: its agents are `label.key`, in the order in which they are given.
     ///
     /// # Errors
-    /// When the label or a key is illegal - both are letters, digits, `_` and `-` - or a key is used twice.
+    /// When the label or a key is illegal - both are made of the characters of a [`Name`](polylogue_core::Name) - or a key is used twice.
     pub fn map<K: AsRef<str>>(label: &str, agents: impl IntoIterator<Item = (K, AnyAgent)>) -> Result<Self> {
-        let legal = |text: &str| {
-            !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-        };
         let mut many = Self { layers: Vec::new(), label: label.to_owned() };
         for (key, agent) in agents {
             let key = key.as_ref();
-            if !legal(label) || !legal(key) {
+            let whole = format!("{label}.{key}");
+            Path::root().room(&whole)?;
+            if label.contains('.') || key.contains('.') {
                 return Err(Error::Config(format!(
-                    "`{label}.{key}` is no label: use letters, digits, `_` and `-`"
+                    "`{whole}` is no label: a label and its keys have no `.`"
                 )));
             }
-            let layer = Layer::labelled(format!("{label}.{key}"), &agent);
+            let layer = Layer::labelled(whole, &agent);
             if many.layers.iter().any(|other| other.label == layer.label) {
                 return Err(Error::Config(format!("`{}` is there twice", layer.label)));
             }

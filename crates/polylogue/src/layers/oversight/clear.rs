@@ -25,18 +25,38 @@ pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
     let mut numbered = false;
     let mut after = at + 2;
     while let Some((_, word)) = words.get(after) {
-        let member = members.iter().find(|name| [*word, bare(word)].contains(&name.as_str()));
-        match (member, bare(word).parse::<usize>()) {
-            (Some(name), _) if clear.of.is_none() => clear.of = Some(name.clone()),
-            (_, Ok(keep)) if !numbered => (clear.keep, numbered) = (keep, true),
+        let rest = words.get(after..).unwrap_or_default();
+        match (named(rest, members), bare(word).parse::<usize>()) {
+            (Some((name, count)), _) if clear.of.is_none() => {
+                clear.of = Some(name.clone());
+                after += count;
+            }
+            (_, Ok(keep)) if !numbered => {
+                (clear.keep, numbered) = (keep, true);
+                after += 1;
+            }
             _ => break,
         }
-        after += 1;
     }
     let start = |index: usize| words.get(index).map_or(text.len(), |(start, _)| *start);
     let (before, rest) = (text.get(..start(at))?, text.get(start(after)..)?);
     clear.rest = format!("{before}{rest}").trim().to_owned();
     Some(clear)
+}
+
+/// The member whose name `words` begin with, the longest of several, and of how many words it is.
+fn named<'n>(words: &[(usize, &str)], members: &'n [Name]) -> Option<(&'n Name, usize)> {
+    let begins = |name: &&Name| {
+        let count = name.as_str().split(' ').count();
+        let Some(((_, last), before)) = words.get(..count).and_then(<[_]>::split_last) else { return false };
+        let written = |last: &str| {
+            let words: Vec<&str> = before.iter().map(|(_, word)| *word).chain([last]).collect();
+            Name::composed(&words.join(" ")) == name.as_str()
+        };
+        written(last) || written(bare(last))
+    };
+    let longest = members.iter().filter(begins).max_by_key(|name| name.as_str().len())?;
+    Some((longest, longest.as_str().split(' ').count()))
 }
 
 /// The words of a text, and where each begins.
@@ -55,7 +75,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, of: Option<&str>, keep: usize, rest: &str) {
-        let members = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
+        let members =
+            ["Ann", "Bob", "Ai assistant", "Ai assistant 1", "Élodie"].map(|name| Name::new(name).unwrap());
         let expected = Clear { of: of.map(|name| Name::new(name).unwrap()), keep, rest: rest.into() };
         assert_eq!(parse(text, &members), Some(expected), "{text}");
     }
@@ -68,6 +89,15 @@ mod tests {
         check("Well. Clear history Ann! Go on", Some("Ann"), 0, "Well. Go on");
         check("clear history Bob 3.", Some("Bob"), 3, "");
         check("clear history 3 Bob\nnext  line", Some("Bob"), 3, "next  line");
+    }
+
+    #[test]
+    fn a_name_may_have_several_words() {
+        check("clear history Ai assistant 1 3 go on", Some("Ai assistant 1"), 3, "go on");
+        check("clear history 2 Ai assistant, go on", Some("Ai assistant"), 2, "go on");
+        check("clear history Ai  assistant 1.", Some("Ai assistant 1"), 0, "");
+        check("clear history E\u{301}lodie", Some("Élodie"), 0, "");
+        check("clear history Ai", None, 0, "Ai");
     }
 
     #[test]

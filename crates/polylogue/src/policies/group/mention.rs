@@ -10,11 +10,14 @@ pub(super) enum Mention {
     Nobody,
 }
 
-/// Who of `of` is named in `text`: as a whole word, `_` also written as a space or behind a backslash. Where names
-/// overlap, the longest is meant, be it of one of `members` who cannot be chosen. Case counts, unless nobody is named then.
+/// Who of `of` is named in `text`: as a whole word, spaces and `_` in each other's place or `_` behind a backslash. Where names
+/// overlap, the longest is meant, be it of one of `members` who cannot be chosen; of two names that can be written alike, the one
+/// that is written so exactly. Case counts, unless nobody is named then.
 pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
-    let exactly = named(text, of, members, str::to_owned);
-    let names = if exactly.is_empty() { named(text, of, members, str::to_lowercase) } else { exactly };
+    // Names have single spaces.
+    let text = Name::composed(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let exactly = named(&text, of, members, str::to_owned);
+    let names = if exactly.is_empty() { named(&text, of, members, str::to_lowercase) } else { exactly };
     match names.as_slice() {
         [] => Mention::Nobody,
         [only] => Mention::One((*only).clone()),
@@ -22,42 +25,91 @@ pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
     }
 }
 
+/// Where a name stands in a text.
+struct Found<'n> {
+    begin: usize,
+    end: usize,
+    is_exact: bool,
+    name: &'n Name,
+}
+
+impl Found<'_> {
+    /// Whether the name at `other` is meant where both are.
+    fn yields_to(&self, other: &Self) -> bool {
+        let (own, length) = (self.end - self.begin, other.end - other.begin);
+        let is_within = other.begin <= self.begin && self.end <= other.end;
+        is_within && (length > own || length == own && other.is_exact && !self.is_exact)
+    }
+}
+
 /// Those of `of` whose names are in `text`, both written by `write`.
 fn named<'n>(text: &str, of: &'n [Name], members: &'n [Name], write: fn(&str) -> String) -> Vec<&'n Name> {
     let text = write(text);
     let others = members.iter().filter(|name| !of.contains(name));
-    let mut found: Vec<(usize, usize, &Name)> = Vec::new();
+    let mut found: Vec<Found<'_>> = Vec::new();
     for name in of.iter().chain(others) {
-        let spans =
-            spellings(&write(name.as_str())).into_iter().flat_map(|spelling| whole_words(&text, &spelling));
-        found.extend(spans.map(|(begin, end)| (begin, end, name)));
+        let own = write(name.as_str());
+        for spelling in spellings(&own) {
+            let is_exact = spelling == own;
+            let spans = whole_words(&text, &spelling);
+            found.extend(spans.into_iter().map(|(begin, end)| Found { begin, end, is_exact, name }));
+        }
     }
-    let within_longer = |(begin, end, _): &(usize, usize, &Name)| {
-        found.iter().any(|(b, e, _)| b <= begin && end <= e && e - b > end - begin)
-    };
-    let longest: Vec<&Name> =
-        found.iter().filter(|span| !within_longer(span)).map(|(.., name)| *name).collect();
-    of.iter().filter(|name| longest.contains(name)).collect()
+    let meant = |one: &&Found<'_>| !found.iter().any(|other| one.yields_to(other));
+    let meant: Vec<&Name> = found.iter().filter(meant).map(|one| one.name).collect();
+    of.iter().filter(|name| meant.contains(name)).collect()
 }
 
 /// How a name may be written.
 fn spellings(name: &str) -> Vec<String> {
     let mut spellings = vec![name.to_owned()];
-    if name.contains('_') {
-        spellings.extend([name.replace('_', " "), name.replace('_', "\\_")]);
+    if name.contains(['_', ' ']) {
+        let spaced = name.replace('_', " ");
+        spellings.extend([
+            spaced.replace(' ', "_"),
+            spaced.replace(' ', "\\_"),
+            name.replace('_', "\\_"),
+            spaced,
+        ]);
+        spellings.sort_unstable();
+        spellings.dedup();
     }
     spellings
 }
 
 /// Where `word` is in `text`, as a word.
 fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let continues = |within: Option<char>, beside: Option<char>| {
+        let is_spaced = |c: char| Name::is_of_word(c) && !is_unspaced(c);
+        within.is_some_and(|c| !is_unspaced(c)) && beside.is_some_and(is_spaced)
+    };
+    let (first, last) = (word.chars().next(), word.chars().next_back());
     let stands_alone = |(begin, found): &(usize, &str)| {
         let before = text.get(..*begin).unwrap_or_default();
         let after = text.get(begin + found.len()..).unwrap_or_default();
-        !before.ends_with(is_word) && !after.starts_with(is_word) && !after.starts_with("\\_")
+        !continues(first, before.chars().next_back())
+            && !continues(last, after.chars().next())
+            && !after.starts_with("\\_")
     };
     text.match_indices(word).filter(stands_alone).map(|(begin, found)| (begin, begin + found.len())).collect()
+}
+
+/// Whether `c` is of a script whose words are not set apart by spaces, or carry endings that are no part of them: Thai, Lao, Burmese,
+/// Khmer, kana, Chinese characters, Hangul.
+const fn is_unspaced(c: char) -> bool {
+    matches!(
+        c,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 #[cfg(test)]
@@ -103,6 +155,54 @@ mod tests {
         assert_eq!(who("WILL", &team, &team), "Will");
         assert_eq!(who("will or may", &team, &team), "Several");
         assert_eq!(who("KÖCHIN", &["Köchin"], &[]), "Köchin");
+    }
+
+    #[test]
+    fn names_of_several_words_are_found() {
+        let team = [
+            "Ai assistant 1",
+            "Ai assistant 10",
+            "Ai_assistant_1",
+            "Ai assistant",
+            "Élodie",
+            "Jean-Luc d’Arc",
+        ];
+        for (text, expected) in [
+            ("Ai assistant 1", "Ai assistant 1"),
+            ("Next is **Ai assistant 1**.", "Ai assistant 1"),
+            ("ai ASSISTANT 1", "Ai assistant 1"),
+            ("Ai assistant\n1 should go on", "Ai assistant 1"),
+            ("Ai_assistant_1", "Ai_assistant_1"),
+            ("Ai\u{a0}assistant 10", "Ai assistant 10"),
+            ("Ai_assistant_10", "Ai assistant 10"),
+            ("Ai assistant, please", "Ai assistant"),
+            ("Ai assistant 100", "Ai assistant"),
+            ("E\u{301}lodie!", "Élodie"),
+            ("ELODIE", "Nobody"),
+            ("ÉLODIE", "Élodie"),
+            ("I pick Jean-Luc d’Arc's side", "Jean-Luc d’Arc"),
+        ] {
+            assert_eq!(who(text, &team, &team), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_scripts_without_spaces() {
+        let team = ["研究员", "研究员助理", "Ann", "นักเขียน", "연구원", "हिन्दी"];
+        for (text, expected) in [
+            ("研究员", "研究员"),
+            ("我选研究员。", "研究员"),
+            ("下一位是研究员助理来发言", "研究员助理"),
+            ("我选Ann来", "Ann"),
+            ("Anna", "Nobody"),
+            ("ให้นักเขียนพูด", "นักเขียน"),
+            ("연구원이 말합니다", "연구원"),
+            ("अब हिन्दी बोले", "हिन्दी"),
+            ("हिन्दीभाषी", "Nobody"),
+            ("研究员和Ann", "Several"),
+        ] {
+            assert_eq!(who(text, &team, &team), expected, "{text}");
+        }
     }
 
     #[test]

@@ -110,9 +110,9 @@ fn yes_or_no(ledger: &Map<String, Value>, key: &str) -> Result<Answer<bool>, Str
 }
 
 fn member(value: &Value, team: &[Name]) -> Result<Name, String> {
-    let text = value.as_str().unwrap_or_default().trim();
+    let text = Name::composed(value.as_str().unwrap_or_default().trim());
     let same = |name: &&Name| name.as_str().to_lowercase() == text.to_lowercase();
-    let found = team.iter().find(|name| **name == text).or_else(|| team.iter().find(same));
+    let found = team.iter().find(|name| **name == *text).or_else(|| team.iter().find(same));
     let names = || team.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
     found.cloned().ok_or_else(|| format!("one of: {}", names()))
 }
