@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod memory;
+pub(crate) mod piped;
 pub(crate) mod trust;
 pub(crate) mod verify;
 
@@ -104,6 +105,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) limits: Limits,
+
+    #[command(flatten)]
+    pub(crate) piped: piped::Piped,
 
     #[command(flatten)]
     pub(crate) output: Output,
@@ -237,6 +241,9 @@ pub(crate) struct Resume {
 
     #[command(flatten)]
     pub(crate) limits: Limits,
+
+    #[command(flatten)]
+    pub(crate) piped: piped::Piped,
 
     #[command(flatten)]
     pub(crate) output: Output,

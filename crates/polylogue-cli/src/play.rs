@@ -14,6 +14,7 @@ use polylogue::{
 use polylogue_mcp::Progress;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::args::piped::Input;
 use crate::commands::work;
 use crate::prompt::{self, tell_verbatim};
 use crate::screen::text::{Line, neutral, wrap};
@@ -37,6 +38,8 @@ pub(crate) struct Play<'a> {
     pub(crate) more: Option<Message>,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
+    /// What a standard input that is no terminal answers.
+    pub(crate) input: Input,
     /// The store, as the command line names it: the work directory is beside it.
     pub(crate) work: Option<PathBuf>,
     /// What the answer `always` to a question for approval does.
@@ -135,12 +138,29 @@ impl Play<'_> {
                 }
                 prompt::ask(question.who.as_str(), signals).await?
             }
-            None => None,
+            None => self.read(question, signals).await?,
         };
         let Some(text) = text else { return Ok(Answered::No) };
         let text = self.always.answer(question, text)?;
         self.log.answer(at, &question.who, text).await?;
         Ok(Answered::Yes)
+    }
+
+    /// Reads the answer from a standard input that is no terminal, if that may answer the question.
+    async fn read(&self, question: &Question, signals: &mut Signals) -> Result<Option<String>, Trouble> {
+        if self.input == Input::None || prompt::is_typed() {
+            return Ok(None);
+        }
+        if question.is_approval() && self.input != Input::Approvals {
+            tell_wrapped(&format!(
+                "`{}` waits for approval. Standard input gives none unless you say `--input approvals`.",
+                question.who
+            ));
+            return Ok(None);
+        }
+        let id = self.log.id();
+        let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
+        prompt::read_piped(signals).await.map_err(|trouble| trouble.hint(hint()))
     }
 
     /// Whether the person at the terminal sees what happens.

@@ -13,6 +13,9 @@ use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::trouble::Trouble;
 
+/// The longest answer, in bytes.
+const MAX_ANSWER: usize = 4 << 20;
+
 /// How often a question is asked until the answer is one of those that it takes.
 const MAX_ATTEMPTS: usize = 5;
 
@@ -65,6 +68,24 @@ pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<Str
     line
 }
 
+/// Takes the next answer from a standard input that is no terminal, as [`ask`] does from one that is: a line, or a block of lines.
+/// `None` when the input is over or the person wants to stop. Nothing behind the answer is read.
+pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, Trouble> {
+    let answer = read_answer(signals).await?;
+    match answer {
+        // Half a block would run as if it were whole.
+        Some(answer) if is_in_fence(&answer) => {
+            Err(Trouble::failed("the input ends within a block of code, which is no answer"))
+        }
+        answer => Ok(answer),
+    }
+}
+
+/// Whether the standard input is a terminal.
+pub(crate) fn is_typed() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// Drops what was typed until now, once all that was written is on the terminal. Says whether there was a whole line.
 fn drain() -> bool {
     let input = rustix::stdio::stdin();
@@ -93,6 +114,9 @@ fn read_line() -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let mut byte = [0; 1];
     while line.last() != Some(&b'\n') {
+        if line.len() >= MAX_ANSWER {
+            return Err(too_long());
+        }
         match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
             Ok(0) => break,
             Ok(_) => line.extend(byte),
@@ -105,11 +129,18 @@ fn read_line() -> io::Result<Option<String>> {
     Ok(Some(line).filter(|line| !line.is_empty()))
 }
 
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("it is longer than {} MiB", MAX_ANSWER >> 20))
+}
+
 /// A line; one that opens a fence, with all lines up to that which closes it.
 fn read_block(next: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<Option<String>> {
     let mut answer = String::new();
     while let Some(line) = next()? {
         answer.push_str(&line);
+        if answer.len() > MAX_ANSWER {
+            return Err(too_long());
+        }
         if !is_in_fence(&answer) {
             break;
         }

@@ -15,6 +15,7 @@ use crate::trust::{self, Request};
 use crate::{args, place, remembered};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Trouble> {
+    let input = args.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
     let kept = Kept::of(&store, &id).await?;
@@ -79,7 +80,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let task = team.task.clone().unwrap_or_default();
     let (answer, always) = (args.answer.clone(), access.always.clone());
     let (work, progress) = (cli.store.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more, answer, work, always, progress }.run().await
+    Play { chat: &chat, log, store, settings, task, more, answer, input, work, always, progress }.run().await
 }
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about
@@ -108,7 +109,7 @@ fn more(args: &args::Resume, chat: &Chat) -> Result<Option<Message>, Trouble> {
     }
     let speaker = args.speaker.as_deref().unwrap_or(Name::user().as_str()).to_owned();
     let members = || chat.members().iter().map(|member| member.name().clone()).chain([Name::user()]);
-    match members().find(|name| name.as_str() == speaker) {
+    match members().find(|name| name.as_str() == Name::composed(&speaker)) {
         Some(name) => Ok(Some(Message::text(name, text))),
         None => {
             let names: Vec<String> = members().map(|name| format!("`{name}`")).collect();

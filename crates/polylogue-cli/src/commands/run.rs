@@ -19,6 +19,7 @@ use crate::trust::{self, Access, Request};
 use crate::{args, place, remembered};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Trouble> {
+    let input = args.piped.of(args.task.as_deref(), None)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
         task: args.task.as_deref().map(text_or_input).transpose()?,
@@ -66,7 +67,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let chat = built(&kept.team, &crew, cli, log.id(), (&access, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
     let (work, always, progress) = (cli.store.clone(), access.always.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more: None, answer: None, work, always, progress }
+    Play { chat: &chat, log, store, settings, task, more: None, answer: None, input, work, always, progress }
         .run()
         .await
 }

@@ -39,9 +39,13 @@ mod modes;
 #[cfg(test)]
 mod more;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod pictures;
+#[cfg(test)]
+mod piped;
 #[cfg(test)]
 mod quirks;
 #[cfg(test)]

@@ -330,6 +330,7 @@ fn the_whole_of_the_help() {
               --max-cost <DOLLARS>      Dollars; models whose price is unknown are refused
               --max-tokens <N>          Tokens read and written
               --max-calls <N>           Model calls
+              --input <WHAT>            What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
               --json                    Write every event as a line of JSON
           -q, --quiet                   Write the result alone
               --style <STYLE>           In which layout the conversation is written; `autogen` shows messages when they are whole [default: usual] [possible values: usual, autogen]

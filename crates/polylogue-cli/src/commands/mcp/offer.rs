@@ -20,9 +20,6 @@ use crate::{args, place, remembered};
 /// The argument that is the task.
 const TASK: &str = "task";
 
-/// The longest name of a tool that every host accepts.
-const MAX_NAME: usize = 64;
-
 /// A team that is served.
 pub(super) struct Offer {
     pub(super) spec: ToolSpec,
@@ -140,9 +137,7 @@ fn spec(team: &Team) -> ToolSpec {
         "" => format!("The team `{}`: agents who work on a task by talking with one another.", team.name),
         about => about.to_owned(),
     };
-    let name = team.name.as_str().chars().take(MAX_NAME);
-    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    ToolSpec::new(name.map(legal).collect::<String>(), about, parameters)
+    ToolSpec::new(team.name.tool_name(""), about, parameters)
 }
 
 /// The arguments of a call, in place of what the team file says.

@@ -26,7 +26,8 @@ pub(super) fn shown(
         tell("No model was asked anything yet.");
     }
     if args.json {
-        let wanted = |side: &&Side| args.agent.as_ref().is_none_or(|agent| side.who.as_str() == agent);
+        let wanted =
+            |side: &&Side| args.agent.as_ref().is_none_or(|agent| side.who.as_str() == Name::composed(agent));
         let wanted: Vec<&Side> = sides.iter().filter(wanted).collect();
         if let Some(agent) = args.agent.as_ref().filter(|_| wanted.is_empty()) {
             return Err(nobody(kept, agent));
@@ -34,7 +35,7 @@ pub(super) fn shown(
         return wanted.into_iter().map(as_json).collect::<Result<_, _>>().map_err(unwritable);
     }
     if let Some(agent) = &args.agent {
-        let of = |side: &&Side| side.who.as_str() == agent;
+        let of = |side: &&Side| side.who.as_str() == Name::composed(agent);
         let last = sides.iter().rfind(of).ok_or_else(|| nobody(kept, agent))?;
         return Ok(alone(last, looks.colour));
     }

@@ -1,0 +1,38 @@
+//! What a standard input that is no terminal is read for.
+
+use clap::{Args, ValueEnum};
+
+use crate::trouble::Trouble;
+
+/// What a standard input that is no terminal answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Input {
+    // Without docs of their own, so that the help keeps its short form.
+    Answers,
+    Approvals,
+    None,
+}
+
+/// Where answers come from when there is no terminal.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Piped {
+    /// What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given
+    #[arg(long = "input", value_name = "WHAT")]
+    given: Option<Input>,
+}
+
+impl Piped {
+    /// What it answers. It cannot be the `text` of the command line, too.
+    pub(crate) fn of(self, text: Option<&str>, answer: Option<&str>) -> Result<Input, Trouble> {
+        let is_text = text == Some("-");
+        match self.given {
+            Some(Input::Answers | Input::Approvals) if is_text => {
+                let what = "standard input cannot be both the text of the command line and the answers";
+                Err(Trouble::usage(what).hint("write the text in place of `-`, or leave out `--input`"))
+            }
+            Some(given) => Ok(given),
+            None if is_text || answer.is_some() => Ok(Input::None),
+            None => Ok(Input::Answers),
+        }
+    }
+}
