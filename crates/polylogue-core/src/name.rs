@@ -17,12 +17,12 @@ pub(crate) use tool_name::resolved;
 /// A name has 1 to 64 characters and begins with a letter of any script. Letters with their marks, digits, `_`, `-`, `'`, `’`
 /// and `·` follow, and single spaces between them. Cloning is cheap.
 ///
-/// Refused are characters that nobody sees or that reorder what is seen (controls, joiners, bidirectional marks, fillers, variation
+/// Refused are characters that are invisible or that reorder what is seen (controls, joiners, bidirectional marks, fillers, variation
 /// selectors), spaces at the ends and in a row, and `.` and `/`, which separate names in a [`Path`](crate::Path).
 ///
 /// Forms of Unicode that look the same are the same name: it is kept in the normal form NFC.
 ///
-/// Requests hold the name as it is in texts. Where providers take ASCII letters, digits, `_` and `-` alone, in the names of tools,
+/// Texts of requests hold the name unchanged. Where providers take ASCII letters, digits, `_` and `-` alone, in the names of tools,
 /// stands [`tool_name`](Self::tool_name).
 ///
 /// ```
@@ -123,7 +123,7 @@ impl NameError {
     }
 }
 
-/// A refused name, with what nobody sees in it written as an escape.
+/// A refused name, with its invisible characters written as escapes.
 fn shown(name: &str) -> String {
     let visible = |c: char| {
         c.is_ascii_graphic() || c == ' ' || characters::is_of_word(c) && !characters::is_invisible(c)

@@ -28,7 +28,7 @@ impl Piped {
         match self.given {
             Some(Input::Answers | Input::Approvals) if is_text => {
                 let what = "standard input cannot be both the text of the command line and the answers";
-                Err(Trouble::usage(what).hint("write the text in place of `-`, or leave out `--input`"))
+                Err(Trouble::usage(what).hint("write the text instead of `-`, or leave out `--input`"))
             }
             Some(given) => Ok(given),
             None if is_text || answer.is_some() => Ok(Input::None),

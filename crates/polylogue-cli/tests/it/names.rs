@@ -21,7 +21,7 @@ fn tools(request: &Received) -> Vec<String> {
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Whoever can hand over does so, by the name of the tool; others say something.
+/// An agent that can hand over does so, by the name of the tool; others say something.
 fn reply(request: &Received, nth: usize) -> Answer {
     match tools(request).into_iter().find(|name| name.starts_with("transfer_to")) {
         Some(tool) if nth < 2 => Answer::text("").call(&tool, serde_json::json!({})),

@@ -38,7 +38,7 @@ fn each_question_takes_a_line_of_a_pipe_until_the_conversation_is_over() {
     assert!(ran.out.contains("Bob B left: said `exit`"), "{}", ran.out);
 }
 
-/// What is not read is lost for nobody: the conversation waits, and goes on with the next input.
+/// The conversation waits for the next input.
 #[test]
 fn when_the_input_ends_the_run_waits_and_is_resumed_with_the_rest() {
     let home = hall();

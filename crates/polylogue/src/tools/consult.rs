@@ -86,7 +86,7 @@ impl Consult {
         self
     }
 
-    /// Sets what the model is told of it: what it does, and when to ask it. The name of the agent or chat stands before that
+    /// Sets the description that the model reads: what it does, and when to ask it. The name of the agent or chat stands before that
     /// where the tool cannot have it.
     #[must_use]
     pub fn about(mut self, description: impl Into<String>) -> Self {

@@ -12,7 +12,7 @@ pub(super) enum Mention {
 
 /// Who of `of` is named in `text`: as a whole word, spaces and `_` in each other's place or `_` behind a backslash. Where names
 /// overlap, the longest is meant, be it of one of `members` who cannot be chosen; of two names that can be written alike, the one
-/// that is written so exactly. Case counts, unless nobody is named then.
+/// that is written so exactly. Case counts, unless no name is found then.
 pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
     // Names have single spaces.
     let text = Name::composed(text).split_whitespace().collect::<Vec<_>>().join(" ");
