@@ -38,6 +38,9 @@ def _head(body: dict) -> list[str]:
     tools = [tool["function"]["name"] for tool in body.get("tools") or []]
     if tools:
         words.append(f"offers={','.join(sorted(tools))}")
+    # A call is left to the model where nothing is said.
+    if (choice := body.get("tool_choice")) not in (None, "auto"):
+        words.append(f"choice={choice if isinstance(choice, str) else json.dumps(choice, sort_keys=True)}")
     return words
 
 

@@ -17,16 +17,17 @@ def model():
     )
 
 
-def agent(name, system):
+def agent(name, system, **options):
     """An agent with a memory."""
-    made = Agent(model(), system, name=name)
+    made = Agent(model(), system, name=name, **options)
     _agents.append(made)
     return made
 
 
 def _memory(of):
-    memory = of.memory.get(0)
-    said = memory.save() if memory else []
+    # Of several sessions, the last one that began.
+    sessions = list(of.memory.memory_map.values())
+    said = sessions[-1].save() if sessions else []
     return [["assistant" if message["sender"] == of.name else "user", message["content"]] for message in said]
 
 
