@@ -78,6 +78,11 @@ class Requests(unittest.TestCase):
         heads = [requests.lines([{"body": body}], True, True) for body in (openai, ollama)]
         self.assertEqual(heads, [["request 1: m temperature=0.3 form=json"]] * 2)
 
+    def test_the_head_says_that_a_tool_has_to_be_called(self) -> None:
+        body = {"model": "m", "tools": [{"function": {"name": "add"}}]}
+        heads = [requests.lines([{"body": body | {"tool_choice": choice}}], True, True) for choice in ("auto", "required")]
+        self.assertEqual(heads, [["request 1: m offers=add"], ["request 1: m offers=add choice=required"]])
+
 
 class Files(unittest.TestCase):
     def test_a_scenario_has_the_difference_of_its_original(self) -> None:
@@ -90,6 +95,13 @@ class Files(unittest.TestCase):
         for text in ("titel = 1\n" + FILE, FILE.replace('title = "a title"', ""), double):
             with self.assertRaises(scenario.Flaw):
                 read(text)
+
+    def test_a_team_is_required_unless_commands_make_it(self) -> None:
+        without = FILE.replace('team = "name: x\\n"', "")
+        with self.assertRaises(scenario.Flaw):
+            read(without)
+        made = without.replace('program =', 'commands = [["import", "a.json", "-o", "team.yaml"]]\nprogram =')
+        self.assertIsNone(read(made)[0].team)
 
     def test_replies_have_a_price_and_errors_have_none(self) -> None:
         self.assertIn('{"usage": {"input": 10, "output": 5}, "text": "one"}, {"status": 400}', read(FILE)[0].playbook())
@@ -110,6 +122,11 @@ class Logs(unittest.TestCase):
     def test_histories_are_read_by_agent(self) -> None:
         text = "------ One ------\n[system]:\nS\n\n[user]:\na\n\nb\n\n------ /x.1 Two ------\n[assistant]:\nc\n"
         self.assertEqual(log.histories(text), {"One": [["user", "a\n\nb"]], "Two": [["assistant", "c"]]})
+
+    def test_what_a_chat_inherits_is_not_said_again(self) -> None:
+        messages = [{"from": name, "parts": [{"text": name}]} for name in "AB"]
+        report = log.report([{"type": "opened", "messages": messages, "inherited": 1}], outer=True)
+        self.assertEqual(report["chats"][0]["said"], [["B", "B"]])
 
     def test_a_run_that_failed_says_so(self) -> None:
         opened = {"type": "opened", "messages": [{"from": "A", "parts": [{"text": "x"}]}]}

@@ -64,7 +64,8 @@ def _tell(event: dict, chat: dict) -> None:
     kind = event["type"]
     if kind in ("opened", "reopened"):
         messages = event.get("messages") or [event.get("message")]
-        for message in filter(None, messages):
+        # What a chat inherits from the one it continues was said there.
+        for message in filter(None, messages[event.get("inherited", 0) :]):
             chat["said"] += _said(message)
     elif kind in ("said", "posted") and event.get("to") != {"only": []}:
         chat["said"] += _said(event)
