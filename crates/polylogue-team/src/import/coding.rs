@@ -67,6 +67,10 @@ pub(super) fn runs(
     draft: &mut Draft,
 ) -> Result<()> {
     let runs = match fields.take("code_execution_config") {
+        Some(at) if at.value.get("last_n_messages").is_some_and(|last| *last == 0) => {
+            draft.note(&at.path, "left out: an agent that looks at no message runs no code");
+            return Ok(());
+        }
         Some(at) if at.value.is_object() => settings(&at, draft)?,
         Some(at) if is_on(at.value) => return at.wrong("this is `false` or an object"),
         None if kind == Kind::Proxy => {
@@ -98,13 +102,13 @@ fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     if let Some(executor) = fields.take("executor") {
         time = executed(&executor, &mut fields, draft)?.or(time);
     }
-    runs.extend(time.map(|time| ("time".to_owned(), Yaml::text(format!("{time} s")))));
+    runs.extend(time.map(|time| ("time".to_owned(), Yaml::text(time))));
     fields.rest(draft);
     Ok(runs)
 }
 
 /// What an executor says: its name, with its settings beside it, or an object with its settings.
-fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<u64>> {
+fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<String>> {
     let (name, settings) = match executor.value.as_str() {
         Some(name) => (name, outer.take(name)),
         None => {
@@ -128,7 +132,12 @@ fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Res
     Ok(time)
 }
 
-fn timeout(fields: &mut Fields<'_>) -> Result<Option<u64>> {
-    let time = fields.take("timeout").filter(|time| time.value != "UNSPECIFIED");
-    time.map(|time| Ok(time.count()?.max(1))).transpose()
+/// How long a block may run, in the words of a team file.
+fn timeout(fields: &mut Fields<'_>) -> Result<Option<String>> {
+    let Some(time) = fields.take("timeout").filter(|time| time.value != "UNSPECIFIED") else {
+        return Ok(None);
+    };
+    // A team file knows times from a millisecond to a day.
+    let ms = (time.number()? * 1000.0).clamp(1.0, 86_400_000.0).ceil() as u64;
+    Ok(Some(if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }))
 }

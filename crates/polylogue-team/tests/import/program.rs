@@ -291,6 +291,15 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
         &runs(json!({"executor": "ipython-embedded"})),
         &["runs_code: true", "- $.agents[1].code_execution_config.executor: `ipython-embedded` is left out"],
     );
+    holds(&runs(json!({"timeout": 0.25})), &["runs_code: {time: \"250 ms\"}"]);
+    holds(&runs(json!({"timeout": 0})), &["runs_code: {time: \"1 ms\"}"]);
+    holds(&runs(json!({"timeout": 1e14})), &["runs_code: {time: \"86400 s\"}"]);
+    let blind = runs(json!({"last_n_messages": 0}));
+    holds(
+        &blind,
+        &["- $.agents[1].code_execution_config: left out: an agent that looks at no message runs no code"],
+    );
+    lacks(&blind, &["runs_code"]);
     lacks(&runs(json!(false)), &["runs_code"]);
     // A user proxy runs code where nothing is said, and a whole program none of its own.
     let usual = json!({"llm_config": {"model": "m"}, "agents": [quiet("a"), {"name": "p", "class": "UserProxyAgent"}]});
