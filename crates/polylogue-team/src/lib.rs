@@ -95,7 +95,9 @@ pub use pattern::{
 };
 pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-pub use reasoning::{Best, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock};
+pub use reasoning::{
+    Best, ChoiceTexts, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock,
+};
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};

@@ -162,6 +162,39 @@ pub struct Best {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub retries: Option<u32>,
+    /// The texts in which the proposals are shown to the critic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<ChoiceTexts>,
+}
+
+/// The texts in which proposals are shown to a critic; `{count}` in them is the number of proposals.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChoiceTexts {
+    /// The question; `{options}` in it are the proposals, one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<OptionText>")]
+    pub prompt: Option<String>,
+    /// The line before each proposal; `{number}` in it is its number. Default: `Option {number}:`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<OptionText>")]
+    pub option: Option<String>,
+    /// What a critic receives whose answer holds no number of a proposal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<OptionText>")]
+    pub retry_prompt: Option<String>,
+}
+
+impl ChoiceTexts {
+    /// These, and `usual` for what is not set.
+    pub(crate) fn over(&self, usual: polylogue::reason::ChoiceTexts) -> polylogue::reason::ChoiceTexts {
+        let of = |own: &Option<String>, usual| own.as_deref().map_or(usual, Into::into);
+        polylogue::reason::ChoiceTexts {
+            prompt: of(&self.prompt, usual.prompt),
+            option: of(&self.option, usual.option),
+            retry_prompt: of(&self.retry_prompt, usual.retry_prompt),
+        }
+    }
 }
 
 const fn three() -> u32 {

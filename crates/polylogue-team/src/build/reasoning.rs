@@ -3,7 +3,7 @@
 use polylogue::aggregate::few_shot;
 use polylogue::hook::Hooked;
 use polylogue::parse::{Actions, Block, Mixed, Parsed, ToolBlock};
-use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::reason::{Best, ChoiceTexts, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::reply::{Reply, Trigger, when};
 use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
 
@@ -75,10 +75,11 @@ impl<'a> Crew<'a> {
                     None => refine,
                 })
             }
-            Reasons::Best(reasoning::Best { critic, options, retries }) => {
+            Reasons::Best(reasoning::Best { critic, options, retries, texts }) => {
                 let critic = self.speaker(critic, around)?;
                 let best = Best::of(count(*options), self.assistant(agent, around)?, critic);
-                AnyAgent::new(best.retries(retries.unwrap_or(Best::DEFAULT_RETRIES)))
+                let texts = texts.clone().unwrap_or_default().over(ChoiceTexts::default());
+                AnyAgent::new(best.retries(retries.unwrap_or(Best::DEFAULT_RETRIES)).texts(texts))
             }
         })
     }

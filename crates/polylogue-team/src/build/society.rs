@@ -9,6 +9,7 @@ use super::order::{circles, ends};
 use super::room::Around;
 use crate::chat;
 use crate::pattern;
+use crate::reasoning::ChoiceTexts;
 
 impl<'a> Crew<'a> {
     /// The society that a chat is, and its policy.
@@ -78,11 +79,26 @@ impl<'a> Crew<'a> {
             Some(criteria) => critic.criteria(criteria.as_str()),
             None => critic,
         };
-        Ok(match given.retries {
+        let critic = match given.retries {
             Some(retries) => critic.retries(retries),
             None => critic,
-        })
+        };
+        Ok(shown_in(critic, given.texts.clone().unwrap_or_default()))
     }
+}
+
+/// The critic with the texts that are set.
+fn shown_in(mut critic: Critic, given: ChoiceTexts) -> Critic {
+    if let Some(text) = given.prompt {
+        critic = critic.prompt(text);
+    }
+    if let Some(text) = given.option {
+        critic = critic.option_line(text);
+    }
+    if let Some(text) = given.retry_prompt {
+        critic = critic.retry_prompt(text);
+    }
+    critic
 }
 
 /// The society with the texts that are set.

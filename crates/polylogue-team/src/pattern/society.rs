@@ -4,6 +4,7 @@ use polylogue_core::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::reasoning::ChoiceTexts;
 use crate::text::{NameText, OptionText, Template};
 
 /// Two roles that do a task by talking: one instructs, the other solves, as in CAMEL.
@@ -187,6 +188,9 @@ pub struct Critic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub retries: Option<u32>,
+    /// The texts in which the proposals are shown to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<ChoiceTexts>,
 }
 
 const fn three() -> u32 {

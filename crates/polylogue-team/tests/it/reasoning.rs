@@ -95,6 +95,13 @@ async fn the_best_of_several_proposals_is_said() {
     let script = "{Ann: one}, {Ann: two}, {Eve: none}, {Eve: I choose 2}";
     let agents = "{name: Ann, reasons: {best: {critic: Eve, options: 2, retries: 1}}}, {name: Eve}";
     assert_eq!(play(&team(agents, script)).await.1, "two");
+    let script = "{Ann: one}, {Ann: two}, {Eve: {say: none, expect: {last: \"Welche der 2?\\n1. Entwurf\\none\\n\\n2. Entwurf\\ntwo\"}}},
+        {Eve: {say: '2', expect: {last: Eine von 2.}}}";
+    let texts = "{prompt: \"Welche der {count}?\\n{options}\", option: '{number}. Entwurf', retry_prompt: 'Eine von {count}.'}";
+    let agents = format!(
+        "{{name: Ann, reasons: {{best: {{critic: Eve, options: 2, texts: {texts}}}}}}}, {{name: Eve}}"
+    );
+    assert_eq!(play(&team(&agents, script)).await.1, "two");
 }
 
 #[tokio::test]

@@ -116,6 +116,12 @@ async fn a_critic_chooses_among_proposals_and_may_be_a_person() {
     let more = "max_rounds: 1, critic: {who: Judge, options: 2, criteria: by beauty, retries: 1}";
     let (_, summary) = end(&team(more, "", script), &[]).await;
     assert_eq!(summary, "Solution: b");
+    // Texts that are not set name the language.
+    let script = "{Ann: 'Instruction: a'}, {Ann: 'Instruction: b'}, {Judge: {say: none, expect: {last: 'Which of 2?'}}},
+        {Judge: {say: '2', expect: {last: write in French}}}, {Bob: 'Solution: b'}, {Bob: 'Solution: other'}, {Judge: '1'}";
+    let more = "max_rounds: 1, language: French, critic: {who: Judge, options: 2, texts: {prompt: 'Which of {count}? {options}'}}";
+    let (_, summary) = end(&team(more, "", script), &[]).await;
+    assert_eq!(summary, "Solution: b");
     let script =
         "{Ann: 'Instruction: a'}, {Ann: 'Instruction: b'}, {Bob: 'Solution: x'}, {Bob: 'Solution: y'}";
     let (_, summary) =

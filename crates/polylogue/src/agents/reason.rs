@@ -31,7 +31,7 @@ mod react;
 mod refine;
 mod rewoo;
 
-pub use self::best::Best;
+pub use self::best::{Best, ChoiceTexts};
 pub use self::plan::PlanAndSolve;
 pub use self::react::React;
 pub use self::refine::Refine;

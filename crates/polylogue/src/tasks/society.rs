@@ -151,8 +151,8 @@ impl Society {
         self
     }
 
-    /// Sets the language in which everybody writes, such as `French`: a sentence at the end of the system texts, of the opening
-    /// and of what specifier and planner are asked. Set again, it is replaced.
+    /// Sets the language in which everybody writes, such as `French`: a sentence at the end of the system texts, of the opening,
+    /// and of what specifier, planner and critic are asked. Set again, it is replaced.
     #[must_use]
     pub fn language(mut self, language: impl Into<Arc<str>>) -> Self {
         self.cast.language = Some(language.into());

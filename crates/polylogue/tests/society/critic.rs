@@ -64,6 +64,29 @@ async fn the_critic_is_told_the_task_the_criteria_and_the_options() {
 }
 
 #[tokio::test]
+async fn the_texts_in_which_options_are_shown_can_be_set_and_the_usual_ones_name_the_language() {
+    let script = r#"[
+        {"Trader": "Instruction: {count}"}, {"Trader": "Instruction: b"}, {"Critic": "neither"}, {"Critic": "2"},
+        {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}, {"Critic": "1"},
+        {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": " "}]"#;
+    let usual = |model: &AnyModel| with_critic(model).language("German").build("society").unwrap();
+    let came = play(script, "Trade", usual).await;
+    for nth in 0..2 {
+        let asked = last_asked(&came, nth);
+        assert!(asked.contains("Answer with the number") && asked.contains("write in German"), "{asked}");
+    }
+    let own = |model: &AnyModel| {
+        let critic = Critic::new(agent("Critic", model), 2).option_line("{number}. Vorschlag:");
+        let critic =
+            critic.prompt("Welcher der {count} ist der beste?\n{options} {x}").retry_prompt("1 bis {count}!");
+        society(model).critic(critic).language("German").build("society").unwrap()
+    };
+    let came = play(script, "Trade", own).await;
+    let shown = "Welcher der 2 ist der beste?\n1. Vorschlag:\nInstruction: {count}\n\n2. Vorschlag:\nInstruction: b {x}";
+    assert_eq!([last_asked(&came, 0), last_asked(&came, 1)], [shown, "1 bis 2!"]);
+}
+
+#[tokio::test]
 async fn a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken() {
     let script = r#"[
         {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"},

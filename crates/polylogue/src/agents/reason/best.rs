@@ -1,11 +1,68 @@
 //! The best of several drafts.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Chat, Layer, Message, Name, Result, Start, Turn};
 
 use super::{alone, came_of};
+
+/// The texts in which options are shown to a critic.
+///
+/// In all of them `{count}` stands for the number of options; other braces are just text. What is filled in is not looked at
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoiceTexts {
+    /// The question, in which `{options}` stands for the options, one after the other.
+    pub prompt: Arc<str>,
+    /// The line before each option, in which `{number}` stands for its number.
+    pub option: Arc<str>,
+    /// What a critic receives whose answer holds no number of an option; `{options}` stands there for the options, too.
+    pub retry_prompt: Arc<str>,
+}
+
+impl Default for ChoiceTexts {
+    fn default() -> Self {
+        const FORM: &str = "Answer with the number of the option, from 1 to {count}, and why.";
+        Self {
+            prompt: format!("Choose the best of these {{count}} options.\n\n{{options}}\n\n{FORM}").into(),
+            option: "Option {number}:".into(),
+            retry_prompt: format!("That is none of the options. {FORM}").into(),
+        }
+    }
+}
+
+impl ChoiceTexts {
+    /// `text` with the options filled in.
+    fn fill(&self, text: &str, options: &[Arc<str>]) -> String {
+        let count = options.len().to_string();
+        let listed = (1_usize..).zip(options).map(|(number, option)| {
+            let line = filled(&self.option, &[("{count}", &count), ("{number}", &number.to_string())]);
+            format!("{line}\n{option}")
+        });
+        let listed = listed.collect::<Vec<_>>().join("\n\n");
+        filled(text, &[("{count}", &count), ("{options}", &listed)])
+    }
+}
+
+/// `text` with values for its placeholders.
+fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let at = rest.get(before.len()..).unwrap_or_default();
+        let found = values.iter().find_map(|(name, value)| Some((value, at.strip_prefix(name)?)));
+        rest = if let Some((value, after)) = found {
+            filled.push_str(value);
+            after
+        } else {
+            filled.push('{');
+            after
+        };
+    }
+    filled.push_str(rest);
+    filled
+}
 
 /// An agent that is asked several times for the same reply, and a critic who chooses one. The chosen one is said; the others
 /// stand in the log.
@@ -18,6 +75,7 @@ pub struct Best {
     critic: AnyAgent,
     options: usize,
     retries: u32,
+    texts: ChoiceTexts,
 }
 
 impl Best {
@@ -28,13 +86,25 @@ impl Best {
     #[must_use]
     pub fn of(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
         let (proposer, critic) = (AnyAgent::new(proposer), AnyAgent::new(critic));
-        Self { proposer, critic, options: options.max(1), retries: Self::DEFAULT_RETRIES }
+        Self {
+            proposer,
+            critic,
+            options: options.max(1),
+            retries: Self::DEFAULT_RETRIES,
+            texts: ChoiceTexts::default(),
+        }
     }
 
     /// Sets how often a critic who chooses nothing is asked again.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
+    }
+
+    /// Sets the texts in which the options are shown to the critic.
+    #[must_use]
+    pub fn texts(self, texts: ChoiceTexts) -> Self {
+        Self { texts, ..self }
     }
 
     /// The conversation around, for one reply.
@@ -51,12 +121,7 @@ impl Best {
 
     /// Which option the critic chooses.
     async fn choose(&self, turn: &mut Turn<'_>, options: &[Arc<str>]) -> Result<usize> {
-        let mut listed = format!("Choose the best of these {} options.\n", options.len());
-        for (number, option) in (1..).zip(options) {
-            let _ = write!(listed, "\nOption {number}:\n{option}\n");
-        }
-        let form = format!("Answer with the number of the option, from 1 to {}, and why.", options.len());
-        let mut asked = format!("{listed}\n{form}");
+        let mut asked = self.texts.fill(&self.texts.prompt, options);
         for _ in 0..=self.retries {
             let answer = turn.ask(&self.critic, asked).await?;
             if let Some(number) =
@@ -64,7 +129,7 @@ impl Best {
             {
                 return Ok(number - 1);
             }
-            asked = format!("That is none of the options. {form}");
+            asked = self.texts.fill(&self.texts.retry_prompt, options);
         }
         Ok(0)
     }
@@ -86,15 +151,16 @@ impl Agent for Best {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let room = self.room(turn)?;
         let task = turn.transcript().task().to_owned();
-        let mut options = Vec::new();
+        let (mut options, mut acts) = (Vec::new(), Vec::new());
         for _ in 0..self.options {
             let option = came_of(turn, &room, &task).await?;
             if !option.trim().is_empty() {
+                acts.push(turn.says(Arc::clone(&option)));
                 options.push(option);
             }
         }
         let chosen = if options.len() > 1 { self.choose(turn, &options).await? } else { 0 };
-        Ok(options.into_iter().nth(chosen).map_or(Act::Pass, Act::say))
+        Ok(acts.into_iter().nth(chosen).unwrap_or(Act::Pass))
     }
 }
 

@@ -242,7 +242,8 @@ impl Agent for Player {
                     let system = self.cast.system(rules, &agent, &task);
                     agent.system(system)
                 };
-                critic.clone().with(instruct).best(agent).act(turn).await
+                let usual = |text: &str| self.cast.in_language(text.to_owned());
+                critic.clone().with(instruct).best(agent, usual).act(turn).await
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, AnyAgent};
+use polylogue_core::AnyAgent;
 
 use super::casting::Casting;
 use super::prompts;
-use crate::reason::Best;
+use crate::reason::{Best, ChoiceTexts};
 use crate::{Assistant, Human};
 
 /// Who chooses among several proposals for each message of a [`Society`](super::Society), and by what.
@@ -21,6 +21,15 @@ pub struct Critic {
     options: usize,
     criteria: Arc<str>,
     retries: u32,
+    texts: OwnTexts,
+}
+
+/// Texts that are set instead of the usual ones.
+#[derive(Debug, Clone, Default)]
+struct OwnTexts {
+    prompt: Option<Arc<str>>,
+    option: Option<Arc<str>>,
+    retry_prompt: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +56,13 @@ impl Critic {
 
     fn of(who: Who, options: usize) -> Self {
         let criteria = Self::DEFAULT_CRITERIA.into();
-        Self { who, options: options.max(1), criteria, retries: Best::DEFAULT_RETRIES }
+        Self {
+            who,
+            options: options.max(1),
+            criteria,
+            retries: Best::DEFAULT_RETRIES,
+            texts: OwnTexts::default(),
+        }
     }
 
     /// Sets by what a model chooses.
@@ -60,6 +75,28 @@ impl Critic {
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
+    }
+
+    /// Sets the text in which the proposals are shown to it, as [`ChoiceTexts::prompt`]. The usual text names the language of
+    /// the [`Society`](super::Society), this one does not.
+    #[must_use]
+    pub fn prompt(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.texts.prompt = Some(text.into());
+        self
+    }
+
+    /// Sets the line before each proposal, as [`ChoiceTexts::option`].
+    #[must_use]
+    pub fn option_line(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.texts.option = Some(text.into());
+        self
+    }
+
+    /// Sets what it receives when it chose nothing, as [`ChoiceTexts::retry_prompt`].
+    #[must_use]
+    pub fn retry_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.texts.retry_prompt = Some(text.into());
+        self
     }
 
     /// The same critic, with a change of the assistant that it is, if it is one.
@@ -96,8 +133,15 @@ impl Critic {
         prompts::critic(casting, &self.criteria)
     }
 
-    /// The best of what `proposer` says.
-    pub(super) fn best(&self, proposer: Assistant) -> impl Agent + use<> {
-        Best::of(self.options, proposer, self.agent()).retries(self.retries)
+    /// The best of what `proposer` says. `usual` completes a usual text.
+    pub(super) fn best(&self, proposer: Assistant, usual: impl Fn(&str) -> String) -> Best {
+        let ChoiceTexts { prompt, option, retry_prompt } = ChoiceTexts::default();
+        let own = self.texts.clone();
+        let texts = ChoiceTexts {
+            prompt: own.prompt.unwrap_or_else(|| usual(&prompt).into()),
+            option: own.option.unwrap_or(option),
+            retry_prompt: own.retry_prompt.unwrap_or_else(|| usual(&retry_prompt).into()),
+        };
+        Best::of(self.options, proposer, self.agent()).retries(self.retries).texts(texts)
     }
 }
