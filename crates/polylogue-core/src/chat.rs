@@ -264,7 +264,7 @@ impl Chat {
             0 => Step::Cue(Cue::to_all(who.clone())),
             _ => {
                 let said = chat.latest().rfind(|line| line.message.from == who);
-                let summary = said.map(|line| line.message.plain().into()).unwrap_or_default();
+                let summary = said.map(|line| line.message.in_words().into()).unwrap_or_default();
                 Step::Close { reason: Reason::Finished, summary }
             }
         };

@@ -53,6 +53,25 @@ impl Message {
     }
 }
 
+impl Message {
+    /// What it says, where only text can be shown: its text; without any, a value as JSON, and `[image/png]` or the like for a
+    /// picture, sound or document. Blank for a message that says nothing.
+    #[must_use]
+    pub fn in_words(&self) -> Cow<'_, str> {
+        let text = self.plain();
+        if !text.trim().is_empty() {
+            return text;
+        }
+        let words = self.parts.iter().filter_map(|part| match part {
+            Part::Data(value) => Some(value.to_string()),
+            Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.kind)),
+            Part::Media(media) => Some(format!("[{}: {}]", media.kind, media.url)),
+            _ => None,
+        });
+        Cow::Owned(words.collect::<Vec<_>>().join("\n\n"))
+    }
+}
+
 /// A text of the [user](Name::user).
 impl From<&str> for Message {
     fn from(text: &str) -> Self {

@@ -241,23 +241,34 @@ impl Transcript {
         self.room().next_back()
     }
 
-    /// The result of the chat, unless its policy says otherwise: the last text of a participant since the chat was opened
-    /// last. Empty when no participant said anything: the task, an opening, and what is inherited are no result.
+    /// The result of the chat, unless its policy says otherwise: the last message of a participant since the chat was opened
+    /// last, [in words](Message::in_words). Empty when no participant said anything: the task, an opening, and what is inherited are no result.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
-        let last = self.spoken().rev().map(|line| line.message.plain()).find(|text| !text.trim().is_empty());
-        last.unwrap_or_default().into()
+        let mut said = self.spoken().rev().map(|line| line.message.in_words());
+        said.find(|text| !text.trim().is_empty()).unwrap_or_default().into()
     }
 
     /// Why the result of the chat, which is over, is cut off, if it is: that of the message it was taken from.
     #[must_use]
     pub fn result_cut(&self) -> Option<Finish> {
         let (_, summary) = self.closed.as_ref()?;
+        let line = self.said_as(summary).or_else(|| self.spoken().next_back())?;
+        line.message.cut().filter(|_| !summary.trim().is_empty())
+    }
+
+    /// The message that the result of the chat, which is over, was taken from, as it is.
+    #[must_use]
+    pub fn result(&self) -> Option<&Message> {
+        let (_, summary) = self.closed.as_ref()?;
+        self.said_as(summary).map(|line| &line.message).filter(|_| !summary.trim().is_empty())
+    }
+
+    /// The last message of a turn, aside or not, whose words are `summary`.
+    fn said_as(&self, summary: &str) -> Option<&Line> {
         let mut said =
             self.lines.iter().rev().filter(|line| line.source == Source::Turn && line.seq > self.opened);
-        let is_it = |line: &&Line| *line.message.plain() == **summary;
-        let line = said.find(is_it).or_else(|| self.spoken().next_back())?;
-        line.message.cut().filter(|_| !summary.trim().is_empty())
+        said.find(|line| *line.message.in_words() == *summary)
     }
 
     /// Whether every turn in the room since the chat was opened last was silent: no text, no value, no picture, no call.

@@ -53,6 +53,8 @@ pub struct Turn<'a> {
     failed_within: bool,
     /// Why the result of the chat that it ran last is cut off, if it is.
     cut_within: Option<Finish>,
+    /// The message that this result was taken from, if it was from one.
+    result_within: Option<Message>,
     /// How many chats it ran.
     runs: u64,
     /// How often it called an agent in each room.
@@ -138,6 +140,7 @@ impl<'a> Turn<'a> {
             within_before: open.within.clone(),
             failed_within: false,
             cut_within: None,
+            result_within: None,
             runs: 0,
             asked: BTreeMap::new(),
             failed: Vec::new(),
@@ -304,7 +307,9 @@ impl<'a> Turn<'a> {
     /// What the turn did next in the run that it was begun in; none where it goes on from here.
     #[must_use]
     pub fn ahead(&self) -> Option<&Body> {
-        self.past.front().map(|event| &event.body)
+        let is_form = |body: &&Body| matches!(body, Body::Unable { lacks, .. } if lacks.is_of_form());
+        let mut bodies = self.past.iter().map(|event| &event.body);
+        bodies.find(|body| !is_form(body)).or_else(|| self.past.front().map(|event| &event.body))
     }
 
     /// The answer to the question this turn asked, if it asked one before and there is an answer.
@@ -344,17 +349,37 @@ impl<'a> Turn<'a> {
         self.within.append(&mut scope.sampled);
         self.failed_within = result.is_err();
         self.cut_within = scope.transcript().result_cut();
+        self.result_within = scope.transcript().result().cloned();
         result
     }
 
-    /// Says `summary`, the result of the chat that this turn ran last; marked, if the words are [cut off](Part::Cut). Blank, it is a
-    /// pass.
+    /// Says `summary`, the result of the chat that this turn ran last, with the pictures, sounds and documents of the message that
+    /// it is; marked, if the words are [cut off](Part::Cut). Blank, it is a pass.
     #[must_use]
     pub fn says(&self, summary: Arc<str>) -> Act {
-        match (Act::say(summary), self.cut_within) {
-            (Act::Say(parts), Some(cut)) => Act::Say(parts.into_iter().chain([Part::Cut(cut)]).collect()),
-            (act, _) => act,
+        let of = self.result_within.as_ref().filter(|message| *message.in_words() == *summary);
+        let mut parts = match Act::say(summary) {
+            Act::Say(parts) => parts,
+            act => return act,
+        };
+        if let Some(message) = of {
+            // What stands for a picture or a value is not said beside it.
+            let is_text = !message.plain().trim().is_empty();
+            parts.retain(|_| is_text);
+            parts.extend(
+                message
+                    .parts
+                    .iter()
+                    .filter(|part| match part {
+                        Part::Media(_) => true,
+                        Part::Data(_) => !is_text,
+                        _ => false,
+                    })
+                    .cloned(),
+            );
         }
+        parts.extend(self.cut_within.map(Part::Cut));
+        Act::Say(parts)
     }
 
     /// The messages that `chat` goes on from: those of the last time that the participant it names ran a chat here.

@@ -13,11 +13,12 @@ use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
     Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, Circles, Counted, Deltas, Ending, Event,
-    Function, Message, Model, ModelError, Part, Policy, Reason, Reply, Request, Status, all_at_once, in_turn,
-    once_each, until,
+    Function, Media, Message, Model, ModelError, Part, Policy, Reason, Reply, Request, Status, all_at_once,
+    in_turn, once_each, until,
 };
 
 use self::common::{log, name, script};
+use serde_json::json;
 
 /// A model that says nothing, in one of the ways in which models do, and counts how often it is asked.
 struct Mute(Vec<Part>, Arc<AtomicUsize>);
@@ -140,6 +141,66 @@ async fn a_debate_in_which_nobody_argued_or_voted_is_not_undecided_but_without_a
     let debate = polylogue::debate::Debate::between(["red", "blue"]).unwrap();
     let (reason, summary, _) = run(&pair(&silent, debate), "Which?").await;
     check_empty(&reason, &summary, "debate");
+}
+
+fn picture() -> Part {
+    Part::Media(Media { kind: "image/png".into(), url: "data:image/png;base64,QUJD".into() })
+}
+
+#[tokio::test]
+async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_is_outside_of_a_nested_chat() {
+    let value = Part::Data(json!({"cats": 2}));
+    for (part, words) in [(picture(), "[image/png]"), (value, r#"{"cats":2}"#)] {
+        let said = part.clone();
+        let painter = Function::new("Painter", move |_| Ok(Act::Say(vec![said.clone()]))).unwrap();
+        let silent = Silent::new(vec![]);
+        let inner =
+            Chat::named("inner").with(painter).with(silent.agent("Ann")).policy(once_each()).build().unwrap();
+        let (reason, summary, _) = run(&inner, "Draw two cats.").await;
+        assert_eq!((reason, summary.as_str()), (Reason::Finished, words));
+        let outer = Chat::named("outer").with(inner).with(silent.agent("Bob")).policy(once_each());
+        let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
+        assert_eq!((reason, summary.as_str()), (Reason::Finished, words));
+        let parts = events.iter().rev().find_map(|event| match &event.body {
+            Body::Said(message) if message.from == name("inner") => Some(message.parts.clone()),
+            _ => None,
+        });
+        assert_eq!(parts.unwrap(), [part], "it is said once, as it is");
+    }
+}
+
+#[tokio::test]
+async fn the_picture_beside_the_words_of_a_result_goes_with_it() {
+    let painter =
+        || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
+    let inner = Chat::named("inner").with(painter()).policy(once_each()).build().unwrap();
+    let outer = Chat::named("outer").with(inner).policy(once_each()).build().unwrap();
+    let (_, summary, events) = run(&outer, "Draw two cats.").await;
+    assert_eq!(summary, "Two cats.");
+    let of = |event: &Arc<Event>| match &event.body {
+        Body::Said(message) if message.from == name("inner") => Some(message.parts.clone()),
+        _ => None,
+    };
+    assert_eq!(events.iter().find_map(of).unwrap(), [Part::text("Two cats."), picture()]);
+}
+
+#[tokio::test]
+async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_arguments() {
+    let undecided = Reason::Condition { name: "undecided".into() };
+    let say = |who: &str| {
+        let text = format!("I am {who}.");
+        Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
+    };
+    let debate = |rounds| polylogue::debate::Debate::between(["red", "blue"]).unwrap().rounds(rounds);
+    for (rounds, summary) in [
+        (0, "Undecided (red: 0; blue: 0)"),
+        (2, "Undecided (red: 0; blue: 0)\n\nAnn: I am Ann.\n\nBob: I am Bob."),
+    ] {
+        let chat =
+            Chat::named("debate").with(say("Ann")).with(say("Bob")).policy(debate(rounds)).build().unwrap();
+        let (reason, result, _) = run(&chat, "Which?").await;
+        assert_eq!((reason, result.as_str()), (undecided.clone(), summary));
+    }
 }
 
 #[tokio::test]

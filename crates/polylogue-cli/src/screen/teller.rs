@@ -380,7 +380,7 @@ impl Teller {
         let key = (at.clone(), message.from.clone());
         self.prompts_of(at, message);
         self.extras(at, &message.from, &message.parts);
-        self.last_said = message.plain().into_owned();
+        self.last_said = message.in_words().into_owned();
         self.drafts.remove(&key);
         self.end_turn(&key);
         std::mem::take(&mut self.out)

@@ -91,7 +91,7 @@ impl Outer {
     /// The text; nothing while a person is waited for.
     async fn text(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         Ok(Some(match self {
-            Self::Last => turn.heard().map(|line| line.message.plain().into_owned()).unwrap_or_default(),
+            Self::Last => turn.heard().map(|line| line.message.in_words().into_owned()).unwrap_or_default(),
             Self::All => everything(turn),
             Self::Own(text) => text(turn),
             Self::Reflected(reflection) => {
@@ -121,7 +121,7 @@ impl fmt::Debug for Outer {
 
 fn everything(turn: &Turn<'_>) -> String {
     let seen = |line: &&Line| line.is_seen_by(turn.me());
-    let say = |line: &Line| format!("{}: {}", line.message.from, line.message.plain());
+    let say = |line: &Line| format!("{}: {}", line.message.from, line.message.in_words());
     turn.transcript().room().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 

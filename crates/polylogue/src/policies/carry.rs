@@ -182,7 +182,9 @@ impl Carry {
         match &self.message {
             First::Parts(parts) => plain(parts).into_owned(),
             First::Task => around.task().to_owned(),
-            First::Last => last(around, me).map(|line| line.message.plain().into_owned()).unwrap_or_default(),
+            First::Last => {
+                last(around, me).map(|line| line.message.in_words().into_owned()).unwrap_or_default()
+            }
             First::Own(message) => message(around, me),
         }
     }
@@ -212,7 +214,7 @@ impl Carry {
             .rev()
             .take(newest)
             .filter(carried)
-            .map(|line| line.message.plain().into())
+            .map(|line| line.message.in_words().into())
             .collect();
         results.reverse();
         let own = self.own.iter().map(|note| note.to_string());

@@ -22,7 +22,7 @@ mod ballot;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Cue, Error, Name, Policy, Reason, Step, Transcript};
+use polylogue_core::{Cue, Error, Line, Name, Policy, Reason, Source, Step, Transcript};
 
 use crate::retrace::{Kind, Retrace, is_present};
 
@@ -43,7 +43,7 @@ pub enum Tie {
 /// Rounds of arguments, then a vote: a [`Policy`].
 ///
 /// The summary of the chat is the option that won, word for word. When nothing is decided, the reason is the
-/// condition `undecided`, and the summary says how the votes fell.
+/// condition `undecided`, and the summary says how the votes fell; without a single vote, what each member argued last, too.
 #[derive(Clone)]
 pub struct Debate {
     options: Vec<String>,
@@ -330,15 +330,27 @@ impl Policy for Debate {
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
                 let reason = Reason::Condition { name: "undecided".into() };
-                // Where nobody argued or voted there is no result.
-                if chat.is_silent() && tallies.iter().flat_map(|tally| &tally.counts).all(|count| *count == 0)
-                {
+                // Without a word of anybody there is no result.
+                if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
                     return Step::Close { reason, summary: "".into() };
                 }
-                Step::Close { reason, summary: format!("Undecided ({votes})").into() }
+                let voted = tallies.iter().flat_map(|tally| &tally.counts).any(|count| *count > 0);
+                let arguments = if voted { String::new() } else { arguments(chat) };
+                Step::Close { reason, summary: format!("Undecided ({votes}){arguments}").into() }
             }
         }
     }
+}
+
+fn is_blank(line: &Line) -> bool {
+    line.message.in_words().trim().is_empty()
+}
+
+/// The last argument of each member who gave one, in their order.
+fn arguments(chat: &Transcript) -> String {
+    let last = |who: &Name| chat.spoken().rev().find(|line| line.message.from == *who && !is_blank(line));
+    let said = chat.members().iter().filter_map(|who| Some((who, last(who)?)));
+    said.map(|(who, line)| format!("\n\n{who}: {}", line.message.in_words().trim())).collect()
 }
 
 impl fmt::Debug for Debate {

@@ -149,7 +149,7 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     if chat.asides_of(who) == checks.len() {
         return Reflection::Due;
     }
-    match said.first().map(|line| line.message.plain()) {
+    match said.first().map(|line| line.message.in_words()) {
         Some(text) if !text.trim().is_empty() => Reflection::Of(text.into()),
         _ => Reflection::Silent,
     }

@@ -200,7 +200,7 @@ impl Reader {
         if reason.ending() == Ending::NoOutput {
             return self.finish.filter(|finish| finish.is_cut());
         }
-        let is_it = |message: &&Message| *message.plain() == **summary;
+        let is_it = |message: &&Message| *message.in_words() == **summary;
         let mut said = self.aside.iter().chain(self.messages.iter().rev());
         let message = said.find(is_it).or_else(|| self.messages.last())?;
         message.cut().filter(|_| !summary.trim().is_empty())

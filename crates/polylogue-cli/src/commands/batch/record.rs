@@ -130,6 +130,6 @@ fn said_aside(event: &Event) -> Option<&Message> {
 
 impl Said {
     fn of(message: &Message) -> Self {
-        Self { from: message.from.to_string(), text: message.plain().into_owned(), cut: message.cut() }
+        Self { from: message.from.to_string(), text: message.in_words().into_owned(), cut: message.cut() }
     }
 }

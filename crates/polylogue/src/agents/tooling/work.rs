@@ -241,10 +241,14 @@ impl<'w, 't> Work<'w, 't> {
     async fn sample(&mut self, params: &Params) -> Result<Reply> {
         let (turn, ask) = self.asking(&[], params);
         // That it could not do something else is no matter here.
-        while matches!(turn.ahead(), Some(Body::Unable { .. })) {
-            turn.attempt(ask).await?;
-        }
-        let reply = turn.sample(ask).await?;
+        let reply = loop {
+            if !matches!(turn.ahead(), Some(Body::Unable { .. })) {
+                break turn.sample(ask).await?;
+            }
+            if let Attempt::Reply(reply) = turn.attempt(ask).await? {
+                break reply;
+            }
+        };
         self.whole(reply, &[], params).await
     }
 

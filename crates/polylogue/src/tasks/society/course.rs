@@ -143,7 +143,7 @@ impl Course {
 
     /// The end. What came of it is the last solution, and not the marker.
     fn close(&self, reason: Reason, chat: &Transcript) -> Step {
-        let mut said = spoken(chat, self.assistant()).map(|line| line.message.plain());
+        let mut said = spoken(chat, self.assistant()).map(|line| line.message.in_words());
         Step::Close { reason, summary: said.next().unwrap_or_default().into() }
     }
 }
@@ -151,7 +151,7 @@ impl Course {
 /// What `who` said in the room that is not blank, newest first.
 fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
     let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
-    chat.room().rev().filter(by_who).filter(|line| !line.message.plain().trim().is_empty())
+    chat.room().rev().filter(by_who).filter(|line| !line.message.in_words().trim().is_empty())
 }
 
 /// Who replied nothing, and nothing again when asked once more.
