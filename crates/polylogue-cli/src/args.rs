@@ -36,7 +36,8 @@ const EXIT_CODES: &str = "Exit codes:
   0  done                     4  over budget
   1  failed                   5  waiting for a person
   2  bad usage or team file   6  stopped; `polylogue resume` goes on
-  3  stopped by a limit       7  no output: no participant said anything";
+  3  stopped by a limit       7  no output: no participant said anything
+                              8  done, but the result is cut off";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {

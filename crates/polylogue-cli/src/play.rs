@@ -175,11 +175,12 @@ impl Play<'_> {
         elapsed: Duration,
     ) -> Result<Exit, Trouble> {
         let (spent, turns, id) = (self.log.spent().await, self.log.turns().await, self.log.id().clone());
+        let cut = match &status {
+            Ok(Status::Closed { .. }) => polylogue::Report::of(&self.log.events().await).cut,
+            _ => None,
+        };
         let told = match &status {
-            Ok(Status::Closed { reason, .. }) => {
-                let cut = polylogue::Report::of(&self.log.events().await).cut;
-                Ending::why_cut(reason, cut)
-            }
+            Ok(Status::Closed { reason, .. }) => Ending::why_cut(reason, cut),
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
             Err(_) => "failed: it can be resumed".into(),
@@ -198,7 +199,10 @@ impl Play<'_> {
         if status.is_err() && is_told {
             return Ok(Exit::Failed);
         }
-        let exit = Exit::from(&status?);
+        let exit = match Exit::from(&status?) {
+            Exit::Done if cut.is_some() => Exit::Cut,
+            exit => exit,
+        };
         released?;
         view.broken
             .map_or(Ok(exit), |why| Err(Trouble::failed(format!("the output cannot be written: {why}"))))

@@ -26,6 +26,8 @@ pub(crate) enum Exit {
     Stopped = 6,
     /// No participant said anything, so there is no result.
     NoOutput = 7,
+    /// The chat reached what it was for, but its result is cut off.
+    Cut = 8,
 }
 
 impl From<Exit> for ExitCode {

@@ -303,6 +303,7 @@ fn the_whole_of_the_help() {
           1  failed                   5  waiting for a person
           2  bad usage or team file   6  stopped; `polylogue resume` goes on
           3  stopped by a limit       7  no output: no participant said anything
+                                      8  done, but the result is cut off
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Go on with a conversation: with one that is over, about something more

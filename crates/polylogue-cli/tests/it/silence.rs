@@ -50,10 +50,10 @@ fn a_run_in_which_nobody_said_anything_has_an_exit_code_of_its_own_and_no_result
 }
 
 #[test]
-fn a_cut_reply_is_continued_or_marked_in_the_message_the_record_and_the_last_line() {
+fn a_cut_reply_is_continued_or_marked_in_the_message_the_record_the_last_line_and_the_exit_code() {
     let server = answering(Answer::text("and on ").finish("length"));
     let home = home(&server, ALONE);
-    let ran = home.run(&["run", "team.yaml", "Go on"]).ok();
+    let ran = home.run(&["run", "team.yaml", "Go on"]).exits(8);
     assert_eq!(server.count(), 4, "it is asked for the rest three times");
     assert!(
         ran.out.contains(
@@ -68,10 +68,19 @@ fn a_cut_reply_is_continued_or_marked_in_the_message_the_record_and_the_last_lin
 
     let server = answering(Answer::text("I would").finish("content_filter"));
     let home = self::home(&server, ALONE);
-    let ran = home.run(&["run", "team.yaml", "Go on"]).ok();
+    let ran = home.run(&["run", "team.yaml", "Go on"]).exits(8);
     assert_eq!(server.count(), 1);
     assert!(ran.out.contains("· the result is cut off by the provider's filter ·"), "{}", ran.out);
     assert_eq!(batch(&home, 0)["cut"], "filter");
+}
+
+#[test]
+fn a_cut_reply_that_is_not_the_result_does_not_change_the_exit_code() {
+    let server =
+        serve(Playbook::list([Answer::text("I would").finish("content_filter"), Answer::text("It is 4.")]));
+    let home = home(&server, &PAIR.replace("[Ann, Bob]}", "[Ann, Bob], pattern: once_each}"));
+    let ran = home.run(&["run", "team.yaml", "What is 2 + 2?"]).ok();
+    assert!(ran.out.contains("(cut off by the provider's filter)"), "{}", ran.out);
 }
 
 // `{model: none, human_input: always}` is AutoGen's user proxy, and what an import writes.
