@@ -25,6 +25,7 @@ use crate::remembered::Remembered;
 use crate::screen::Shown;
 use crate::signals::{FINISHING, Signals};
 use crate::trouble::{Exit, Trouble};
+use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
 use crate::{args, place, remembered};
 use progress::Progress;
@@ -161,7 +162,9 @@ impl<'a> Job<'a> {
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
         work::tell_refusals(&team);
-        let servers = Remote::start(&team, &Wanted { file, access: &access }).await?;
+        let servers =
+            Remote::start(&team, &Wanted { file, access: &access, asking: Asking { permits, asks: true } })
+                .await?;
         let memory = Remembered::of(&team, Some(&store), &crew)?;
         let memory_of_others = remembered::all_of_others(&team, Some(&store), &digest).await?;
         let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, &access)?);

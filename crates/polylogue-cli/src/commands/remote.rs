@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::trouble::Trouble;
+use crate::trust::pins::{self, Asking};
 use crate::trust::{Access, Want, wants_of};
 
 /// The servers whose tools the agents of a team are to have; they run, and end when this is dropped.
@@ -25,6 +26,7 @@ pub(super) struct Wanted<'a> {
     /// The user's own document of servers.
     pub(super) file: Option<&'a Path>,
     pub(super) access: &'a Access,
+    pub(super) asking: Asking<'a>,
 }
 
 impl Remote {
@@ -62,6 +64,7 @@ impl Remote {
             let _ = tell.send(progress.clone());
         });
         let catalog = servers.catalog(names).await?;
+        pins::check(&all, &catalog.described(), wanted.access, wanted.asking).await?;
         Ok(Self { catalog: Some(catalog), progress: Some(progress) })
     }
 

@@ -11,6 +11,7 @@ use crate::crew::Crew;
 use crate::play::{Play, tell};
 use crate::remembered::Remembered;
 use crate::trouble::{Exit, Trouble};
+use crate::trust::pins::Asking;
 use crate::trust::{self, Request};
 use crate::{args, place, remembered};
 
@@ -51,7 +52,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     if tells {
         work::tell_refusals(&team);
     }
-    let mut servers = Remote::start(&team, &Wanted { file, access: &access }).await?;
+    let asking = Asking { permits: &args.allowed.permits, asks: args.answer.is_none() };
+    let mut servers = Remote::start(&team, &Wanted { file, access: &access, asking }).await?;
     let workplace = servers.furnish(work::place_of(&team, cli.store.as_deref(), &id, &access)?);
     let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;

@@ -15,6 +15,7 @@ use crate::play::{Play, tell, tell_wrapped};
 use crate::remembered::Remembered;
 use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::trouble::{Exit, Trouble};
+use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
 use crate::{args, place, remembered};
 
@@ -49,7 +50,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     if tells {
         work::tell_refusals(&team);
     }
-    let mut servers = Remote::start(&team, &Wanted { file: mcp, access: &access }).await?;
+    let mut servers =
+        Remote::start(&team, &Wanted { file: mcp, access: &access, asking: Asking { permits, asks: true } })
+            .await?;
     // Whatever is wrong with the team shows before there is a store.
     let memory = Remembered::of(&team, cli.store.as_deref(), &crew)?;
     let chat = built(&team, &crew, cli, &place::fresh_id()?, (&access, &servers, &memory))?;

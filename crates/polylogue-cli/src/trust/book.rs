@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue_team::Grant;
 use serde::{Deserialize, Serialize};
 
+use super::pins::Pin;
 use crate::place;
 use crate::trouble::Trouble;
 
@@ -60,6 +61,9 @@ pub(crate) struct Book {
     key: Option<String>,
     #[serde(default)]
     pub(crate) trusted: Vec<Entry>,
+    /// What MCP servers said of their tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) servers: Vec<Pin>,
 }
 
 impl Book {
@@ -107,6 +111,20 @@ impl Book {
             book.trusted.push(entry);
             let surplus = book.trusted.len().saturating_sub(MOST);
             book.trusted.drain(..surplus);
+            true
+        })
+        .map(drop)
+    }
+
+    /// Keeps what servers say of their tools, instead of what they said before.
+    pub(crate) fn pin(pins: Vec<Pin>) -> Result<(), Trouble> {
+        Self::change(|book| {
+            for pin in pins {
+                book.servers.retain(|other| other.server != pin.server);
+                book.servers.push(Pin { time_ms: now(), ..pin });
+            }
+            let surplus = book.servers.len().saturating_sub(MOST);
+            book.servers.drain(..surplus);
             true
         })
         .map(drop)

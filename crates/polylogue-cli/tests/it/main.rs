@@ -45,6 +45,8 @@ mod offline;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod pins;
+#[cfg(test)]
 mod piped;
 #[cfg(test)]
 mod quirks;

@@ -28,7 +28,8 @@ def write(message):
 
 def tool(name):
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    listed = {"name": name, "description": "Does " + name, "inputSchema": schema}
+    says = os.environ.get("SAYS", "") if name == "echo" else ""
+    listed = {"name": name, "description": "Does " + name + says, "inputSchema": schema}
     if name in ("echo", "peek"):
         listed["annotations"] = {"readOnlyHint": True}
     if name == "fail":

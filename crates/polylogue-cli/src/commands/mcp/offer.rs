@@ -14,6 +14,7 @@ use crate::crew::Crew;
 use crate::play::tell;
 use crate::remembered::Remembered;
 use crate::trouble::Trouble;
+use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
 use crate::{args, place, remembered};
 
@@ -68,7 +69,11 @@ impl Offer {
         manner.watched = false;
         let crew = Crew::choose(&mut team, &manner).await?;
         work::tell_refusals(&team);
-        let servers = Remote::start(&team, &Wanted { file: own, access: &access }).await?;
+        let servers = Remote::start(
+            &team,
+            &Wanted { file: own, access: &access, asking: Asking { permits, asks: false } },
+        )
+        .await?;
         let (file, args, store) = (file.to_owned(), args.clone(), cli.store.clone());
         let memory = Remembered::of(&team, store.as_deref(), &crew)?;
         let offer = Self { spec, file, team, digest, usage, access, crew, servers, memory, args, store };
