@@ -257,7 +257,7 @@ pub(crate) struct Models {
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role` and `no-null-content` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
+    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
     #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = skills)]
     pub(crate) skills: Option<Skills>,
 
@@ -440,7 +440,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 fn skills(text: &str) -> Result<Skills, String> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     // Pictures are never found out, and the form of a request is no skill: naming these alone says nothing of the others.
-    let is_apart = |word: &&str| matches!(*word, "vision" | "no-system-role" | "no-null-content");
+    let is_apart = |word: &&str| *word == "vision" || word.starts_with("no-");
     let base = if words.iter().all(is_apart) { Skills::default() } else { Skills::TEXT };
     words.iter().try_fold(base, |skills, word| match *word {
         "tools" => Ok(skills.with(Skill::Tools)),
@@ -449,8 +449,9 @@ fn skills(text: &str) -> Result<Skills, String> {
         "vision" => Ok(skills.with(Skill::Vision)),
         "no-system-role" => Ok(skills.without(Skill::SystemRole)),
         "no-null-content" => Ok(skills.without(Skill::NullContent)),
+        "no-user-after-tool" => Ok(skills.without(Skill::UserAfterTool)),
         "text" if !words.iter().any(|word| matches!(*word, "tools" | "schema" | "json" | "vision")) => Ok(skills),
-        _ => Err("expected `text`, or some of `tools,schema,json,vision`, and `no-system-role` or `no-null-content`".to_owned()),
+        _ => Err("expected `text`, or some of `tools,schema,json,vision`, and `no-system-role`, `no-null-content` or `no-user-after-tool`".to_owned()),
     })
 }
 

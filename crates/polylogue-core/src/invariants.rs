@@ -7,10 +7,10 @@ use crate::{Call, Entry, Part, Request};
 impl Request<'_> {
     /// What is wrong with the request, if anything: the reasons for which providers reject histories.
     ///
-    /// A request has entries; the first is somebody else's words, the last is not the agent's own, and its own words never
-    /// stand twice in a row; nobody else speaks right after the results of tools; no entry is without content; nothing holds
-    /// thoughts or notes; every call is answered right after the entry that makes it, in the order of the calls, and by nothing
-    /// else; ids are not used twice. What others say may stand twice in a row: providers that mind are given it merged.
+    /// A request has entries; the first is no system text, and the last is not the agent's own; no entry is without content;
+    /// nothing holds thoughts or notes; every call is answered right after the entry that makes it, in the order of the calls,
+    /// and by nothing else; ids are not used twice. Roles may stand in any other order: where a provider needs another
+    /// one, its encoder merges messages and adds texts between them.
     ///
     /// # Errors
     /// Names the first entry that breaks a rule, and the rule.
@@ -35,13 +35,7 @@ impl Request<'_> {
 
 fn check_order(before: Option<&Entry>, entry: &Entry) -> Result<(), String> {
     match (before, entry) {
-        (None | Some(Entry::Assistant { .. }), Entry::Assistant { .. }) => {
-            Err("is the agent's own words with nothing of others before".into())
-        }
         (None, Entry::System { .. }) => Err("is a system text where the first words should be".into()),
-        (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) => {
-            Err("is another's words right after a result".into())
-        }
         _ => Ok(()),
     }
 }

@@ -83,4 +83,4 @@ pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_t
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Ask, Asking, Attempt, Turn};
 pub use usage::{Charge, ChargeReason, Money, Price, Saved, Spent, Uncertain, Usage, Used};
-pub use view::{Lens, PromptRole, ShowNames, View, Window};
+pub use view::{BEGIN, GO_ON, Lens, PromptRole, ShowNames, View, Window};

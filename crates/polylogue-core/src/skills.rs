@@ -20,13 +20,15 @@ pub enum Skill {
     SystemRole,
     /// To take a message that calls tools and has `null` as its content. Without it, such a message has no content at all.
     NullContent,
+    /// To take a user message right after the result of a tool. Without it, an assistant message stands between them.
+    UserAfterTool,
 }
 
 impl Skill {
     /// Whether a model that lacks it is sent the same in another form, so that its agent need not go on in another way.
     #[must_use]
     pub const fn is_of_form(self) -> bool {
-        matches!(self, Self::SystemRole | Self::NullContent)
+        matches!(self, Self::SystemRole | Self::NullContent | Self::UserAfterTool)
     }
 }
 
@@ -39,6 +41,7 @@ impl fmt::Display for Skill {
             Self::Vision => "seeing pictures",
             Self::SystemRole => "taking a system role",
             Self::NullContent => "taking calls without content",
+            Self::UserAfterTool => "taking a user message after a tool message",
         })
     }
 }
@@ -72,6 +75,9 @@ pub struct Skills {
     /// Whether it takes messages that call tools and have `null` as their content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_content: Option<bool>,
+    /// Whether it takes a user message right after the result of a tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_after_tool: Option<bool>,
 }
 
 impl Skills {
@@ -83,6 +89,7 @@ impl Skills {
         vision: Some(false),
         system_role: None,
         null_content: None,
+        user_after_tool: None,
     };
     /// All there is.
     pub const ALL: Self = Self {
@@ -92,6 +99,7 @@ impl Skills {
         vision: Some(true),
         system_role: None,
         null_content: None,
+        user_after_tool: None,
     };
 
     /// Whether the model can do it; `None` when that is not known.
@@ -104,6 +112,7 @@ impl Skills {
             Skill::Vision => self.vision,
             Skill::SystemRole => self.system_role,
             Skill::NullContent => self.null_content,
+            Skill::UserAfterTool => self.user_after_tool,
         }
     }
 
@@ -127,6 +136,7 @@ impl Skills {
             Skill::Vision => self.vision = Some(has),
             Skill::SystemRole => self.system_role = Some(has),
             Skill::NullContent => self.null_content = Some(has),
+            Skill::UserAfterTool => self.user_after_tool = Some(has),
         }
         self
     }

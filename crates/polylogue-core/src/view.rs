@@ -7,15 +7,16 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::words::{BEGIN, GO_ON, NOTED, spoken, told, worded};
+use self::words::{spoken, told, worded};
 use crate::digest::Chain;
 use crate::model::joined;
 use crate::{
-    Body, Call, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part, Sees,
-    ToolSpec, Transcript, Wire, Words,
+    Body, Call, CallOutcome, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part,
+    Sees, ToolSpec, Transcript, Wire, Words,
 };
 
 pub(crate) use self::words::CONTINUE;
+pub use self::words::{BEGIN, GO_ON};
 
 pub use self::lens::{Lens, PromptRole, ShowNames, Window};
 
@@ -273,24 +274,27 @@ impl View {
         if !message.to.includes(&self.me) {
             return;
         }
-        self.take_outcomes(&message.parts);
-        let parts = self.introduced(message);
+        let taken = self.take_outcomes(&message.parts);
+        let parts = self.introduced(message, &taken);
         if !parts.is_empty() {
             self.hear(parts);
         }
         self.listen();
     }
 
-    /// Outcomes of calls that the agent asked others to make.
-    fn take_outcomes(&mut self, parts: &[Part]) {
+    /// Takes the outcomes of calls that the agent asked others to make. Returns the ids of the calls.
+    fn take_outcomes(&mut self, parts: &[Part]) -> Vec<String> {
+        let mut taken = Vec::new();
         for part in parts {
             if let Part::Outcome(answer) = part
                 && answer.to == self.me
                 && let Some((_, slot)) = self.awaited.iter_mut().find(|(call, _)| call.id == answer.id)
             {
                 slot.get_or_insert_with(|| answer.outcome.clone());
+                taken.push(answer.id.clone());
             }
         }
+        taken
     }
 
     fn hear(&mut self, parts: Vec<Part>) {
@@ -333,11 +337,11 @@ impl View {
         if calls.is_empty() {
             self.pending.clear();
             self.settle();
-            self.push_own(told(said, &self.me));
+            self.push_own(told(said, |answer| answer.to == self.me));
         } else if !calls.iter().all(known) {
             self.pending.clear();
             self.settle();
-            self.push_calls(told(said, &self.me), &calls);
+            self.push_calls(told(said, |answer| answer.to == self.me), &calls);
         }
         if let Some(mark) = self.aside.take() {
             self.go_back(mark);
@@ -377,8 +381,9 @@ impl View {
     }
 
     /// Others' words, with their name or the prefix that the lens has for them.
-    fn introduced(&self, message: &Message) -> Vec<Part> {
-        let mut parts = told(spoken(&message.parts), &self.me);
+    fn introduced(&self, message: &Message, taken: &[String]) -> Vec<Part> {
+        let is_taken = |answer: &CallOutcome| answer.to == self.me && taken.contains(&answer.id);
+        let mut parts = told(spoken(&message.parts), is_taken);
         if parts.is_empty() {
             return parts;
         }
@@ -424,11 +429,6 @@ impl View {
         if parts.is_empty() {
             return;
         }
-        match self.entries.last() {
-            None => self.push_text(BEGIN),
-            Some(Entry::Assistant { .. }) => self.push_text(GO_ON),
-            Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. }) => {}
-        }
         self.ids.extend(parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call.id.clone()),
             _ => None,
@@ -446,23 +446,18 @@ impl View {
         if self.lens.prompts == PromptRole::User || text.trim().is_empty() {
             return self.push_text(text);
         }
-        match self.entries.last() {
-            None => self.push_text(BEGIN),
-            Some(Entry::Tool { .. }) => self.push(Entry::assistant(NOTED)),
-            Some(_) => {}
+        if self.entries.is_empty() {
+            self.push_text(BEGIN);
         }
         self.push(Entry::System { parts: vec![Part::Text(Arc::clone(text))] });
     }
 
     fn push_others(&mut self, parts: Vec<Part>) {
-        if let Some(Entry::Tool { .. }) = self.entries.last() {
-            self.push(Entry::assistant(NOTED));
-        }
         self.push(Entry::User { parts });
     }
 
     fn push(&mut self, entry: Entry) {
-        let entry = if self.lens.calls_in_words { worded(entry, &self.me) } else { entry };
+        let entry = if self.lens.calls_in_words { worded(entry) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
         // The result of a call that the opening makes is kept as the call is, however late it comes.

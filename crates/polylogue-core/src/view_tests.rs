@@ -57,6 +57,49 @@ fn audience() -> impl Strategy<Value = Audience> {
     ]
 }
 
+fn said(who: usize, parts: Vec<Part>) -> Body {
+    Body::Said(Message { parts, ..Message::text(name(who), "") })
+}
+
+fn cue(who: usize) -> Body {
+    Body::Cued { cues: vec![Cue::to_all(name(who))] }
+}
+
+#[test]
+fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
+    let call = Call { id: "c1".into(), tool: "look".into(), args: json!({}) };
+    let answer =
+        CallOutcome { to: name(0), id: "c1".into(), tool: "look".into(), outcome: Outcome::done("a cat") };
+    let opening = Opening {
+        with: vec![name(0), name(1)],
+        messages: vec![Message::text(name(1), "Look.")],
+        later: Vec::new(),
+        introduction: None,
+        task: "t".into(),
+        inherited: 0,
+    };
+    let bodies = [
+        Body::Opened(opening),
+        cue(0),
+        said(0, vec![Part::Call(call)]),
+        cue(0),
+        said(0, vec![Part::text("I wait.")]),
+        cue(1),
+        said(1, vec![Part::Outcome(answer.clone())]),
+        cue(1),
+        said(1, vec![Part::Outcome(answer)]),
+        cue(0),
+    ];
+    let mut view = View::new(name(0), Lens::default());
+    for (seq, body) in (0..).zip(bodies) {
+        view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
+    }
+    let told: Vec<String> =
+        view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
+    let late = "(`look` returned: a cat)";
+    assert_eq!(told, ["Look.", "", "This call was not made.", "I wait.", late, late]);
+}
+
 fn reply() -> impl Strategy<Value = Reply> {
     let clears = prop_oneof![9 => Just(None), 1 => (0..4usize).prop_map(Some)];
     (text(), any::<bool>(), 0..3usize, 0..3usize, any::<bool>(), any::<bool>(), clears).prop_map(

@@ -158,7 +158,7 @@ impl Endpoint {
         let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
         let vision = self.skills().has(Skill::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false }
+        Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false, bridge: false }
     }
 
     fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {

@@ -115,4 +115,4 @@ pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed};
 pub use timeouts::Timeouts;
-pub use wire::pictures::with_pictures;
+pub use wire::sent::Forms;

@@ -1,6 +1,6 @@
 //! The providers that are known by name.
 
-use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_core::{ModelError, ModelErrorKind, Skill, Skills};
 use polylogue_http::{Env, Key, Proxies};
 
 use crate::endpoint::Config;
@@ -172,8 +172,18 @@ impl Provider {
                 provider: self.name.to_owned(),
                 // Its API refuses fields that it does not know, and reports usage without being asked.
                 stream_usage: self.name != "mistral",
+                skills: self.skills(),
                 ..Config::new(base_url)
             },
+        }
+    }
+
+    /// What is documented of all its models; unknown otherwise.
+    #[must_use]
+    pub fn skills(&self) -> Skills {
+        match self.name {
+            "mistral" => Skills::default().without(Skill::UserAfterTool),
+            _ => Skills::default(),
         }
     }
 

@@ -91,6 +91,14 @@ const NO_CONTENT: [&str; 6] = [
     "be null",
 ];
 
+/// How servers say that they take no user message right after the result of a tool: Mistral, Amazon's Converse.
+const AFTER_TOOL: [&str; 4] = [
+    "after role 'tool'",
+    "after role tool",
+    "after a `tool`",
+    "tool result blocks cannot be provided in the same turn",
+];
+
 /// The form that a server refuses, of those that can be left out: `error`, as one of a model that lacks it.
 pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style) -> ModelError {
     let refuses = matches!(error.status, Some(400 | 422 | 500 | 501));
@@ -99,12 +107,24 @@ pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style)
     let has_system = !style.fold && request.system.is_some_and(|text| !text.trim().is_empty());
     let no_system = says(&NO_SYSTEM) && says(&DENIALS) || style.merge && says(&OTHER_ROLES);
     let has_null = !style.omit && request.entries.iter().any(is_wordless_call);
+    let after_tool = !style.bridge && has_words_after_results(request.entries, style);
+    let no_order = says(&AFTER_TOOL) || style.merge && message.contains("must alternate");
     let lacks = match refuses {
+        // Templates that count turns skip calls and results, and say of these words that roles must alternate.
+        true if after_tool && no_order => Skill::UserAfterTool,
         true if has_system && no_system => Skill::SystemRole,
         true if has_null && says(&NO_CONTENT) => Skill::NullContent,
         _ => return error,
     };
     ModelError { kind: ModelErrorKind::Unsupported(lacks), hint: None, ..error }
+}
+
+/// Whether words of others, or pictures of tools, are sent right after the result of a tool.
+fn has_words_after_results(entries: &[Entry], style: &Style) -> bool {
+    let is_words = |entry: &Entry| matches!(entry, Entry::User { .. } | Entry::System { .. });
+    let mut pairs = entries.iter().zip(entries.iter().skip(1));
+    pairs.any(|(before, entry)| matches!(before, Entry::Tool { .. }) && is_words(entry))
+        || style.vision && entries.iter().flat_map(pictures::of).next().is_some()
 }
 
 /// Whether an entry calls tools and says nothing.
@@ -172,7 +192,7 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
         Skill::Schema => has_all,
         Skill::Json => object.is_some(),
         // No request asks for it, and no reply shows it.
-        Skill::Vision | Skill::SystemRole | Skill::NullContent => false,
+        Skill::Vision | Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool => false,
     })
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod fields;
 pub(crate) mod json;
 pub(crate) mod lenient;
 pub(crate) mod pictures;
+pub(crate) mod sent;
 pub(crate) mod sse;
 pub(crate) mod think;
 pub(crate) mod words;

@@ -16,6 +16,7 @@ mod web;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+use polylogue::tooling::Asks;
 use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result, Transcript};
 use polylogue_mcp::Catalog;
 
@@ -83,6 +84,21 @@ impl Team {
         let workplace = Workplace::unused();
         all.extend(Crew::of(self, &self.name, None, provide, &workplace).players_in(chat)?);
         Ok(all)
+    }
+
+    /// The ways in which the picker `who` asks its model to choose among `names`, with their system texts. Teams within the team
+    /// may have a picker of the same name each.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn choices_of(
+        &self,
+        who: &Name,
+        names: &[Name],
+        provide: Provide<'_>,
+    ) -> Result<Vec<(Asks, String)>> {
+        let workplace = Workplace::unused();
+        Crew::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
     }
 
     /// Limits of the whole run: those the team sets, over the defaults.
@@ -162,6 +178,24 @@ impl<'a> Crew<'a> {
         }
         for sub in &self.team.teams {
             all.extend(self.of_sub(sub).players_in(chat)?);
+        }
+        Ok(all)
+    }
+
+    fn choices_of(&self, who: &Name, names: &[Name]) -> Result<Vec<(Asks, String)>> {
+        let mut all = Vec::new();
+        let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
+            let Pattern::Group(Group { pick: Pick::Model(given), .. }) = &chat.pattern else { continue };
+            if Role::Picker.of(name).as_ref() == Some(who) {
+                let selector = self.selector(name, given)?;
+                let described: Vec<_> =
+                    names.iter().map(|name| (name, self.team.description_of(name))).collect();
+                all.push((selector.asks_for(names), selector.system_for(&described)));
+            }
+        }
+        for sub in &self.team.teams {
+            all.extend(self.of_sub(sub).choices_of(who, names)?);
         }
         Ok(all)
     }

@@ -99,6 +99,9 @@ pub struct SkillSet {
     /// Whether they take `null` as the content of a message that only calls tools. Where they do not, it has no content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_content: Option<bool>,
+    /// Whether they take a user message right after the result of a tool. Where they do not, `Noted.` stands between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_after_tool: Option<bool>,
 }
 
 impl Skills {
@@ -114,6 +117,7 @@ impl Skills {
                 vision: set.vision.or(usual.vision),
                 system_role: set.system_role.or(usual.system_role),
                 null_content: set.null_content.or(usual.null_content),
+                user_after_tool: set.user_after_tool.or(usual.user_after_tool),
             },
         }
     }

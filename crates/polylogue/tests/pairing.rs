@@ -1,5 +1,6 @@
-//! Random teams: wherever a chat ends and whatever a window leaves out, no request holds a call without its result, or a result
-//! without its call, whatever the participants are called. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
+//! Random teams, on servers of several dialects: wherever a chat ends, whatever a window or a command leaves out, whoever joins
+//! late, and whatever the participants are called, no server refuses a request, and none holds a call without its result, or a result without its call.
+//! `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -12,12 +13,14 @@ use polylogue::consult::Consult;
 use polylogue::executor::{Declared, Executor};
 use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
+use polylogue::tooling::ToolUse;
 use polylogue::{
     AnyModel, Assistant, Audience, Body, Carry, Chat, Cue, Deltas, Event, Lens, Model, ModelError, Part,
-    Policy, Reason, Reply, Request, Skills, Status, Step, Tool, Transcript, Transfer, Window,
+    Policy, PromptRole, Reason, Reply, Request, Sees, Skills, Status, Step, Tool, Transcript, Transfer,
+    Window,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received, Server};
 use serde_json::json;
 
 /// Numbers of a linear congruential generator (Knuth's MMIX), the same in every run.
@@ -69,6 +72,10 @@ fn reply(request: &Received, _: usize) -> Answer {
         request.body.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
     let mut chance = Chance::of(digest);
     let tools = request.body.get("tools").and_then(|tools| tools.as_array()).cloned().unwrap_or_default();
+    let last = request.messages().last().and_then(|last| last["content"].as_str()).unwrap_or_default();
+    if let Some(text) = in_words(last, &mut chance) {
+        return Answer::text(text);
+    }
     let text = ["I think so.", "", "What now?", "Let us see, then, what there is to see of it all."]
         [chance.below(4)];
     let calls = if tools.is_empty() || chance.one_in(3) { 0 } else { 1 + chance.below(2) };
@@ -83,6 +90,24 @@ fn reply(request: &Received, _: usize) -> Answer {
         }
     });
     if calls == 0 && chance.one_in(10) { answer.finish("length") } else { answer }
+}
+
+/// What a model replies that calls tools in words, to the `question` of one step; nothing, if it is no such question.
+fn in_words(question: &str, chance: &mut Chance) -> Option<&'static str> {
+    let mut either = |replies: [&'static str; 3]| Some(replies[chance.below(3)]);
+    match question {
+        question if question.contains(r#""call": null"#) => either([
+            r#"{"say": null, "call": {"tool": "look", "args": {}}}"#,
+            r#"{"say": "There it is.", "call": null}"#,
+            "There it is.",
+        ]),
+        question if question.contains("Answer only `yes` or `no`") => either(["yes", "no", "yes"]),
+        question if question.contains("one JSON object") => either(["{}", "{}", r#"{"surplus": 1}"#]),
+        question if question.contains("exactly one of these names") => {
+            either(["look", "suggested", "neither"])
+        }
+        _ => None,
+    }
 }
 
 fn tool(name: &str) -> impl Tool {
@@ -110,6 +135,9 @@ struct Maker {
     chance: Chance,
     model: AnyModel,
     names: [&'static str; 7],
+    /// In which roles agents are prompted.
+    prompts: Vec<PromptRole>,
+    is_text_only: bool,
 }
 
 impl Maker {
@@ -121,7 +149,14 @@ impl Maker {
         };
         let forgets_asides = self.chance.one_in(4);
         let agent = Assistant::new(who, self.model.clone()).unwrap().system(format!("You are {who}."));
-        let agent = agent.max_rounds(2).lens(Lens { window, forgets_asides, ..Lens::default() });
+        let prompts = self.prompts[self.chance.below(self.prompts.len())];
+        let agent = agent.max_rounds(2).lens(Lens { window, forgets_asides, prompts, ..Lens::default() });
+        let agent = match self.chance.below(6) {
+            0 => agent.tools_by(ToolUse::Text),
+            1 if !self.is_text_only => agent.tools_by(ToolUse::Json),
+            2 if !self.is_text_only => agent.tools_by(ToolUse::Schema),
+            _ => agent,
+        };
         let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
         let ask = self.names[3];
         let agent = if self.chance.one_in(6) && who != ask {
@@ -136,6 +171,7 @@ impl Maker {
     /// One who runs what is suggested, or a person who may.
     fn runner(&mut self, who: &str) -> Stack {
         let oversight = if self.chance.one_in(3) { Oversight::always() } else { Oversight::never() };
+        let oversight = oversight.clear_command();
         let stack = Stack::new(who).unwrap().then(oversight).then(Executor::new().tool(tool("suggested")));
         if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
     }
@@ -147,6 +183,11 @@ impl Maker {
             let mut chance = Chance::of(seed ^ (chat.events().len() as u64) << 20);
             if chat.turns() + chat.lines().iter().filter(|line| line.is_aside()).count() as u64 >= turns {
                 return Step::close(Reason::Finished, chat);
+            }
+            let late = chat.outside().chain(chat.left().iter().map(|(who, _)| who)).next();
+            if let Some(who) = late.filter(|_| chance.one_in(4)) {
+                let sees = if chance.one_in(2) { Sees::All } else { Sees::New };
+                return Step::Admit { who: who.clone(), sees };
             }
             let present: Vec<_> = chat.present().cloned().collect();
             let Some(who) = (!present.is_empty()).then(|| present[chance.below(present.len())].clone())
@@ -178,6 +219,7 @@ impl Maker {
             _ => Carry::message("And now?"),
         };
         let builder = begins.begins(Chat::named(chat)).with(ann).with(bob).with(run);
+        let builder = if self.chance.one_in(2) { builder.later(self.assistant("Late")) } else { builder };
         let builder = if depth > 0 && self.chance.one_in(3) {
             members.push(within);
             builder.with(self.room(within, depth - 1, self.chance.clone().one_in(2).then_some(within)))
@@ -213,6 +255,11 @@ struct Played {
     ran: usize,
     /// Chats that continue one with a call that nobody had run.
     continued: usize,
+    /// Histories that were cleared, agents that joined late, prompts in the role of the system, calls in words.
+    cleared: usize,
+    joined: usize,
+    system: usize,
+    worded: usize,
 }
 
 /// How many calls in `messages` have no outcome there.
@@ -227,19 +274,75 @@ fn undone(events: &[Arc<Event>]) -> usize {
     events.iter().filter(|event| open(event)).count()
 }
 
-async fn play(seed: u64, server: &Server, played: &mut Played) {
-    let model = Endpoint::new(Config::new(server.base_url())).unwrap().model("any");
+/// A server, whether it is asked in Ollama's own way, and the roles in which agents are prompted there.
+struct Place {
+    server: Server,
+    is_ollama: bool,
+    is_text_only: bool,
+    prompts: Vec<PromptRole>,
+}
+
+impl Place {
+    async fn start(change: impl Fn(Behaviour) -> Behaviour) -> Self {
+        let server = Server::start(change(Behaviour::from(Playbook::new(reply)).forgetful())).await;
+        Self { server, is_ollama: false, is_text_only: false, prompts: vec![PromptRole::User] }
+    }
+
+    /// With prompts in the role of the system, too.
+    fn system(self) -> Self {
+        Self { prompts: vec![PromptRole::User, PromptRole::System], ..self }
+    }
+
+    async fn text_only() -> Self {
+        Self { is_text_only: true, ..Self::start(Behaviour::text_only).await }
+    }
+
+    fn ollama(self) -> Self {
+        Self { is_ollama: true, ..self }
+    }
+
+    /// Every dialect: strict templates, without a system role or words after results, one that knows only text, and a server that
+    /// takes roles in any order; the same in Ollama's own API.
+    async fn all() -> Vec<Self> {
+        vec![
+            Self::start(|usual| usual).await,
+            Self::start(Behaviour::plain_template).await.system(),
+            Self::start(Behaviour::no_user_after_tool).await,
+            Self::start(|usual| usual.no_user_after_tool().plain_template()).await.system(),
+            Self::start(|usual| usual.history(History::Loose)).await.system(),
+            Self::text_only().await,
+            Self::start(|usual| usual).await.ollama(),
+            Self::start(Behaviour::plain_template).await.system().ollama(),
+            Self::text_only().await.ollama(),
+            Self::start(|usual| usual.history(History::Loose)).await.system().ollama(),
+        ]
+    }
+
+    fn model(&self) -> EndpointModel {
+        let config = match self.is_ollama {
+            true => Config::ollama(&self.server.ollama_url()),
+            false => Config::new(self.server.base_url()),
+        };
+        Endpoint::new(config).unwrap().model("any")
+    }
+}
+
+async fn play(seed: u64, place: &Place, played: &mut Played) {
+    let (server, model) = (&place.server, place.model());
     let flaws = Flaws::default();
     let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
     let names = NAMES[usize::try_from(seed % 4).unwrap()];
-    let mut maker = Maker { chance: Chance::of(seed), model, names };
+    let (prompts, is_text_only) = (place.prompts.clone(), place.is_text_only);
+    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, is_text_only };
     let team = maker.team();
     let mut log = log().await;
     let mut status = team.run(&mut log, "Find out.").await;
     for _ in 0..60 {
         let Ok(Status::Waiting(questions)) = &status else { break };
         let (at, question) = &questions[0];
-        let answer = ["", "", "I would say so.", "exit"][maker.chance.below(4)];
+        let clears = format!("clear history {} 2, please.", names[0]);
+        let answers = ["", "", "I would say so.", "exit", "clear history", &*clears];
+        let answer = answers[maker.chance.below(answers.len())];
         log.answer(at, &question.who, answer).await.unwrap();
         status = team.resume(&mut log).await;
     }
@@ -251,7 +354,11 @@ async fn play(seed: u64, server: &Server, played: &mut Played) {
         polylogue_test::print::transcript(&events)
     );
     assert_eq!(server.violations(), [""; 0], "seed {seed}");
-    assert!(matches!(status, Ok(Status::Closed { .. })), "seed {seed}: {status:?}");
+    assert!(
+        matches!(status, Ok(Status::Closed { .. })),
+        "seed {seed}: {status:?}\n{}",
+        polylogue_test::print::transcript(&events)
+    );
     for event in &events {
         let Body::Said(message) = &event.body else { continue };
         played.suggested += message.parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
@@ -259,6 +366,12 @@ async fn play(seed: u64, server: &Server, played: &mut Played) {
     }
     played.requests += events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
     played.continued += undone(&events);
+    let count = |is: fn(&Body) -> bool| events.iter().filter(|event| is(&event.body)).count();
+    played.cleared += count(|body| matches!(body, Body::Cleared { .. }));
+    played.joined += count(|body| matches!(body, Body::Joined { .. }));
+    let prompts = count(|body| matches!(body, Body::Prompted { .. }));
+    played.system += if place.prompts.len() > 1 { prompts } else { 0 };
+    played.worded += count(|body| matches!(body, Body::Called { call, .. } if call.id.starts_with("text-")));
 }
 
 fn set(variable: &str, usual: u64) -> u64 {
@@ -266,16 +379,18 @@ fn set(variable: &str, usual: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn no_request_of_a_random_team_parts_a_call_from_its_result() {
-    let (teams, first) = (set("POLYLOGUE_TEAMS", 150), set("POLYLOGUE_SEED", 1));
-    let behaviour = || Behaviour::from(Playbook::new(reply)).forgetful();
-    let servers = [Server::start(behaviour()).await, Server::start(behaviour().plain_template()).await];
+async fn no_request_of_a_random_team_is_refused_or_parts_a_call_from_its_result() {
+    let (teams, first) = (set("POLYLOGUE_TEAMS", 200), set("POLYLOGUE_SEED", 1));
+    let places = Place::all().await;
     let mut played = Played::default();
     for seed in first..first + teams {
-        play(seed, &servers[usize::from(seed % 3 == 0)], &mut played).await;
+        let place = usize::try_from(seed / 4).unwrap() % places.len();
+        play(seed, &places[place], &mut played).await;
     }
     println!("{teams} teams from seed {first}: {played:?}");
     if teams >= 100 {
         assert!(played.suggested > 100 && played.ran > 50 && played.continued > 10, "{played:?}");
+        let Played { cleared, joined, system, worded, .. } = played;
+        assert!(cleared > 20 && joined > 20 && system > 20 && worded > 20, "{played:?}");
     }
 }

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use polylogue::solve::Check;
 use polylogue::tooling::Asks;
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Skills, Store, Transcript,
-    View,
+    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Skill, Store, Transcript, View,
 };
-use polylogue_models::{Provider, Script, with_pictures};
+use polylogue_models::{Forms, Provider, Script};
 use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
@@ -73,35 +72,24 @@ fn received(
 ) -> Result<Shown, Trouble> {
     let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
-    let mut assistants = kept.assistants()?;
-    assistants.retain(|assistant| *assistant.name() == who);
-    // Whoever chooses or sums up is there only in the chat where it does.
-    if assistants.is_empty() && !kept.team.voices().contains(&who) {
+    let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
+    if calls.is_empty() && !kept.team.voices().contains(&who) {
         return Err(nobody());
     }
-    let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
         return Err(Trouble::usage(format!("`{who}` has made {} model calls", calls.len())));
     };
     let before: Vec<Arc<Event>> =
         events.iter().take_while(|before| before.seq < event.seq).cloned().map(Arc::new).collect();
-    // What those are told who choose or propose is made of the chat around them.
-    for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
-        let chat = Transcript::of(&at, &before).map_err(Trouble::failed)?;
-        let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
-        assistants.extend(there.into_iter().filter(|assistant| *assistant.name() == who));
-    }
-    if assistants.is_empty() {
-        let what = format!(
-            "what `{who}` was sent cannot be shown: it is no agent, but chooses or sums up in a chat"
-        );
+    let mut asked = asked_of(kept, &who, &before, event, sample)?;
+    if asked.is_empty() {
+        let what =
+            format!("what `{who}` was sent cannot be shown: the team has changed and has no such agent");
         return Err(
             Trouble::usage(what).hint("`--json` without `--as` has its replies, and `--cost` what it cost")
         );
     }
-    let asked = assistants.iter().map(|assistant| Asked::of(assistant, &kept.team, &before, event, sample));
-    let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
     // Teams within a team may have agents of one name: the digest tells which of them it was.
     let shown = asked.swap_remove(asked.iter().position(|asked| asked.is_exact).unwrap_or(0));
     if !shown.is_exact {
@@ -110,8 +98,7 @@ fn received(
     let examples = kept.team.examples_of(&who).unwrap_or_default().iter();
     let examples = examples.flat_map(|shot| [Entry::user(&*shot.asked), Entry::assistant(&*shot.said)]);
     let entries: Vec<Entry> = examples.chain(shown.view.entries().iter().cloned()).collect();
-    let entries = if sees(kept, &sample.model) { with_pictures(&entries) } else { entries };
-    let entries = sent(&entries, merges(&kept.team, &sample.model));
+    let entries = forms(kept, &before, sample).sent(&entries);
     match args.json {
         true => Shown::json(&shown.as_json(sample, &entries)).map_err(unwritable),
         false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
@@ -123,33 +110,72 @@ fn nobody(kept: &Kept, agent: &str) -> Trouble {
     Trouble::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
 
-/// Whether the endpoint of `model` is sent as one message what several others said in a row. Scripts have no endpoint.
-fn merges(team: &Team, model: &str) -> bool {
-    let is_known = model.split(':').next().is_some_and(|name| Provider::find(name).is_some());
-    team.endpoint_of(model).map_or(is_known, |(_, endpoint)| endpoint.merge.unwrap_or(true))
-}
-
-/// Whether `model` is sent the pictures that tools return.
-fn sees(kept: &Kept, model: &str) -> bool {
-    let of_endpoint = || {
-        let (_, endpoint) = kept.team.endpoint_of(model)?;
-        endpoint.skills.map(|skills| skills.over(Skills::default()))
-    };
-    !kept.offline && kept.skills.or_else(of_endpoint).is_some_and(|skills| skills.vision == Some(true))
-}
-
-/// The entries as they went out.
-fn sent(entries: &[Entry], merge: bool) -> Vec<Entry> {
-    let mut sent: Vec<Entry> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match (entry, sent.last_mut()) {
-            (Entry::User { parts }, Some(Entry::User { parts: before })) if merge => {
-                before.extend(parts.iter().cloned());
-            }
-            _ => sent.push(entry.clone()),
-        }
+/// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
+/// no endpoint.
+fn forms(kept: &Kept, before: &[Arc<Event>], sample: &Sample) -> Forms {
+    let mut forms = Forms::NONE;
+    let provider = sample.model.split(':').next().and_then(Provider::find);
+    let endpoint = kept.team.endpoint_of(&sample.model).map(|(_, endpoint)| endpoint);
+    forms.merge = endpoint.map_or(provider.is_some(), |endpoint| endpoint.merge.unwrap_or(true));
+    if kept.offline {
+        return forms;
     }
-    sent
+    let usual = provider.map(Provider::skills).unwrap_or_default();
+    let of_endpoint = endpoint.and_then(|endpoint| endpoint.skills.map(|skills| skills.over(usual)));
+    let skills = kept.skills.or(of_endpoint).unwrap_or(usual);
+    let is_refusal = |event: &Arc<Event>| match &event.body {
+        Body::Unable { model, lacks, .. } => **model == *sample.model && *lacks == Skill::UserAfterTool,
+        _ => false,
+    };
+    forms.vision = skills.vision == Some(true);
+    forms.bridge = skills.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
+    forms
+}
+
+/// The requests that `who` may have made: those of an agent, of a participant that is made of the chat around it, and of a picker.
+fn asked_of(
+    kept: &Kept,
+    who: &Name,
+    before: &[Arc<Event>],
+    event: &Event,
+    sample: &Sample,
+) -> Result<Vec<Asked>, Trouble> {
+    let mut assistants = kept.assistants()?;
+    let here = Transcript::of(&event.at, before).map_err(Trouble::failed)?;
+    for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
+        let chat = Transcript::of(&at, before).map_err(Trouble::failed)?;
+        assistants.extend(kept.team.assistants_in(&chat, &|_| Ok(silent()))?);
+    }
+    assistants.retain(|assistant| assistant.name() == who);
+    let of_agent = |assistant: &Assistant| ways_of(assistant, &kept.team, &here);
+    let mut ways: Vec<Vec<Way>> = assistants.iter().map(of_agent).collect();
+    let choices = kept.team.choices_of(who, &candidates(&here, who), &|_| Ok(silent()))?;
+    ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
+    Ok(ways.into_iter().filter_map(|ways| Asked::of(who, ways, &here, sample)).collect())
+}
+
+/// Those among whom `who` chooses in its turn.
+fn candidates(chat: &Transcript, who: &Name) -> Vec<Name> {
+    let of = |event: &Arc<Event>| match &event.body {
+        Body::Cued { cues } => {
+            let cue = cues.iter().find(|cue| cue.who == *who)?;
+            Some(cue.choice.as_ref().map(|choice| choice.of.clone()))
+        }
+        _ => None,
+    };
+    let cued = chat.events().iter().rev().find_map(of).flatten();
+    cued.unwrap_or_else(|| chat.present().cloned().collect())
+}
+
+/// How a model is asked, and with which system text.
+type Way = (Asks, Option<Arc<str>>);
+
+fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<Way> {
+    let system = assistant.system_for(chat.task());
+    let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
+    let ways = assistant.asks().into_iter().chain(checks);
+    // Whoever repairs its own answer does so apart, without its system text.
+    ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
 }
 
 /// What an agent's model was asked, made anew from the events before the reply.
@@ -162,33 +188,19 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(
-        assistant: &Assistant,
-        team: &Team,
-        before: &[Arc<Event>],
-        sampled: &Event,
-        sample: &Sample,
-    ) -> Result<Self, Trouble> {
-        let transcript = Transcript::of(&sampled.at, before).map_err(Trouble::failed)?;
-        let system = assistant.system_for(transcript.task());
-        let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
-        let ways = assistant.asks().into_iter().chain(checks);
-        // Whoever repairs its own answer does so apart, without its system text.
-        let ways = ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]);
-        let made = ways.map(|(asks, system)| {
-            let view = View::of(&transcript, assistant.name(), asks.lens.clone());
-            let digest = view.digest(&sample.model, system.as_deref(), &asks.tools, &asks.params);
-            Self { asks, view, system, is_exact: digest == sample.request }
-        });
-        // The first is the usual one.
+    /// The way whose request has the digest of `sample`; else the first, which is the usual one.
+    fn of(who: &Name, ways: Vec<Way>, chat: &Transcript, sample: &Sample) -> Option<Self> {
         let mut usual = None;
-        for asked in made {
+        for (asks, system) in ways {
+            let view = View::of(chat, who, asks.lens.clone());
+            let digest = view.digest(&sample.model, system.as_deref(), &asks.tools, &asks.params);
+            let asked = Self { asks, view, system, is_exact: digest == sample.request };
             if asked.is_exact {
-                return Ok(asked);
+                return Some(asked);
             }
             usual = usual.or(Some(asked));
         }
-        usual.ok_or_else(|| Trouble::failed("an agent asks in no way at all"))
+        usual
     }
 
     fn as_json(&self, sample: &Sample, entries: &[Entry]) -> Value {

@@ -156,6 +156,65 @@ fn it_is_that_for_runs_that_were_stopped_and_went_on_too() {
     assert_eq!(compare(&home, &server.requests()).values().sum::<usize>(), 20);
 }
 
+/// A group in a group, each with a picker: one is corrected, one prompts in the role of the system and must reply with JSON.
+const PICKED: &str = r#"
+name: outer
+task: Build a hut.
+agents:
+  - {name: Ann, system: You are Ann., description: "draws {agentlist}"}
+  - {name: Bob, system: You are Bob., description: builds}
+  - {name: Cleo, system: You are Cleo.}
+chat:
+  participants: [Ann, room]
+  pattern: {group: {pick: {model: {system: "You pick: {roles}"}}, repeat: true}}
+  stop: {max_turns: 4}
+chats:
+  - name: room
+    description: where it is built
+    participants: [Bob, Cleo]
+    pattern: {group: {pick: {model: {constrained: true, role: system}}, repeat: true}}
+    stop: {max_turns: 3}
+    summary: {reflect: {}}
+"#;
+
+fn picking(received: &Received, nth: usize) -> Answer {
+    let text = received.body["messages"].to_string();
+    let is_inner = received.body.get("response_format").is_some();
+    let is_corrected = received.last_text().contains("You named");
+    Answer::text(match (is_inner, text.contains("You pick")) {
+        (true, _) => format!("{{\"speaker\": \"{}\"}}", ["Bob", "Cleo"][nth % 2]),
+        (_, true) if !is_corrected && nth.is_multiple_of(3) => "Ann or room".into(),
+        (_, true) => ["Ann", "room"][nth % 2].into(),
+        _ => format!("Said {nth}."),
+    })
+}
+
+#[test]
+fn what_a_picker_was_sent_is_shown_for_every_choice() {
+    let server = serve(Behaviour::from(Playbook::new(picking)).history(History::Loose));
+    let home = Home::at(&server);
+    home.file("picked.yaml", PICKED);
+    home.run(&["run", "picked.yaml", "--model", "openai:test"]).ok();
+    let events: Vec<Value> = home.run(&["show", "last", "--json"]).ok().lines();
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for (request, event) in server.requests().iter().zip(events.iter().filter(|e| e["type"] == "sampled")) {
+        let name = event["who"].as_str().unwrap();
+        let nth = asked.entry(name.to_owned()).or_default();
+        *nth += 1;
+        let ran = home.run(&["show", "last", "--as", name, "--call", &nth.to_string(), "--json"]).ok();
+        assert_eq!(ran.err, "", "{name}, call {nth}");
+        assert_eq!(Value::from(messages(&ran.lines()[0])), request.body["messages"], "{name}, call {nth}");
+        let params = &ran.lines()[0]["params"];
+        assert_eq!(params["schema"].is_object(), request.body.get("response_format").is_some(), "{name}");
+    }
+    assert!(
+        asked["outer_picker"] > 4 && asked["room_picker"] >= 3 && asked.contains_key("room_summary"),
+        "{asked:?}"
+    );
+    let shown = home.run(&["show", "last", "--as", "outer_picker", "--call", "1"]).ok().out;
+    assert!(shown.contains("You pick: Ann: draws {agentlist}\nroom: where it is built"), "{shown}");
+}
+
 #[test]
 fn people_read_it_as_it_is() {
     let server = serve(talk());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::words::{LEFT_OUT, NOTED};
+use super::words::LEFT_OUT;
 use super::{Mark, View, Window};
 use crate::digest::Chain;
 use crate::{Entry, Part, Wire};
@@ -92,21 +92,18 @@ impl View {
     }
 
     /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a
-    /// word of others, if its own words would stand after its own. Nothing of others stands right after a result.
+    /// word of others, if its own words would stand after its own.
     fn head(&self, cut: usize) -> Vec<Entry> {
         let Some((before, after)) = self.entries.split_at_checked(cut) else { return Vec::new() };
         let Some((pinned, left_out)) = before.split_at_checked(self.pinned) else { return Vec::new() };
         let is_others = |entry: &&Entry| matches!(entry, Entry::User { .. });
-        let after_results = matches!(pinned.last(), Some(Entry::Tool { .. }));
-        let noted = after_results.then(|| Entry::assistant(NOTED));
         if !after.iter().any(|entry| is_others(&entry))
             && let Some(last) = left_out.iter().rfind(is_others)
         {
-            return noted.into_iter().chain([last.clone()]).collect();
+            return vec![last.clone()];
         }
-        if after_results {
-            let is_own = matches!(after.first(), Some(Entry::Assistant { .. }));
-            return noted.filter(|_| !is_own).into_iter().collect();
+        if matches!(pinned.last(), Some(Entry::Tool { .. })) {
+            return Vec::new();
         }
         let heard = after.first().is_some_and(|entry| is_others(&entry))
             || pinned.last().is_some_and(|entry| is_others(&entry));

@@ -4,16 +4,15 @@ use serde_json::Value;
 
 use crate::{CallOutcome, Entry, Name, Part};
 
-/// Opens a conversation that would otherwise begin with the agent's own words.
-pub(super) const BEGIN: &str = "Begin.";
-/// Stands for the silence of the others when an agent has its turn right after its own words.
-pub(super) const GO_ON: &str = "Go on.";
+/// Is the first message of a view that would be empty. Providers that need a user message first are sent it before a
+/// leading message of the agent, too.
+pub const BEGIN: &str = "Begin.";
+/// Is the last message of a view that would end with the agent's own words. Providers that need alternating roles are sent it
+/// between two messages of the agent, too.
+pub const GO_ON: &str = "Go on.";
 /// Asks for the rest of a reply that was cut off at the limit on tokens.
 pub(crate) const CONTINUE: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
                                    say nothing about this request.";
-/// Stands between the results of tools and what somebody else says: one large provider refuses a user's word right after
-/// them.
-pub(super) const NOTED: &str = "Noted.";
 /// Stands for what the window left out, where no opening does.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 
@@ -34,11 +33,12 @@ pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
     sent
 }
 
-/// Calls and outcomes in messages, as everybody reads them who did not ask for the calls.
-pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
+/// Calls and outcomes in messages as text, for agents that did not make the calls. An outcome that `is_known`, because the view
+/// has it as the result of its call, is left out.
+pub(super) fn told(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) -> Vec<Part> {
     let tell = |part| match part {
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
-        Part::Outcome(answer) if answer.to == *me => Vec::new(),
+        Part::Outcome(answer) if is_known(&answer) => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
             let (words, rest): (Vec<Part>, Vec<Part>) =
                 outcome.told().into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
@@ -58,13 +58,13 @@ pub(super) fn told(parts: Vec<Part>, me: &Name) -> Vec<Part> {
 }
 
 /// `entry` without calls: a call is something said, and what came of it something heard.
-pub(super) fn worded(entry: Entry, me: &Name) -> Entry {
+pub(super) fn worded(entry: Entry) -> Entry {
     match entry {
-        Entry::Assistant { parts } => Entry::Assistant { parts: told(parts, me) },
+        Entry::Assistant { parts } => Entry::Assistant { parts: told(parts, |_| false) },
         Entry::Tool { id, tool, outcome } => {
             // Told as others are told, whoever asked.
             let answer = CallOutcome { to: Name::user(), id, tool, outcome };
-            Entry::User { parts: told(vec![Part::Outcome(answer)], me) }
+            Entry::User { parts: told(vec![Part::Outcome(answer)], |_| false) }
         }
         entry => entry,
     }

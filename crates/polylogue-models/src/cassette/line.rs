@@ -121,7 +121,7 @@ pub(super) struct RecordedError {
     hint: Option<String>,
 }
 
-const KINDS: [(ModelErrorKind, &str); 13] = [
+const KINDS: [(ModelErrorKind, &str); 14] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -135,6 +135,7 @@ const KINDS: [(ModelErrorKind, &str); 13] = [
     (ModelErrorKind::Unsupported(Skill::Vision), "no_vision"),
     (ModelErrorKind::Unsupported(Skill::SystemRole), "no_system_role"),
     (ModelErrorKind::Unsupported(Skill::NullContent), "no_null_content"),
+    (ModelErrorKind::Unsupported(Skill::UserAfterTool), "no_user_after_tool"),
 ];
 
 impl From<&ModelError> for RecordedError {

@@ -204,7 +204,8 @@ impl EndpointModel {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
         let (fold, omit) = (self.lacks(Skill::SystemRole), self.lacks(Skill::NullContent));
-        Style { stream: stream.unwrap_or(style.stream), fold, omit, ..style }
+        let bridge = self.lacks(Skill::UserAfterTool);
+        Style { stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
     }
 
     /// Whether the model is known to refuse a form, so that it is sent another.

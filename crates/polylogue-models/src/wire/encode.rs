@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{Entry, Part, Request, plain};
+use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, plain};
 use serde_json::Value;
 
 use super::{Protocol, json, pictures};
@@ -29,6 +29,8 @@ pub(crate) struct Style {
     pub(crate) fold: bool,
     /// Whether a message that only calls tools has no content at all, not even `null`.
     pub(crate) omit: bool,
+    /// Whether an assistant message stands between the result of a tool and the words of others.
+    pub(crate) bridge: bool,
 }
 
 /// A body, and how to get back the part of it that stays true for the next request.
@@ -69,6 +71,7 @@ struct Prefix {
     vision: bool,
     fold: bool,
     omit: bool,
+    bridge: bool,
     /// How many entries are written.
     entries: usize,
     /// How many bytes they take, the beginning of the body included.
@@ -80,7 +83,7 @@ impl Prefix {
         self.api == P::API
             && *self.model == *model
             && (self.merge, self.vision) == (style.merge, style.vision)
-            && (self.fold, self.omit) == (style.fold, style.omit)
+            && (self.fold, self.omit, self.bridge) == (style.fold, style.omit, style.bridge)
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
@@ -112,9 +115,9 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept
         P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let Style { merge, vision, fold, omit, .. } = *style;
+    let Style { merge, vision, fold, omit, bridge, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
-    let prefix = Prefix { api: P::API, model, system, merge, vision, fold, omit, entries: 0, length };
+    let prefix = Prefix { api: P::API, model, system, merge, vision, fold, omit, bridge, entries: 0, length };
     Kept { prefix, buffer }
 }
 
@@ -129,8 +132,8 @@ fn open_group(entries: &[Entry], style: &Style) -> usize {
     let others = |entry: &&Entry| style.merge && is_user(entry, style);
     let group = entries.len() - entries.iter().rev().take_while(others).count();
     let run = pictures::run(entries);
-    let shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
-    if shown { entries.len() - run.len() } else { group }
+    let is_shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
+    if is_shown { entries.len() - run.len() } else { group }
 }
 
 /// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate. A system
@@ -145,27 +148,73 @@ const fn is_user(entry: &Entry, style: &Style) -> bool {
     matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
 
+/// What the agent says, where a provider needs it, between the results of tools and the words of others.
+pub(super) const NOTED: &str = "Noted.";
+
 /// Writes the messages of the entries in `range`, which begins with a new message.
 fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: Range<usize>, style: &Style) {
-    let (all, mut end) = (request.entries, range.start);
+    let (all, mut at) = (request.entries, range.start);
     let entries = all.get(range).unwrap_or_default();
-    let first = system_of(request).filter(|_| style.fold && end == 0).map(Part::text);
-    let mut folded = first.as_slice();
     for group in entries.chunk_by(|entry, next| joins(entry, next, style)) {
+        let before = all.get(..at).unwrap_or_default();
+        at += group.len();
+        let Some(first) = group.first() else { continue };
+        let folded = system_of(request).filter(|_| style.fold && before.is_empty()).map(Part::text);
+        let shown = pictures_before(before, style);
+        let joined = style.merge && is_user(first, style);
+        // Pictures that stand apart stand between the results and what is said next.
+        if shown.is_empty() || joined {
+            write_between::<P>(out, before.last(), first, folded.as_ref(), style);
+        }
+        let shown = if joined { shown } else { Vec::new() };
         separate(out);
-        end += group.len();
-        match group.first() {
-            Some(Entry::System { parts }) if !style.fold => P::system(out, &plain(parts)),
-            Some(Entry::System { .. } | Entry::User { .. }) => {
-                P::user(out, std::mem::take(&mut folded).iter().chain(group.iter().flat_map(Entry::parts)))
+        match first {
+            Entry::System { parts } if !style.fold => P::system(out, &plain(parts)),
+            Entry::System { .. } | Entry::User { .. } => {
+                let parts = folded.iter().chain(&shown).chain(group.iter().flat_map(Entry::parts));
+                P::user(out, parts);
             }
-            Some(Entry::Assistant { parts }) => P::assistant(out, parts, style),
-            Some(Entry::Tool { id, tool, outcome }) => P::tool(out, id, tool, outcome),
-            None => {}
+            Entry::Assistant { parts } => P::assistant(out, parts, style),
+            Entry::Tool { id, tool, outcome } => P::tool(out, id, tool, outcome),
         }
-        if style.vision && !matches!(all.get(end), Some(Entry::Tool { .. })) {
-            pictures::write::<P>(out, pictures::run(all.get(..end).unwrap_or_default()), style);
+        let next = all.get(at);
+        if !next.is_some_and(|next| matches!(next, Entry::Tool { .. }) || style.merge && is_user(next, style))
+        {
+            pictures::write::<P>(out, pictures::run(all.get(..at).unwrap_or_default()), style);
         }
+    }
+}
+
+/// What shows the pictures of the results that `entries` end with, to a model that sees.
+fn pictures_before(entries: &[Entry], style: &Style) -> Vec<Part> {
+    if style.vision { pictures::shown(pictures::run(entries)) } else { Vec::new() }
+}
+
+/// Writes what a provider needs between two entries, or before the first one: roles that alternate begin with the user.
+fn write_between<P: Protocol>(
+    out: &mut BytesMut,
+    before: Option<&Entry>,
+    next: &Entry,
+    folded: Option<&Part>,
+    style: &Style,
+) {
+    let (begin, go_on) = (Part::text(BEGIN), Part::text(GO_ON));
+    let user = |out: &mut BytesMut, parts: &[&Part]| {
+        separate(out);
+        P::user(out, parts.iter().copied());
+    };
+    match (before, next) {
+        (None, Entry::Assistant { .. }) if style.merge => match folded {
+            Some(system) => user(out, &[system, &begin]),
+            None => user(out, &[&begin]),
+        },
+        (None, Entry::Assistant { .. }) => folded.into_iter().for_each(|system| user(out, &[system])),
+        (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if style.merge => user(out, &[&go_on]),
+        (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if style.bridge => {
+            separate(out);
+            P::assistant(out, &[Part::text(NOTED)], style);
+        }
+        _ => {}
     }
 }
 

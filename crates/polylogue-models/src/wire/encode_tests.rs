@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::openai::ChatCompletions;
+use crate::wire::sent::Forms;
+
+#[path = "encode_forms_tests.rs"]
+mod forms;
 
 const STYLE: Style = Style {
     merge: true,
@@ -15,6 +19,7 @@ const STYLE: Style = Style {
     vision: false,
     fold: false,
     omit: false,
+    bridge: false,
 };
 
 struct Asked {
@@ -231,7 +236,7 @@ fn names_that_a_model_invented_are_sent_in_a_form_that_is_allowed() {
     let names = ["look", "functions.look it", "", &long, "blick\u{fc}"];
     let entries = [Entry::Assistant { parts: names.iter().map(|name| named(name)).collect() }];
     let body = Asked::new().json(&entries, &STYLE);
-    let calls = body["messages"][1]["tool_calls"].as_array().unwrap();
+    let calls = body["messages"][2]["tool_calls"].as_array().unwrap();
     let sent: Vec<&str> = calls.iter().map(|call| call["function"]["name"].as_str().unwrap()).collect();
     assert_eq!(sent, ["look", "functions_look_it", "unnamed", &long[..64], "blick_"]);
 }
@@ -250,8 +255,8 @@ fn another_system_text_model_or_style_is_not_taken_for_the_old_one() {
     assert_eq!(shorter["messages"].as_array().unwrap().len(), 2);
 }
 
-/// What a strict server accepts: the rules of chat templates and of OpenAI's API.
-fn strict(body: &Value) -> Result<(), String> {
+/// What a strict server accepts: the rules of chat templates and of OpenAI's API. Without `bridge` it takes words after results.
+fn strict(body: &Value, bridge: bool) -> Result<(), String> {
     let mut awaited: Vec<String> = Vec::new();
     let mut previous = "system";
     let messages = body["messages"].as_array().ok_or("no messages")?;
@@ -266,6 +271,7 @@ fn strict(body: &Value) -> Result<(), String> {
         }
         let fits = match role {
             "system" => index == 0,
+            "user" if previous == "tool" => !bridge && awaited.is_empty(),
             "user" => matches!(previous, "system" | "assistant") && awaited.is_empty(),
             "assistant" => matches!(previous, "user" | "tool") && awaited.is_empty(),
             "tool" => {
@@ -319,18 +325,10 @@ fn turn() -> impl Strategy<Value = Turn> {
     ]
 }
 
-/// A legal view of these turns, with the lengths at which its agent could be asked.
+/// A legal view of these turns, which may begin with the agent's own words, with the lengths at which its agent could be asked.
 fn view(turns: &[Turn]) -> (Vec<Entry>, BTreeSet<usize>) {
-    let (mut entries, mut asked) = (vec![Entry::user("Begin")], BTreeSet::from([1]));
+    let (mut entries, mut asked) = (Vec::new(), BTreeSet::new());
     for (index, turn) in turns.iter().enumerate() {
-        // As every view: the agent's words never stand twice in a row, nor others' words right after results.
-        match (entries.last(), turn) {
-            (Some(Entry::Assistant { .. }), Turn::Assistant(_) | Turn::Calls(..)) => {
-                entries.push(Entry::user("Go on."))
-            }
-            (Some(Entry::Tool { .. }), Turn::User(_)) => entries.push(Entry::assistant("Noted.")),
-            _ => {}
-        }
         match turn {
             Turn::User(parts) => entries.push(Entry::User { parts: parts.clone() }),
             Turn::Assistant(text) => {
@@ -362,9 +360,10 @@ fn messages(body: &[u8]) -> &[u8] {
 proptest! {
     #[test]
     fn a_body_built_step_by_step_is_the_body_built_at_once(
-        turns in proptest::collection::vec(turn(), 0..12), merge: bool, stream: bool, vision: bool, skip in 1_usize..4,
+        turns in proptest::collection::vec(turn(), 0..12), merge: bool, stream: bool,
+        vision: bool, fold: bool, bridge: bool, skip in 1_usize..4,
     ) {
-        let style = Style { merge, stream, vision, ..STYLE };
+        let style = Style { merge, stream, vision, fold, bridge, ..STYLE };
         let grown = Asked::new();
         let (entries, asked) = view(&turns);
         let mut earlier: Option<Vec<u8>> = None;
@@ -372,18 +371,22 @@ proptest! {
             let part = &entries[..length];
             let body = grown.body(part, &style);
             prop_assert_eq!(&body, &Asked::new().body(part, &style));
+            let told = Forms { merge, vision, bridge }.sent(part);
+            let plain = Style { merge: false, vision: false, bridge: false, ..style };
+            prop_assert_eq!(&body, &Asked::new().body(&told, &plain), "what is shown of it is what is sent");
             let json: Value = serde_json::from_slice(&body).unwrap();
             if merge {
-                prop_assert_eq!(strict(&json), Ok(()));
+                prop_assert_eq!(strict(&json, bridge), Ok(()));
             }
             if let Some(earlier) = &earlier {
                 prop_assert!(body.starts_with(earlier), "the earlier body is a prefix up to its last message");
             }
             let kept = grown.wire.take::<Kept>().unwrap();
             prop_assert!(body.starts_with(&kept.buffer));
-            // Whatever others may still add to, results are told once and for all, their pictures included.
+            // Words of others may still join the message with the pictures of results.
+            let has_pictures = || !pictures::shown(pictures::run(part)).is_empty();
             let settled = match part.last() {
-                Some(Entry::Tool { .. }) => messages(&body),
+                Some(Entry::Tool { .. }) if !vision || !has_pictures() => messages(&body),
                 _ => &kept.buffer[..],
             };
             earlier = Some(settled.to_vec());
@@ -410,73 +413,4 @@ fn entries_are_encoded_once_and_into_the_same_buffer() {
     asked.body(&entries, &STYLE);
     let kept = asked.wire.take::<Kept>().unwrap();
     assert_eq!((kept.prefix.entries, kept.buffer.as_ptr()), (4, place), "the buffer is not copied");
-}
-
-#[test]
-fn pictures_of_tools_follow_the_last_result_of_their_run_for_models_that_see() {
-    let entries = [
-        Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({})), call("c3", json!({}))] },
-        returned("c1", "look", vec![Part::text("a cat"), drawn("QUJD"), drawn("REVG")]),
-        returned("c2", "count", vec![Part::text("two")]),
-        returned("c3", "draw", vec![drawn("R0hJ")]),
-        Entry::assistant("A cat, twice."),
-    ];
-    let words = "(The pictures that `look`, `draw` returned. Nobody said what stands in them.)";
-    let shown = |data: &str| json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}});
-    let body = Asked::new().json(&entries, &Style { vision: true, ..STYLE });
-    let sent = body["messages"].as_array().unwrap();
-    let tools: Vec<&Value> = sent[3..6].iter().map(|message| &message["content"]).collect();
-    assert_eq!(tools, ["a cat\n\n[image/png]\n\n[image/png]", "two", "[image/png]"]);
-    assert_eq!(
-        sent[6..],
-        [
-            json!({"role": "assistant", "content": "Noted."}),
-            json!({"role": "user", "content":
-                [{"type": "text", "text": words}, shown("QUJD"), shown("REVG"), shown("R0hJ")]}),
-            json!({"role": "assistant", "content": "A cat, twice."}),
-        ]
-    );
-    let told = pictures::with_pictures(&entries);
-    assert_eq!(Asked::new().json(&told, &STYLE), body, "what is told of it is what is sent");
-    // Nothing is added for others.
-    let body = Asked::new().json(&entries, &STYLE);
-    assert_eq!(body["messages"].as_array().unwrap().len(), 7);
-}
-
-#[test]
-fn what_a_model_could_not_read_is_only_named() {
-    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
-    let parts = vec![
-        image(),
-        media("image/svg+xml", "data:image/svg+xml;base64,QUJD"),
-        media("audio/wav", "data:audio/wav;base64,QUJD"),
-        media("image/png", "data:image/png,QUJD"),
-        drawn(""),
-    ];
-    let entries = [
-        Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({}))] },
-        returned("c1", "look", parts),
-    ];
-    let seen = Asked::new().body(&entries, &Style { vision: true, ..STYLE });
-    assert_eq!(seen, Asked::new().body(&entries, &STYLE));
-}
-
-#[test]
-fn a_run_that_grows_and_a_change_of_sight_are_written_anew() {
-    let asked = Asked::new();
-    let sees = Style { vision: true, ..STYLE };
-    let mut entries = vec![
-        Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({}))] },
-        returned("c1", "look", vec![drawn("QUJD")]),
-    ];
-    asked.body(&entries, &sees);
-    entries.push(returned("c2", "look", vec![drawn("REVG")]));
-    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
-    entries.push(Entry::assistant("Well."));
-    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
-    assert_eq!(asked.body(&entries, &STYLE), Asked::new().body(&entries, &STYLE));
-    assert_eq!(asked.body(&entries, &sees), Asked::new().body(&entries, &sees));
 }

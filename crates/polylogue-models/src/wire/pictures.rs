@@ -7,11 +7,8 @@ use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
 
 use super::Protocol;
-use super::encode::{Style, separate};
+use super::encode::{NOTED, Style, separate};
 use super::words::legal_name;
-
-/// What the agent says in between, as in every view: one large provider refuses a user's word right after results.
-const NOTED: &str = "Noted.";
 
 /// What every model that sees can read. Others would make providers refuse the conversation for ever after.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -40,32 +37,23 @@ fn is_shown(part: &Part) -> bool {
 
 /// Writes the messages that show the pictures of `run`, if there are any.
 pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Style) {
-    if run.iter().all(|entry| of(entry).next().is_none()) {
+    let parts = shown(run);
+    if !style.vision || parts.is_empty() {
         return;
     }
-    let words = Part::text(introduction(run));
+    if style.bridge {
+        separate(out);
+        P::assistant(out, &[Part::text(NOTED)], style);
+    }
     separate(out);
-    P::assistant(out, &[Part::text(NOTED)], style);
-    separate(out);
-    P::user(out, std::iter::once(&words).chain(run.iter().flat_map(of)));
+    P::user(out, &parts);
 }
 
-/// `entries` as a model is sent them that is known to see ([`Skill::Vision`](polylogue_core::Skill::Vision)): the pictures of a
-/// run of results follow it, said by others.
-#[must_use]
-pub fn with_pictures(entries: &[Entry]) -> Vec<Entry> {
-    let mut told = Vec::with_capacity(entries.len());
-    for (end, entry) in (1..).zip(entries) {
-        told.push(entry.clone());
-        let ended = entries.get(..end).filter(|_| !matches!(entries.get(end), Some(Entry::Tool { .. })));
-        let run = ended.map(run).unwrap_or_default();
-        if run.iter().any(|entry| of(entry).next().is_some()) {
-            let words = Part::text(introduction(run));
-            let parts = std::iter::once(words).chain(run.iter().flat_map(of).cloned()).collect();
-            told.extend([Entry::assistant(NOTED), Entry::User { parts }]);
-        }
-    }
-    told
+/// What shows the pictures of `run`; nothing if there are none.
+pub(super) fn shown(run: &[Entry]) -> Vec<Part> {
+    let mut pictures = run.iter().flat_map(of).cloned().peekable();
+    let words = pictures.peek().is_some().then(|| Part::text(introduction(run)));
+    words.into_iter().chain(pictures).collect()
 }
 
 /// Says where they come from: what stands in a picture is no word of the user's.

@@ -24,6 +24,7 @@ pub struct Behaviour {
     pub(super) history: History,
     pub(super) text_only: bool,
     pub(super) plain_template: bool,
+    pub(super) no_user_after_tool: bool,
     pub(super) key: Option<String>,
     pub(super) quirks: Vec<Quirk>,
     pub(super) records: bool,
@@ -55,6 +56,7 @@ impl Behaviour {
             history: History::Strict,
             text_only: false,
             plain_template: false,
+            no_user_after_tool: false,
             key: None,
             quirks: Vec::new(),
             records: true,
@@ -90,6 +92,13 @@ impl Behaviour {
     #[must_use]
     pub fn plain_template(self) -> Self {
         Self { plain_template: true, ..self }
+    }
+
+    /// Refuses a user message right after the result of a tool, with 400 and in the words of Mistral. That is no violation: a
+    /// client may try.
+    #[must_use]
+    pub fn no_user_after_tool(self) -> Self {
+        Self { no_user_after_tool: true, ..self }
     }
 
     /// Answers 401 to requests without this key.
@@ -131,6 +140,15 @@ impl Behaviour {
         }
         let null = messages.iter().any(|message| message.get("content").is_some_and(Value::is_null));
         null.then(|| Answer::error(400, "can only concatenate str (not \"NoneType\") to str"))
+    }
+
+    /// The refusal of a server that takes only the assistant's words after the results of tools.
+    pub(super) fn check_results(&self, received: &Received) -> Option<Answer> {
+        let messages = received.body.get("messages")?.as_array().filter(|_| self.no_user_after_tool)?;
+        let role = |message: &Value, role: &str| message.get("role").and_then(Value::as_str) == Some(role);
+        let mut pairs = messages.iter().zip(messages.iter().skip(1));
+        let refused = pairs.any(|(before, next)| role(before, "tool") && role(next, "user"));
+        refused.then(|| Answer::error(400, "Unexpected role 'user' after role 'tool'"))
     }
 
     /// The refusal of a server that can only do text.

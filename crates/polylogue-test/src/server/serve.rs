@@ -152,6 +152,7 @@ fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     let behaviour = &shared.behaviour;
     let nth = shared.record.asked.fetch_add(1, Ordering::SeqCst);
     let refusal = behaviour.check_key(received).or_else(|| behaviour.check_template(received));
+    let refusal = refusal.or_else(|| behaviour.check_results(received));
     let refusal = refusal.or_else(|| behaviour.check_abilities(received));
     let flaw = || check(behaviour, received).err().map(Answer::unexpected);
     let mut answer = refusal.or_else(flaw).unwrap_or_else(|| book.answer(received, nth));

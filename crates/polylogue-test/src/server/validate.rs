@@ -12,7 +12,8 @@ use super::received::role;
 #[non_exhaustive]
 pub enum History {
     /// As the strictest servers do: one system message at most, at the beginning; then the user and the assistant in
-    /// turns, the user first. What the chat templates of Mistral and Gemma ask.
+    /// turns, the user first. What the chat templates of Mistral and Gemma ask. A user may speak after the result of a tool:
+    /// [`Behaviour::no_user_after_tool`](super::Behaviour::no_user_after_tool) refuses that.
     #[default]
     Strict,
     /// As OpenAI does: any order of roles, several messages of one role in a row. Calls must still be answered, no
@@ -26,8 +27,7 @@ pub enum History {
 ///
 /// Of the history: there are messages, roles are known, system message only at the beginning, `user` and
 /// `assistant` in turns with the user first, no message without content, no blank text, every call answered once
-/// right after the message that makes it, no answer to anything else, no id used twice, a `user` never right after
-/// a `tool`, the last message not the assistant's. Of the rest: a model, tools and response format well formed,
+/// right after the message that makes it, no answer to anything else, no id used twice, the last message not the assistant's. Of the rest: a model, tools and response format well formed,
 /// names legal, parameters of the right type and in their range.
 ///
 /// # Errors
@@ -64,7 +64,9 @@ pub(super) fn check_history(messages: &[Value], history: History) -> Result<(), 
     match reader.last {
         "" => Err("`messages` is empty".into()),
         "assistant" => Err("the last message is the assistant's".into()),
-        "system" => Err("there is nothing but a system message".into()),
+        "system" if messages.iter().all(|message| matches!(role(message), "system" | "developer")) => {
+            Err("there is nothing but a system message".into())
+        }
         _ => Ok(()),
     }
 }
@@ -103,7 +105,7 @@ impl<'a> Reader<'a> {
         let legal = match (role, self.history) {
             (_, History::Loose | History::Any) => true,
             ("system" | "developer", _) => last.is_empty(),
-            ("user", _) => matches!(last, "" | "system" | "assistant"),
+            ("user", _) => matches!(last, "" | "system" | "assistant" | "tool"),
             ("assistant", _) => matches!(last, "user" | "tool"),
             _ => true,
         };

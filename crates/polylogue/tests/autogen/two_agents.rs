@@ -63,7 +63,7 @@ async fn one_turn_is_one_message_of_each_side() {
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("2 of 2 messages".into(), "r1".into()));
     assert_eq!(room(&events), ["Ann: hi", "Bob: r1"]);
-    let ann = [Entry::user("Begin."), Entry::assistant("hi"), Entry::user("r1")];
+    let ann = [Entry::assistant("hi"), Entry::user("r1")];
     assert_eq!(view(&events, "Ann"), ann);
     assert_eq!(view(&events, "Bob"), [Entry::user("hi"), Entry::assistant("r1")]);
 }

@@ -1,7 +1,8 @@
 //! A server whose chat template knows no system role and refuses a content of `null`: it is sent the same in another form.
 
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Body, Chat, Event, Skill, Skills, in_turn, until};
+use polylogue::tooling::ToolUse;
+use polylogue::{AnyModel, Assistant, Body, Chat, Event, Skill, Skills, Tool, in_turn, until};
 use polylogue_models::{Config, Endpoint, EndpointModel, KnownSkills};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
 use serde_json::{Value, json};
@@ -93,6 +94,75 @@ async fn a_conversation_on_a_plain_template_comes_to_the_same_end_wherever_it_is
         let again = refused(&events[cut..]);
         assert!(again.len() <= 2 && (again.len() < 2 || again[0] != again[1]), "cut before {cut}: {again:?}");
     }
+}
+
+#[tokio::test]
+async fn a_turn_that_calls_tools_in_words_is_resumed_wherever_it_is_cut_after_a_refused_form() {
+    let play = |request: &Received, _: usize| {
+        let last = request.messages().last().unwrap()["content"].as_str().unwrap().to_owned();
+        Answer::text(if last.contains("Answer only `yes` or `no`") { "no" } else { "Seven is more." })
+    };
+    let chat = |server: &Server| {
+        let agent = Assistant::new("Ann", AnyModel::new(model(server))).unwrap().system("You are Ann.");
+        let agent = agent.tool(high_low()).tools_by(ToolUse::Text);
+        Chat::named("one").with(agent).policy(until(max_turns(1), in_turn())).build().unwrap()
+    };
+    let server = || Server::start(Behaviour::from(Playbook::new(play)).plain_template());
+    let (first, second) = (server().await, server().await);
+    let (_, whole) = run(&chat(&first), "Is seven more than three?").await;
+    assert_eq!(refused(&whole), [Skill::SystemRole]);
+    for cut in 1..whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        let status = chat(&second).resume(&mut log).await.unwrap();
+        assert_eq!(closed(&status).1, "Seven is more.", "cut before event {cut}");
+    }
+}
+
+/// Two agents on a server that takes no user message right after the result of a tool, until each has spoken.
+async fn interrupted(config: Config, server: &Server) -> (Vec<Skill>, Vec<String>) {
+    let model = AnyModel::new(Endpoint::new(config).unwrap().model("mistral"));
+    let agent = |who: &str| {
+        let agent = Assistant::new(who, model.clone()).unwrap().system(format!("You are {who}."));
+        agent.advertise(high_low().spec().clone())
+    };
+    let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
+    let chat = chat.policy(until(max_turns(4), in_turn())).build().unwrap();
+    let before = server.count();
+    let (status, events) = run(&chat, "Is seven more than three?").await;
+    assert!(matches!(status, polylogue::Status::Closed { .. }), "{}", printed(&events));
+    assert_eq!(server.violations(), [""; 0]);
+    let after_tool = |request: &Received| {
+        let roles: Vec<&str> = request.messages().iter().map(|m| m["role"].as_str().unwrap()).collect();
+        let at = roles.iter().position(|role| *role == "tool")?;
+        Some(roles.get(at + 1..).unwrap_or_default().join(" "))
+    };
+    let seen: Vec<String> =
+        server.requests().iter().skip(before).filter_map(|request| after_tool(request)).collect();
+    (refused(&events), seen)
+}
+
+#[tokio::test]
+async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_result() {
+    let play = |request: &Received, _: usize| match request.messages().len() {
+        2 => Answer::tool("high_low", json!({"secret": 7, "guess": 3})),
+        _ => Answer::text("Well."),
+    };
+    let behaviour = || Behaviour::from(Playbook::new(play));
+    let free = Server::start(behaviour()).await;
+    let (lacks, seen) = interrupted(Config::new(free.base_url()), &free).await;
+    assert!(
+        lacks.is_empty() && !seen.is_empty() && seen.iter().all(|roles| roles.starts_with("user")),
+        "{seen:?}"
+    );
+    let strict = Server::start(behaviour().no_user_after_tool()).await;
+    let (lacks, seen) = interrupted(Config::new(strict.base_url()), &strict).await;
+    assert_eq!(lacks, [Skill::UserAfterTool]);
+    assert_eq!(seen[0], "user", "it is tried once");
+    assert!(seen.len() > 1 && seen[1..].iter().all(|roles| roles.starts_with("assistant user")), "{seen:?}");
+    let said =
+        Config { skills: Skills::default().without(Skill::UserAfterTool), ..Config::new(strict.base_url()) };
+    let (lacks, seen) = interrupted(said, &strict).await;
+    assert!(lacks.is_empty() && seen.iter().all(|roles| roles.starts_with("assistant user")), "{seen:?}");
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ fn judged(skill: Skill, has: bool, reply: &Reply) -> Probed {
         (_, _, Skill::Schema) => "it did not keep to the schema that it was given",
         (_, _, Skill::Json) => "it wrote more than JSON, or none",
         (_, _, Skill::Vision) => "it did not see the picture",
-        (_, _, Skill::SystemRole | Skill::NullContent) => "it is not asked for",
+        (_, _, Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool) => "it is not asked for",
     };
     let known = has || reply.finish != Finish::Length;
     Probed { skill, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
@@ -131,7 +131,7 @@ impl Question {
                 tools: Vec::new(),
                 params: Params { json: true, ..params },
             },
-            Skill::Vision | Skill::SystemRole | Skill::NullContent => return None,
+            Skill::Vision | Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool => return None,
         })
     }
 }

@@ -590,7 +590,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             5 |   third: {base_url: 'http://127.0.0.1/v1', skills: {}}
               |                                                    ^^
-            hint: there is `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`
+            hint: there is `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`, `user_after_tool`
         "#]],
     );
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::candidates::Candidates;
 use super::mention::{Mention, mention};
+use crate::tooling::Asks;
 
 /// A model that chooses the next speaker: an agent to be asked aside by a [`Group`](super::Group).
 ///
@@ -151,6 +152,12 @@ impl Selector {
             })
         });
         Params { schema: schema.or_else(|| self.params.schema.clone()), ..self.params.clone() }
+    }
+
+    /// How it asks its model when it chooses among `names`, apart from what was said and its system text.
+    #[must_use]
+    pub fn asks_for(&self, names: &[Name]) -> Asks {
+        Asks { tools: Vec::new(), params: self.sampling_for(names), lens: self.lens.clone() }
     }
 
     /// What the model named.

@@ -1,0 +1,83 @@
+//! A conversation as a provider is sent it, for reading: what the encoder writes, as entries.
+
+use polylogue_core::{BEGIN, Entry, GO_ON};
+
+use super::encode::NOTED;
+use super::pictures;
+
+/// The forms of requests that depend on the provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forms {
+    /// Whether roles alternate: what several others say in a row is one message, and texts stand where the others say nothing.
+    pub merge: bool,
+    /// Whether the model is sent the pictures that tools return ([`Skill::Vision`](polylogue_core::Skill::Vision)).
+    pub vision: bool,
+    /// Whether an assistant message stands between the result of a tool and what others say, because the model lacks
+    /// [`Skill::UserAfterTool`](polylogue_core::Skill::UserAfterTool).
+    pub bridge: bool,
+}
+
+impl Forms {
+    /// The conversation without any of these forms.
+    pub const NONE: Self = Self { merge: false, vision: false, bridge: false };
+
+    /// `entries` as they are sent.
+    ///
+    /// ```
+    /// use polylogue_core::Entry;
+    /// use polylogue_models::Forms;
+    /// let mut forms = Forms::NONE;
+    /// forms.merge = true;
+    /// let sent = forms.sent(&[Entry::assistant("Hello."), Entry::user("Hi."), Entry::user("How are you?")]);
+    /// assert_eq!(sent[0], Entry::user("Begin."));
+    /// assert_eq!(sent.len(), 3);
+    /// ```
+    #[must_use]
+    pub fn sent(self, entries: &[Entry]) -> Vec<Entry> {
+        let mut sent = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            let before = entries.get(..at).unwrap_or_default();
+            let shows = !matches!(entry, Entry::Tool { .. }) && self.show(before, &mut sent);
+            if !shows {
+                sent.extend(self.between(before.last(), entry));
+            }
+            self.push(entry.clone(), &mut sent);
+        }
+        self.show(entries, &mut sent);
+        sent
+    }
+
+    /// Shows the pictures of the results that `entries` end with, if there are any.
+    fn show(self, entries: &[Entry], sent: &mut Vec<Entry>) -> bool {
+        let parts = if self.vision { pictures::shown(pictures::run(entries)) } else { Vec::new() };
+        if parts.is_empty() {
+            return false;
+        }
+        sent.extend(self.bridge.then(|| Entry::assistant(NOTED)));
+        sent.push(Entry::User { parts });
+        true
+    }
+
+    fn between(self, before: Option<&Entry>, next: &Entry) -> Option<Entry> {
+        match (before, next) {
+            (None, Entry::Assistant { .. }) if self.merge => Some(Entry::user(BEGIN)),
+            (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if self.merge => {
+                Some(Entry::user(GO_ON))
+            }
+            (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if self.bridge => {
+                Some(Entry::assistant(NOTED))
+            }
+            _ => None,
+        }
+    }
+
+    fn push(self, entry: Entry, sent: &mut Vec<Entry>) {
+        match (entry, sent.last_mut()) {
+            (Entry::User { parts }, Some(Entry::User { parts: before })) if self.merge => {
+                before.extend(parts)
+            }
+            (entry, _) => sent.push(entry),
+        }
+    }
+}
