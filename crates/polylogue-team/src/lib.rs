@@ -106,7 +106,7 @@ pub use stop::{Matches, Says, Stop};
 pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};
 pub use team::{Agent, Free, Limits, ModelPrice, Sees, ShowNames, SubTeam, Team, TokenPrice, Window};
 pub use text::{Names, Template};
-pub use tooling::{Example, OwnTool, ToolLimits, ToolsBy, Trace};
+pub use tooling::{Example, OwnTool, RunTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{Consult, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
 pub use workplace::Workplace;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::{NameText, OptionText, ToolText};
+use crate::tooling::RunTool;
 
 /// In what way an agent reasons before it says something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -249,13 +250,13 @@ pub struct RunsBlocks {
     pub code: BTreeMap<String, String>,
     /// The tools that blocks of JSON call, as `{"name": ..., "parameters": {...}}`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
-    pub tools: Vec<String>,
+    #[schemars(extend("uniqueItems" = true))]
+    pub tools: Vec<RunTool>,
 }
 
 impl RunsBlocks {
     /// The tools that it may run.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &String> {
-        self.tools.iter().chain(self.code.values())
+        self.tools.iter().map(|given| &given.tool).chain(self.code.values())
     }
 }

@@ -24,7 +24,7 @@ use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
 use crate::remote::{GivenTool, McpServers};
 use crate::script::StepForm;
 use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
-use crate::tooling::{ToolLimits, ToolsBy, Trace};
+use crate::tooling::{RunTool, ToolLimits, ToolsBy, Trace};
 use crate::web::Web;
 use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
 
@@ -171,8 +171,8 @@ pub struct Agent {
     pub offers: Vec<String>,
     /// The tools it runs for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
-    pub runs: Vec<String>,
+    #[schemars(extend("uniqueItems" = true))]
+    pub runs: Vec<RunTool>,
     /// What it runs of the blocks in what it hears.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_blocks: Option<RunsBlocks>,

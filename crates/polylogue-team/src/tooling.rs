@@ -166,6 +166,58 @@ impl OwnTool {
     }
 }
 
+/// A tool that an agent runs for others: its name, or a mapping that says to what its state belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "RunToolForm", into = "RunToolForm")]
+#[schemars(inline, with = "RunToolForm")]
+pub struct RunTool {
+    /// Its name.
+    pub tool: String,
+    /// To what the state belongs that it keeps, if that is said.
+    pub scope: Option<StateScope>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum RunToolForm {
+    Name(#[schemars(with = "ToolText")] String),
+    Full(FullRunTool),
+}
+
+/// A tool that is run for others, and to what its state belongs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RunTool")]
+struct FullRunTool {
+    /// Its name.
+    #[schemars(with = "ToolText")]
+    tool: String,
+    /// To what the state belongs that `set_state` and `chess` keep: to the `team` (default), chats within chats and their next runs
+    /// included, or to one run of the `chat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ScopeForm>")]
+    scope: Option<StateScope>,
+}
+
+impl From<RunToolForm> for RunTool {
+    fn from(form: RunToolForm) -> Self {
+        match form {
+            RunToolForm::Name(tool) => Self { tool, scope: None },
+            RunToolForm::Full(FullRunTool { tool, scope }) => Self { tool, scope },
+        }
+    }
+}
+
+impl From<RunTool> for RunToolForm {
+    fn from(RunTool { tool, scope }: RunTool) -> Self {
+        match scope {
+            None => Self::Name(tool),
+            scope => Self::Full(FullRunTool { tool, scope }),
+        }
+    }
+}
+
 /// To what the state of a tool belongs.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -247,7 +247,7 @@ impl Team {
         let taught = self.given_tools().filter_map(GivenTool::own);
         let named = self.agents.iter().flat_map(|agent| {
             let blocks = agent.runs_blocks.iter().flat_map(RunsBlocks::tools);
-            agent.offers.iter().chain(&agent.runs).chain(blocks)
+            agent.offers.iter().chain(agent.runs.iter().map(|run| &run.tool)).chain(blocks)
         });
         taught.map(|tool| &tool.tool).chain(named)
     }

@@ -7,7 +7,7 @@ use polylogue::stop;
 use polylogue::tooling::{Taught, ToolUse, Trace};
 use polylogue::{
     Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole,
-    Result, Selector, ShowNames, StateScope, Tool as _, Turn, Window,
+    Result, Selector, ShowNames, Tool as _, Turn, Window,
 };
 use regex::Regex;
 
@@ -15,7 +15,6 @@ use super::Crew;
 use super::order::compile;
 use super::reasoning::shown;
 use super::room::Around;
-use super::tools::of_one_chat;
 use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
 use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
@@ -57,8 +56,8 @@ impl<'a> Crew<'a> {
         }
         if !agent.runs.is_empty() {
             let mut executor = Executor::new().approval(self.approval_of_calls(agent.approve.as_ref())?);
-            for name in &agent.runs {
-                for tool in self.tools(name, agent.tool_limits)? {
+            for given in &agent.runs {
+                for tool in self.tools_of(&given.tool, given.scope, agent.tool_limits)? {
                     executor = executor.tool(tool);
                 }
             }
@@ -144,14 +143,9 @@ impl<'a> Crew<'a> {
     /// The tools that `given` stands for within `limits`, each as it is taught.
     pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<Taught>> {
         Ok(match given {
-            GivenTool::Own(own) if own.scope == Some(StateScope::Chat) => {
-                let tool = of_one_chat(&own.tool).ok_or_else(|| {
-                    Error::Config(format!("`{}` keeps no state that could belong to a chat", own.tool))
-                })?;
-                vec![taught(limits.around(tool), own)]
-            }
             GivenTool::Own(own) => {
-                self.tools(&own.tool, limits)?.into_iter().map(|tool| taught(tool, own)).collect()
+                let tools = self.tools_of(&own.tool, own.scope, limits)?;
+                tools.into_iter().map(|tool| taught(tool, own)).collect()
             }
             GivenTool::Mcp(tools) => {
                 let tools = self.workplace.mcp_tools(tools)?.into_iter();

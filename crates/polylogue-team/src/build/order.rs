@@ -129,7 +129,7 @@ fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
     let takes_part =
         |name: &Name| chat.participants.contains(name) || chat.joins.iter().any(|join| join.who == *name);
     let owners = agents.iter().filter(|agent| takes_part(&agent.name) && !agent.runs.is_empty());
-    owners.fold(group, |group, agent| group.runs(&agent.name, agent.runs.iter().cloned()))
+    owners.fold(group, |group, agent| group.runs(&agent.name, agent.runs.iter().map(|run| run.tool.clone())))
 }
 
 /// States: the exits of whoever spoke last say who speaks next.

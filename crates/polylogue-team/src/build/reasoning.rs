@@ -114,8 +114,8 @@ impl<'a> Crew<'a> {
     pub(super) fn block_runner(&self, agent: &Agent, given: &RunsBlocks) -> Result<impl Reply + use<>> {
         let approval = self.approval_of_calls(agent.approve.as_ref())?;
         let mut actions = Actions::new(agent.name.as_str())?.approval(approval);
-        for tool in &given.tools {
-            for tool in self.tools(tool, agent.tool_limits)? {
+        for given in &given.tools {
+            for tool in self.tools_of(&given.tool, given.scope, agent.tool_limits)? {
                 actions = actions.tool(tool);
             }
         }

@@ -126,6 +126,20 @@ impl Desk {
 }
 
 impl<'a> Crew<'a> {
+    /// The tools that `name` stands for, each within `limits`, whose state belongs to what `scope` says.
+    pub(super) fn tools_of(
+        &self,
+        name: &str,
+        scope: Option<StateScope>,
+        limits: ToolLimits,
+    ) -> Result<Vec<AnyTool>> {
+        if scope != Some(StateScope::Chat) {
+            return self.tools(name, limits);
+        }
+        let none = || Error::Config(format!("`{name}` keeps no state that could belong to a chat"));
+        Ok(vec![limits.around(of_one_chat(name).ok_or_else(none)?)])
+    }
+
     /// The tools that `name` stands for, each within `limits`; it is one, but for `files`.
     pub(super) fn tools(&self, name: &str, limits: ToolLimits) -> Result<Vec<AnyTool>> {
         let (found, queue) = self.found(name)?;

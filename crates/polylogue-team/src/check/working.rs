@@ -108,7 +108,8 @@ fn check_files(agent: &Node, report: &mut Report<'_>) {
 
 /// Only tools that keep state have a `scope`.
 fn check_scopes(agent: &Node, report: &mut Report<'_>) {
-    for tool in agent.get("tools").items() {
+    let lists = [agent.get("tools"), agent.get("runs"), agent.get("runs_blocks").get("tools")];
+    for tool in lists.into_iter().flat_map(Node::items) {
         let name = tool.get("tool").text().unwrap_or_default();
         if let Some(entry) = tool.entry("scope").filter(|_| !name.is_empty() && of_one_chat(name).is_none()) {
             let hint = "`set_state` and `chess` have a `scope`; leave it out here";

@@ -93,7 +93,8 @@ fn check_reasoning(team: &Team) {
     );
     assert_eq!((block.told.as_deref(), code.json), (Some("short!"), false));
     let runs = max.runs_blocks.as_ref().unwrap();
-    assert_eq!((&*runs.code["code"], &runs.tools[..]), ("python", &["calculator".to_owned()][..]));
+    let tools: Vec<&str> = runs.tools.iter().map(|run| run.tool.as_str()).collect();
+    assert_eq!((&*runs.code["code"], &tools[..]), ("python", &["calculator"][..]));
 }
 
 fn check_society(pattern: &Pattern) {

@@ -180,3 +180,29 @@ async fn chats_of_a_sequence_without_results_do_not_keep_the_next_from_its_turn(
     let asked = log.events().await.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
     assert_eq!(asked, 3);
 }
+
+/// The agent who runs the tool says to what its state belongs, as the one who calls it by itself does.
+#[tokio::test]
+async fn state_of_one_chat_is_not_seen_around_it_with_any_agent_that_runs_the_tool() {
+    let state = |scope: &str| format!("{{tool: set_state, scope: {scope}}}");
+    for scope in ["chat", "team"] {
+        let state = state(scope);
+        for (ann, run) in [
+            ("offers: [set_state]".to_owned(), format!("model: none, runs: [{state}]")),
+            (format!("tools: [{state}]"), "model: none, auto_reply: Well.".to_owned()),
+        ] {
+            let team = team(&format!(
+                "{{name: t, model: 'a:b', agents: [{{name: Ann, {ann}}}, {{name: Run, {run}}}, {{name: Seen}}, {{name: Unseen}}],
+                  chats: [{{name: inner, participants: [Ann, Run], pattern: once_each}}],
+                  chat: {{participants: [inner, Seen, Unseen], pattern: {{states: {{start: inner, after:
+                    {{inner: [{{when: has(state.done), then: Seen}}, {{then: Unseen}}], Seen: end, Unseen: end}}}}}}}},
+                  script: [{{Ann: {{say: Set., calls: [{{tool: set_state, args: {{key: done, value: 'yes'}}}}]}}}}, {{Ann: Done.}},
+                    {{Seen: seen}}, {{Unseen: unseen}}]}}"
+            ));
+            let (_, status, _) = self::run(&team, &[]).await;
+            let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
+            let expected = if scope == "chat" { "unseen" } else { "seen" };
+            assert_eq!(&*summary, expected, "{scope} {ann} {run}");
+        }
+    }
+}
