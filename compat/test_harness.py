@@ -122,6 +122,8 @@ class Logs(unittest.TestCase):
     def test_histories_are_read_by_agent(self) -> None:
         text = "------ One ------\n[system]:\nS\n\n[user]:\na\n\nb\n\n------ /x.1 Two ------\n[assistant]:\nc\n"
         self.assertEqual(log.histories(text), {"One": [["user", "a\n\nb"]], "Two": [["assistant", "c"]]})
+        spaced = text.replace("One", "Ai 1").replace("Two", "Ai 2")
+        self.assertEqual(list(log.histories(spaced)), ["Ai 1", "Ai 2"])
 
     def test_what_a_chat_inherits_is_not_said_again(self) -> None:
         messages = [{"from": name, "parts": [{"text": name}]} for name in "AB"]

@@ -55,8 +55,9 @@ def histories(text: str) -> dict[str, list[list[str]]]:
     for name, history in zip(pieces[1::2], pieces[2::2]):
         messages = re.split(r"^\[(system|user|assistant|tool)\]:$", history, flags=re.MULTILINE)
         pairs = zip(messages[1::2], messages[2::2])
-        # Within another chat the agent's name stands after the chat's path.
-        told[name.split()[-1]] = [[role, words.strip("\n")] for role, words in pairs if role != "system"]
+        # Within another chat the agent's name, which may hold spaces, stands after the chat's path.
+        agent = name.split(" ", 1)[1] if name.startswith("/") else name
+        told[agent] = [[role, words.strip("\n")] for role, words in pairs if role != "system"]
     return told
 
 
