@@ -63,7 +63,7 @@ pub(super) fn chat(
     fields.ignore(&["name"]);
     fields.cannot(
         "admin_name",
-        "left out: a run that is interrupted is resumed, and nobody takes over",
+        "left out: a run that is interrupted is resumed, and no administrator takes over",
         draft,
     );
     fields.cannot(

@@ -54,7 +54,7 @@ pub(super) fn settings<'a>(
     let llm = fields.take("llm_config");
     fields.ignore(&["name", "class", "type", "agent_type", "groupchat"]);
     fields.cannot("silent", SILENT, draft);
-    fields.cannot("description", "left out: a manager is no participant, and nobody picks it", draft);
+    fields.cannot("description", "left out: a manager is no participant, so no model picks it", draft);
     fields.cannot("system_message", "left out: a manager says nothing itself", draft);
     for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
         fields.cannot(key, "left out: a manager says nothing itself, in AutoGen neither", draft);
