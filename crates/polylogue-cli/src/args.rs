@@ -130,7 +130,8 @@ pub(crate) struct Allowed {
 pub(crate) struct Permits {
     /// Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
     /// (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends),
-    /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`)
+    /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`),
+    /// `prices` (prices below the list prices)
     #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
     pub(crate) grants: Vec<Grant>,
 
@@ -196,7 +197,10 @@ pub(crate) struct Batch {
 const BATCH: &str =
     "The limits are those of each conversation. Conversations are kept beside the output, in FILE.db, unless
 `--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
-they stopped, and no finished model call is made again.";
+they stopped, and no finished model call is made again.
+
+The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, stopped), 5 rows wait for people,
+4 or 3 rows met a limit of their own, 6 rows were stopped, 7 rows have no output; 0 when every row is done.";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Mcp {
@@ -285,11 +289,11 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_turns: Option<u64>,
 
-    /// Dollars; models whose price is unknown are refused
+    /// Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 
-    /// Tokens read and written
+    /// Tokens read and written; a call that could take more than is left is not made
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
 

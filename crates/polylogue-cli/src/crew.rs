@@ -1,5 +1,6 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Params, Price};
@@ -16,7 +17,10 @@ use crate::trust::Access;
 pub(crate) struct Crew {
     source: Source,
     record: Option<Cassette>,
+    /// What the team says that models cost.
     prices: Vec<(String, Price)>,
+    /// The models for which that counts, even below the list price.
+    cheap: BTreeSet<String>,
     budget: bool,
 }
 
@@ -72,7 +76,8 @@ impl Crew {
             .map(|file| if manner.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
-        Ok(Self { source, record, prices, budget: manner.budget })
+        let cheap = manner.access.lower_prices(team);
+        Ok(Self { source, record, prices, cheap, budget: manner.budget })
     }
 
     /// Whether the team's script speaks.
@@ -157,11 +162,14 @@ impl Crew {
         })
     }
 
-    /// What the model called `name` costs: as the team says, or by its `list` price. Under a budget, a model of unknown price is
+    /// What the model called `name` costs: as the team says, but no less than by its `list` price unless the user allows that. Under a budget, a model of unknown price is
     /// refused before it costs anything.
     fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
         let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| *price);
-        let price = own.or(list);
+        let price = match (own, list) {
+            (Some(own), Some(list)) if !self.cheap.contains(name) => Some(own.at_least(list)),
+            _ => own.or(list),
+        };
         if self.budget && price.is_none() {
             let what = "there is a budget, but its price is unknown";
             let error = ModelError::new(ModelErrorKind::Config, name, what);

@@ -59,6 +59,12 @@ impl Access {
         self.flags.iter().copied().chain(self.items.iter().filter_map(Want::grant)).collect()
     }
 
+    /// The models of `team` for which its own prices count although they are below the list prices.
+    pub(crate) fn lower_prices(&self, team: &Team) -> BTreeSet<String> {
+        let wants = wants_of(team, &Usage::default()).into_iter();
+        wants.filter(|want| want.is_optional() && self.has(want)).map(|want| want.what).collect()
+    }
+
     /// What of `team` is to be kept with its conversation, so that it can be resumed.
     pub(crate) fn kept(&self, team: &Team) -> Vec<Want> {
         let memory = self.items.iter().filter(|want| want.grant() == Some(Grant::Memory));
@@ -72,7 +78,8 @@ impl Access {
     /// Refuses a team that asks for more than was allowed: one whose variables were given other values, say.
     pub(crate) fn check(&self, team: &Team, usage: &Usage) -> Result<(), Trouble> {
         let wants = wants_of(team, usage);
-        let missing: Vec<&Want> = wants.iter().filter(|want| !self.has(want)).collect();
+        let missing: Vec<&Want> =
+            wants.iter().filter(|want| !want.is_optional() && !self.has(want)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -189,7 +196,11 @@ impl Request<'_> {
             let all = wants_of(self.team, &Usage::default()).into_iter();
             missing.extend(all.filter(|want| !access.has(want) && !wants.contains(want)));
         }
-        let is_asked = !missing.is_empty() && !self.permits.trust;
+        let is_asked = missing.iter().any(|want| !want.is_optional()) && !self.permits.trust;
+        if !is_asked && !self.permits.trust {
+            // It runs without, and the user is not asked for that alone.
+            self.tell_without(&std::mem::take(&mut missing));
+        }
         let verdict = if is_asked { self.ask(&missing).await? } else { Verdict::Trusted };
         match verdict {
             Verdict::No => return Err(self.refused()),
@@ -200,10 +211,17 @@ impl Request<'_> {
         if !addresses.wants.is_empty() {
             access.env = access.env.trusting();
         }
-        if self.tells && !wants.is_empty() {
-            tell_wrapped(&words::allowed(self.team.name.as_str(), &wants));
+        let allowed: Vec<Want> = wants.into_iter().filter(|want| access.has(want)).collect();
+        if self.tells && !allowed.is_empty() {
+            tell_wrapped(&words::allowed(self.team.name.as_str(), &allowed));
         }
         Ok(access)
+    }
+
+    fn tell_without(&self, wants: &[Want]) {
+        if self.tells && !wants.is_empty() {
+            tell_wrapped(&words::without(self.team.name.as_str(), wants));
+        }
     }
 
     /// Keeps that the person trusts it with `wants`.

@@ -5,6 +5,7 @@
 //! fit at all is refused.
 
 mod bound;
+mod fit;
 mod reservation;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 pub use bound::Bound;
+pub(crate) use fit::{Amount, Fit, Holdings};
 pub(crate) use reservation::{Account, Asked, Doubt};
 pub use reservation::{FailedAttempt, Reservation};
 
@@ -42,7 +44,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Balance {
     spent: Money,
-    held: Holdings,
+    held: Holdings<Money>,
     /// What a call that was refused could have cost.
     refused: Option<Money>,
     halts: Vec<Halt>,
@@ -110,9 +112,9 @@ impl Budget {
     }
 
     /// Reserves money for one call.
-    pub(crate) fn reserve(&self, bound: &Bound) -> Fit {
+    pub(crate) fn reserve(&self, bound: &Bound) -> Fit<Money> {
         let mut balance = self.balance();
-        let fit = balance.held.fit(self.size(), balance.spent, bound);
+        let fit = balance.held.fit(self.size(), balance.spent, (bound.cost, bound.least()));
         match fit {
             Fit::Now(amount) => balance.held.add(amount),
             Fit::Never => {
@@ -125,7 +127,7 @@ impl Budget {
     }
 
     /// Ends a reservation: `spent` of it was spent.
-    pub(crate) fn settle(&self, held: Amount, spent: Money) {
+    pub(crate) fn settle(&self, held: Amount<Money>, spent: Money) {
         self.balance().held.remove(held);
         self.spend(spent);
     }
@@ -139,66 +141,5 @@ impl Budget {
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget").field("size", &self.size()).field("spent", &self.spent()).finish()
-    }
-}
-
-/// Whether a call fits into a limit on money.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// It does, and reserves this.
-    Now(Amount),
-    /// Not beside what is reserved.
-    Later,
-    /// Not even alone.
-    Never,
-}
-
-/// The money that one call has reserved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
-    pub(crate) cost: Money,
-    /// All that was left, because there is no upper bound: no other call is sent meanwhile.
-    pub(crate) whole: bool,
-}
-
-/// The money that calls in flight have reserved.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Holdings {
-    cost: Money,
-    /// How many calls hold some.
-    calls: usize,
-    whole: bool,
-}
-
-impl Holdings {
-    /// Whether a call bounded by `bound` fits into `limit`, of which `spent` is gone.
-    pub(crate) fn fit(&self, limit: Money, spent: Money, bound: &Bound) -> Fit {
-        if spent >= limit || spent + bound.least() > limit {
-            return Fit::Never;
-        }
-        match bound.cost {
-            Some(cost) if cost == Money::default() => Fit::Now(Amount::default()),
-            Some(cost) if !self.whole && spent + self.cost + cost <= limit => {
-                Fit::Now(Amount { cost, whole: false })
-            }
-            None if self.calls == 0 => Fit::Now(Amount { cost: limit.less(spent), whole: true }),
-            _ => Fit::Later,
-        }
-    }
-
-    pub(crate) fn add(&mut self, amount: Amount) {
-        if amount != Amount::default() {
-            self.cost += amount.cost;
-            self.calls += 1;
-            self.whole |= amount.whole;
-        }
-    }
-
-    pub(crate) fn remove(&mut self, amount: Amount) {
-        if amount != Amount::default() {
-            self.cost = self.cost.less(amount.cost);
-            self.calls = self.calls.saturating_sub(1);
-            self.whole &= !amount.whole;
-        }
     }
 }

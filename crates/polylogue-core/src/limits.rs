@@ -18,7 +18,7 @@ pub struct Limits {
     /// Model calls, counted in the same way, where [`calls`](Self::calls) sets no limit: of the run of a chat, or of each call
     /// of an agent by [`Log::call`](crate::Log::call). A session, in which agents are called again and again, has no end by it.
     pub calls_each: u64,
-    /// Tokens read and written. A call is let through as long as the limit is not met, so that the last one can pass it.
+    /// Tokens read and written. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
     pub tokens: Option<u64>,
     /// Money. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
     pub cost: Option<Money>,
@@ -35,37 +35,40 @@ impl Default for Limits {
 
 /// What is to be reserved for one call, and whether that is possible.
 pub(crate) enum Admission {
-    /// It is: this much money.
-    Now(Amount),
+    /// It is: this much.
+    Now(Hold),
     /// Not before another call is settled.
     Later,
     /// A limit does not allow it.
     Never(Reason),
 }
 
+/// What one call has reserved of a run's limits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hold {
+    pub(crate) cost: Amount<Money>,
+    pub(crate) tokens: Amount<u64>,
+}
+
 /// What calls in flight have reserved of a run's limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reserved {
     calls: u64,
-    tokens: u64,
-    /// How many of the calls have no known bound of tokens.
-    unbounded: u64,
-    money: Holdings,
+    tokens: Holdings<u64>,
+    money: Holdings<Money>,
 }
 
 impl Reserved {
-    pub(crate) fn add(&mut self, bound: &Bound, amount: Amount) {
+    pub(crate) fn add(&mut self, hold: Hold) {
         self.calls += 1;
-        self.tokens = self.tokens.saturating_add(bound.tokens.unwrap_or(0));
-        self.unbounded += u64::from(bound.tokens.is_none());
-        self.money.add(amount);
+        self.tokens.add(hold.tokens);
+        self.money.add(hold.cost);
     }
 
-    pub(crate) fn remove(&mut self, bound: &Bound, amount: Amount) {
+    pub(crate) fn remove(&mut self, hold: Hold) {
         self.calls = self.calls.saturating_sub(1);
-        self.tokens = self.tokens.saturating_sub(bound.tokens.unwrap_or(0));
-        self.unbounded = self.unbounded.saturating_sub(u64::from(bound.tokens.is_none()));
-        self.money.remove(amount);
+        self.tokens.remove(hold.tokens);
+        self.money.remove(hold.cost);
     }
 }
 
@@ -95,29 +98,33 @@ impl Limits {
         if let Some(reason) = self.met(tally, before) {
             return Admission::Never(reason);
         }
-        if self.calls_of(&tally.spent, before) + reserved.calls >= self.max_calls()
-            || !self.has_tokens(tally, reserved, bound)
-        {
+        if self.calls_of(&tally.spent, before) + reserved.calls >= self.max_calls() {
             return Admission::Later;
         }
-        let Some(limit) = self.cost else { return Admission::Now(Amount::default()) };
-        let spent = tally.spent.counted_cost();
-        match reserved.money.fit(limit, spent, bound) {
-            Fit::Now(amount) => Admission::Now(amount),
-            Fit::Later => Admission::Later,
-            Fit::Never => {
-                let next = Some(bound.least());
-                Admission::Never(Reason::Cost { limit, spent, next })
-            }
+        let mut hold = Hold::default();
+        if let Some(limit) = self.tokens {
+            let used = tally.spent.counted_tokens();
+            hold.tokens = match reserved.tokens.fit(limit, used, (bound.tokens, bound.least_tokens())) {
+                Fit::Now(amount) => amount,
+                Fit::Later => return Admission::Later,
+                Fit::Never => {
+                    let next = Some(bound.least_tokens());
+                    return Admission::Never(Reason::Tokens { limit, used, next });
+                }
+            };
         }
-    }
-
-    /// Whether the tokens of one more call fit beside those reserved. One call alone is let through: its bound is far above
-    /// what it takes, and tokens are not money.
-    fn has_tokens(&self, tally: &Tally, reserved: &Reserved, bound: &Bound) -> bool {
-        let (Some(limit), true) = (self.tokens, reserved.calls > 0) else { return true };
-        let Some(tokens) = bound.tokens.filter(|_| reserved.unbounded == 0) else { return false };
-        tally.spent.counted_tokens().saturating_add(reserved.tokens).saturating_add(tokens) <= limit
+        if let Some(limit) = self.cost {
+            let spent = tally.spent.counted_cost();
+            hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
+                Fit::Now(amount) => amount,
+                Fit::Later => return Admission::Later,
+                Fit::Never => {
+                    let next = Some(bound.least());
+                    return Admission::Never(Reason::Cost { limit, spent, next });
+                }
+            };
+        }
+        Admission::Now(hold)
     }
 
     /// The limit that is met, if one is.
@@ -136,7 +143,7 @@ impl Limits {
             }
         }
         let (limit, used) = (self.tokens?, spent.counted_tokens());
-        (used >= limit).then_some(Reason::Tokens { limit, used })
+        (used >= limit).then_some(Reason::Tokens { limit, used, next: None })
     }
 
     /// The limit that is passed, if one is: a run that passed one does not end as if it had kept to it.
@@ -149,6 +156,6 @@ impl Limits {
             return Some(Reason::Cost { limit, spent: cost, next: None });
         }
         let used = spent.counted_tokens();
-        self.tokens.filter(|limit| used > *limit).map(|limit| Reason::Tokens { limit, used })
+        self.tokens.filter(|limit| used > *limit).map(|limit| Reason::Tokens { limit, used, next: None })
     }
 }

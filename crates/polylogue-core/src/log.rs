@@ -16,6 +16,7 @@ use crate::budget::Account;
 use crate::halt::{Halt, Order};
 use crate::kept::Kept;
 use crate::live::Live;
+use crate::transcript::OpenTurn;
 use crate::{
     AnyStore, Body, Budget, ChargeReason, Claim, Error, Event, Held, Limits, LogId, Message, Meta, Name,
     Path, Question, Reason, Result, Spent, Store, StoreError, Timestamp, Transcript, Watch,
@@ -440,6 +441,17 @@ impl Log {
             true => None,
             false => Some(ChargeReason::Crashed),
         }
+    }
+
+    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is charged when
+    /// the conversation is resumed, before anything is sent.
+    ///
+    /// # Errors
+    /// When the log is no valid conversation.
+    pub async fn may_have_lost_calls(&self) -> Result<bool> {
+        let transcript = self.transcript().await?;
+        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
+        Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
     }
 
     /// Whether another turn is within the limits.

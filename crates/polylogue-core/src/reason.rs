@@ -61,8 +61,11 @@ pub enum Reason {
     Tokens {
         /// How many are allowed.
         limit: u64,
-        /// How many were used.
+        /// How many were used, calls of unknown usage at their upper bound.
         used: u64,
+        /// What the next call could have taken at most, if that was too much.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<u64>,
     },
     /// The limit on money.
     Cost {
@@ -295,7 +298,15 @@ impl fmt::Display for Reason {
             Self::Turns { limit } => write!(f, "the limit of {}", counted(*limit, "turn")),
             Self::Messages { limit } => write!(f, "the limit of {}", counted(*limit, "message")),
             Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
-            Self::Tokens { limit, used } => write!(f, "the limit of {limit} tokens ({used} used)"),
+            Self::Tokens { limit, used, next: None } => {
+                write!(f, "the limit of {limit} tokens ({used} used)")
+            }
+            Self::Tokens { limit, used, next: Some(next) } => {
+                write!(
+                    f,
+                    "the limit of {limit} tokens ({used} used, and the next call could take up to {next})"
+                )
+            }
             Self::Cost { limit, spent, next: None } => write!(f, "the budget of {limit} ({spent} spent)"),
             Self::Cost { limit, spent, next: Some(next) } => {
                 write!(f, "the budget of {limit} ({spent} spent, and the next call could cost up to {next})")

@@ -272,6 +272,10 @@ impl<'a> Turn<'a> {
                 (index, outcome)
             });
         }
+        if !running.is_empty() {
+            // Nothing begins that would be broken off at once.
+            log.check_halt_now()?;
+        }
         if !fresh.is_empty() {
             self.record(fresh).await?;
         }

@@ -119,6 +119,14 @@ impl Price {
     /// What a local model costs.
     pub const FREE: Self = Self { input: 0.0, cached: None, output: 0.0 };
 
+    /// The higher price of both, for each kind of token.
+    #[must_use]
+    pub fn at_least(self, other: Self) -> Self {
+        let cached = self.cached.unwrap_or(self.input).max(other.cached.unwrap_or(other.input));
+        let (input, output) = (self.input.max(other.input), self.output.max(other.output));
+        Self { input, cached: (cached != input).then_some(cached), output }
+    }
+
     /// The cost of a call, or `None` when its tokens are unknown. A free model costs nothing whatever it used.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Money> {

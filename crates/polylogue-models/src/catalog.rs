@@ -74,6 +74,21 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     KnownModel::find(provider, model).map(|model| model.price())
 }
 
+/// The list price of `model` at an endpoint that is called `provider` and is at `base_url`. An endpoint at the host of a known
+/// provider costs what that provider takes, whatever the endpoint is called.
+///
+/// ```
+/// use polylogue_models::{list_price, list_price_at};
+/// assert_eq!(list_price_at("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
+/// ```
+#[must_use]
+pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
+    let of_host = Provider::all().iter().filter(|other| other.has_host_of(base_url));
+    let prices =
+        of_host.filter_map(|other| list_price(other.name(), model)).chain(list_price(provider, model));
+    prices.reduce(Price::at_least)
+}
+
 /// Whether the rest of a name only tells the edition of the model, so that the price is the same.
 fn is_edition(rest: &str) -> bool {
     let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };

@@ -105,7 +105,7 @@ mod wire;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
-pub use catalog::{KnownModel, list_price};
+pub use catalog::{KnownModel, list_price, list_price_at};
 pub use endpoint::{Api, Config, Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use known::{Finding, Findings, KnownSkills};
 pub use limits::Limits;

@@ -131,6 +131,14 @@ impl Provider {
         !self.base_url.is_empty() && [plain(self.base_url), plain(&own)].contains(&plain(url))
     }
 
+    /// Whether `url` is at the host of its own address.
+    pub(crate) fn has_host_of(&self, url: &str) -> bool {
+        let host = |url: &str| {
+            url::Url::parse(url.trim()).ok()?.host_str().map(|host| host.trim_end_matches('.').to_owned())
+        };
+        !self.is_local() && host(self.base_url).is_some_and(|own| host(url) == Some(own))
+    }
+
     /// How to reach it, with addresses and keys out of `env`.
     ///
     /// # Errors

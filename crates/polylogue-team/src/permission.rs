@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue::Price;
 use polylogue::memory::Scope;
-use polylogue_models::Provider;
+use polylogue_models::{Provider, list_price, list_price_at};
 use polylogue_tools::http::Header;
 
 use crate::remote::McpServer;
@@ -32,11 +33,13 @@ pub enum Grant {
     OutsideFiles,
     /// Addresses and proxies are taken from the `.env` file of the current folder.
     Dotenv,
+    /// Prices of the team file below the list prices count towards limits. Without it, the list prices count.
+    Prices,
 }
 
 impl Grant {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::UnsafeHost,
         Self::Network,
         Self::Readable,
@@ -46,6 +49,7 @@ impl Grant {
         Self::Memory,
         Self::OutsideFiles,
         Self::Dotenv,
+        Self::Prices,
     ];
 
     /// The word for it.
@@ -61,7 +65,14 @@ impl Grant {
             Self::Memory => "memory",
             Self::OutsideFiles => "outside-files",
             Self::Dotenv => "dotenv",
+            Self::Prices => "prices",
         }
+    }
+
+    /// Whether a team that is not allowed what it asks for runs without it.
+    #[must_use]
+    pub const fn is_optional(self) -> bool {
+        matches!(self, Self::Prices)
     }
 
     /// The permission that `word` stands for.
@@ -120,6 +131,10 @@ impl Team {
         self.add_servers(usage, &mut all);
         if !usage.offline {
             self.add_endpoints(&mut all);
+            let lower = self.lower_prices();
+            if !lower.is_empty() {
+                all.insert(Grant::Prices, lower);
+            }
         }
         for what in all.values_mut() {
             let mut seen = BTreeSet::new();
@@ -156,6 +171,23 @@ impl Team {
         let agents = self.agents.iter().filter(|agent| !agent.memory.is_off());
         let own = agents.filter_map(|agent| self.scope_of(agent).ok());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
+    }
+
+    /// The models that the team uses and says cost less than they do by their list prices.
+    fn lower_prices(&self) -> Vec<String> {
+        let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
+        let is_lower = |name: &&str| {
+            let Some(own) = self.prices.get(*name).map(|own| Price::from(*own)) else { return false };
+            let Some((provider, model)) = name.split_once([':', '/']) else { return false };
+            let (provider, model) = (provider.trim(), model.trim());
+            let given = self.endpoint_of(name).and_then(|(_, endpoint)| endpoint.base_url.as_deref());
+            let list = match given {
+                Some(url) => list_price_at(provider, url, model),
+                None => list_price(provider, model),
+            };
+            list.is_some_and(|list| own.at_least(list) != own.at_least(own))
+        };
+        self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }
 
     fn add_endpoints(&self, all: &mut Wants) {

@@ -173,6 +173,7 @@ fn refusal(grant: Grant, what: &[String]) -> String {
         Grant::Endpoints => format!("this team wants to send conversations to {what}, which was not allowed"),
         Grant::Memory => format!("this team wants to use the memory {what}, which was not allowed"),
         Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}, which was not allowed"),
+        Grant::Prices => format!("this team wants to set the prices of {what}, which was not allowed"),
     }
 }
 

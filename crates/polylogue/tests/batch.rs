@@ -85,6 +85,10 @@ async fn outcomes(batch: &Batch, tasks: Vec<String>, model: &AnyModel) -> Outcom
     outcomes
 }
 
+async fn charged(batch: Batch, tasks: Vec<String>, model: &AnyModel) -> Batch {
+    batch.charge(tasks, |task| Ok(LogId::new(task)?), start(model, 4)).await.unwrap()
+}
+
 fn memory() -> AnyStore {
     AnyStore::new(Memory::new())
 }
@@ -158,7 +162,7 @@ async fn conversations_at_the_same_time_do_not_overshoot_their_budget_together()
         let budget = Budget::new(Money::dollars(dollars));
         let model = AnyModel::new(Shared(Arc::clone(&echo)));
         let batch = Batch::new(store.clone()).at_once(20).budget(budget.clone());
-        let batch = batch.charge(tasks(20).iter().map(|task| LogId::new(task).unwrap())).await.unwrap();
+        let batch = charged(batch, tasks(20), &model).await;
         let outcomes = outcomes(&batch, tasks(20), &model).await;
         let over =
             outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Closed { .. }))).count();
@@ -192,8 +196,8 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
     let second = budget();
     second.spend(Money::dollars(settled as f64 * 0.04));
     assert!(!second.is_exhausted(), "the rest is of those that are not over: {settled}");
-    let ids = left.iter().map(|task| LogId::new(task).unwrap());
-    let batch = Batch::new(store).at_once(3).budget(second.clone()).charge(ids).await.unwrap();
+    let batch = Batch::new(store).at_once(3).budget(second.clone());
+    let batch = charged(batch, left.clone(), &model).await;
     outcomes(&batch, left, &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
     assert_eq!(second.spent(), Money::dollars(0.10));

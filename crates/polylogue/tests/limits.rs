@@ -10,8 +10,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use polylogue::batch::{Batch, Start};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Ask, Assistant, Body, ChargeReason, Chat, Cue, Deltas, Event,
+    Act, Agent, AnyModel, AnyStore, Ask, Assistant, Body, Budget, ChargeReason, Chat, Cue, Deltas, Event,
     FailedAttempt, Limits, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name, Reason, Reply,
     Request, Status, Step, Store, Transcript, Turn, Usage, once_each,
 };
@@ -302,4 +303,102 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let status = chat.run(&mut log, "go").await.unwrap();
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!((reason, &*summary), (Reason::Calls { limit: 1 }, "all is well"));
+}
+
+/// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times in all; the
+/// process dies then. Returns what of the budget it counts as spent.
+async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, usize), calls: u64) -> Money {
+    let budget = Budget::new(Money::dollars(dollars));
+    let rows = || (0..5).map(|row| format!("row-{row}"));
+    let start = |row: &String| {
+        Ok(Start { id: LogId::new(row)?, meta: Meta::default(), chat: one(model), task: row.clone() })
+    };
+    let batch = Batch::new(store.clone()).at_once(at_once).budget(budget.clone());
+    let run = async {
+        let batch = batch.charge(rows(), |row| Ok(LogId::new(row)?), start).await.unwrap();
+        batch.run(rows(), start, |_| ()).await.unwrap();
+    };
+    let reached = async {
+        while model.made() < calls {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = run => (),
+        () = reached => (),
+    }
+    budget.spent()
+}
+
+#[tokio::test]
+async fn calls_of_all_rows_in_flight_at_a_death_count_before_a_batch_makes_another() {
+    let store = AnyStore::new(Memory::default());
+    let hangs = Cents { hangs: true, ..bounded() };
+    five_rows(&store, &hangs, (1.00, 5), 5).await;
+    assert_eq!(hangs.made(), 5, "a dollar is reserved");
+    for at_once in [1, 5] {
+        let quick = bounded();
+        let spent = five_rows(&store, &quick, (1.00, at_once), 100).await;
+        assert_eq!((quick.made(), spent), (0, Money::dollars(1.00)), "{at_once} at once");
+    }
+    // They count once: nothing was in flight since.
+    let quick = bounded();
+    let spent = five_rows(&store, &quick, (2.00, 1), 100).await;
+    assert_eq!((quick.made(), spent), (5, Money::dollars(1.50)));
+}
+
+fn tokens(limit: u64) -> Limits {
+    Limits { tokens: Some(limit), ..Limits::default() }
+}
+
+/// The most tokens that the call of [`one`] can take.
+async fn bound_of_one() -> u64 {
+    let mut log = log_of(&[], tokens(1)).await;
+    let status = one(&bounded()).run(&mut log, "go").await.unwrap();
+    let Reason::Tokens { limit: 1, used: 0, next: Some(next) } = reason(&status) else {
+        panic!("{status:?}")
+    };
+    *next
+}
+
+#[tokio::test]
+async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
+    let bound = bound_of_one().await;
+    // Twenty for the reply, and every byte of what is read.
+    assert!((22..200).contains(&bound), "{bound}");
+    for (limit, calls) in [(bound - 1, 0), (bound, 1)] {
+        let model = bounded();
+        let mut log = log_of(&[], tokens(limit)).await;
+        let status = one(&model).run(&mut log, "go").await.unwrap();
+        assert_eq!(model.made(), calls, "{status:?}");
+        match reason(&status) {
+            Reason::Finished => assert_eq!(calls, 1),
+            met => assert_eq!(met, &Reason::Tokens { limit, used: 0, next: Some(bound) }),
+        }
+    }
+}
+
+#[tokio::test]
+async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
+    for model in [bounded(), Cents::default()] {
+        let mut log = log_of(&[], tokens(200)).await;
+        let status = crowd(&model).run(&mut log, "go").await.unwrap();
+        assert!(matches!(reason(&status), Reason::Tokens { limit: 200, .. }), "{status:?}");
+        // A call takes 15.
+        assert!((2..=13).contains(&model.made()), "{}", model.made());
+        assert!(log.spent().await.counted_tokens() <= 200);
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_calls_in_flight_at_a_death_count() {
+    let (bound, model) = (bound_of_one().await, Cents { hangs: true, ..bounded() });
+    let (events, status) = killed(&one(&model), &model, 1, &[], tokens(bound + 20)).await;
+    assert_eq!((status, model.made()), (None, 1));
+    let quick = bounded();
+    let mut log = log_of(&events, tokens(bound + 20)).await;
+    let status = one(&quick).resume(&mut log).await.unwrap();
+    let (limit, used, next) = (bound + 20, bound, Some(bound));
+    assert_eq!((reason(&status), quick.made()), (&Reason::Tokens { limit, used, next }, 0));
 }

@@ -64,7 +64,7 @@ fn counts_end_a_chat() {
 fn tokens_money_and_time_end_a_chat() {
     // Each turn of `talk` uses 10 tokens and a cent, and takes a second.
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
-    assert_eq!(now(max_tokens(20), &lines), Some(Reason::Tokens { limit: 20, used: 20 }));
+    assert_eq!(now(max_tokens(20), &lines), Some(Reason::Tokens { limit: 20, used: 20, next: None }));
     assert_eq!(now(max_tokens(21), &lines), None);
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
     assert_eq!(now(max_cost(limit), &lines), Some(Reason::Cost { limit, spent, next: None }));

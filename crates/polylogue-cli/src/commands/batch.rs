@@ -205,8 +205,8 @@ impl<'a> Job<'a> {
         let batch = batch.limits(limits(&self.team, &self.args.limits));
         let batch = match budget {
             Some(budget) => {
-                let ids = left().map(|row| self.id(&row)).collect::<polylogue::Result<Vec<_>>>()?;
-                batch.budget(budget.clone()).charge(ids).await?
+                let batch = batch.budget(budget.clone());
+                batch.charge(left(), |row| self.id(row), |row| self.start(row)).await?
             }
             None => batch,
         };

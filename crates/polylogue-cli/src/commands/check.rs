@@ -62,7 +62,7 @@ impl Wants {
         }
         let access = Access::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
-        Ok(Self { is_trusted: access.covers(&all), all, memory })
+        Ok(Self { is_trusted: access.covers(all.iter().filter(|want| !want.is_optional())), all, memory })
     }
 }
 

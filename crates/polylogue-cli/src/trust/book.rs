@@ -37,6 +37,11 @@ impl Want {
     pub(crate) fn grant(&self) -> Option<Grant> {
         Grant::of_word(&self.permission)
     }
+
+    /// Whether the team runs without it when it is not allowed.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.grant().is_some_and(Grant::is_optional)
+    }
 }
 
 /// A content that is trusted, and what it is allowed.

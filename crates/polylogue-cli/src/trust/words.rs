@@ -24,6 +24,7 @@ const fn does(grant: Grant) -> &'static str {
         Grant::Memory => "read and change what other teams remember as",
         Grant::OutsideFiles => "include team files from outside its folder",
         Grant::Dotenv => "use addresses from the `.env` file of this folder",
+        Grant::Prices => "count prices of its own, below the list prices, for",
     }
 }
 
@@ -56,6 +57,15 @@ pub(super) fn allowed(name: &str, wants: &[Want]) -> String {
         format!("{}: {what}", does(grant))
     });
     format!("`{name}` is allowed to {}.", parts.collect::<Vec<_>>().join("; "))
+}
+
+/// That a team runs without `wants`.
+pub(super) fn without(name: &str, wants: &[Want]) -> String {
+    let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
+    format!(
+        "The prices of `{name}` for {} are below the list prices, which count unless you add `--allow prices`.",
+        what.join(", ")
+    )
 }
 
 /// The options that allow `wants`.

@@ -299,3 +299,19 @@ fn two_at_a_time_do_not_write_the_same_records() {
     let ran = home.run(&over_cross(&[])).exits(2);
     assert!(ran.err.contains("are being written by another process"), "{}", ran.err);
 }
+
+#[test]
+fn a_batch_in_which_rows_met_their_own_limits_does_not_report_success() {
+    let home = home();
+    let ran = home.run(&over_cross(&["--max-calls", "2"])).exits(3);
+    assert!(ran.out.contains("\n      12  the limit of 2 model calls\n"), "{}", ran.out);
+    assert!(ran.out.contains("\n12 rows met a limit of their own: "), "{}", ran.out);
+    assert!(records(&home).iter().all(|record| record["state"] == "limit"));
+    let again = home.run(&over_cross(&["--json"])).exits(3);
+    assert_eq!(again.lines()[0]["states"]["limit"]["rows"], 12, "they are not run again");
+    let (home, server) = (self::home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let ran = home.run(&over_cross(&["-m", "openai:test", "--max-cost", "0.0001"])).exits(4);
+    assert!(ran.out.contains("budget          12 "), "{}", ran.out);
+    assert_eq!(server.count(), 0);
+}

@@ -41,7 +41,8 @@ fn usage_and_prices_of_the_team_become_cost() {
     assert!(ran.out.contains(told), "{}", ran.out);
     assert_eq!(server.count(), 0);
     let ran = home.run(&["resume", "last", "--max-tokens", "60"]).exits(4);
-    assert!(ran.out.contains("\nbudget: the limit of 60 tokens ("), "{}", ran.out);
+    let told = "budget: the limit of 60 tokens (0 used, and the next call could take up to ";
+    assert!(ran.out.contains(told) && server.count() == 0, "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-cost", "100000"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
     assert_eq!(server.count(), CALLS, "what was paid for was not asked again");

@@ -324,12 +324,12 @@ fn the_whole_of_the_help() {
               --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
               --record <FILE>           Record every model call to a new file
               --replay <FILE>           Take every model call from a recording; the network is not used
-              --allow <WHAT>            Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`)
+              --allow <WHAT>            Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
               --trust                   Trust the team file: allow all that it asks for, now and as long as its content stays the same
               --mcp <FILE>              MCP servers for agents that name them: a JSON file with `mcpServers`
               --max-turns <N>           Turns of agents, in all chats
-              --max-cost <DOLLARS>      Dollars; models whose price is unknown are refused
-              --max-tokens <N>          Tokens read and written
+              --max-cost <DOLLARS>      Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
+              --max-tokens <N>          Tokens read and written; a call that could take more than is left is not made
               --max-calls <N>           Model calls
               --input <WHAT>            What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
               --json                    Write every event as a line of JSON

@@ -1,6 +1,6 @@
 //! Trust: how the user is asked, what is remembered, and what is shown of it.
 
-use polylogue_test::server::Playbook;
+use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
 use crate::home::{Home, KEY, serve, shipped};
@@ -174,4 +174,45 @@ fn team_files_outside_the_folder_are_part_of_what_is_asked_for() {
     home.run(&["run", "team/t.yaml", "go"]).ok();
     home.file("inner.yaml", &inner.replace("hi", "ho"));
     home.run(&["run", "team/t.yaml", "go"]).exits(2);
+}
+
+/// A team that says that a model of known price costs nothing.
+const CHEAP: &str = "
+name: cheap
+task: Hello
+prices: {openai:gpt-4o: free, mine:gpt-4o: free, openai:own: {input: 1, output: 1}}
+endpoints: {mine: {base_url: https://api.openai.com/v1}}
+agents: [{name: A, model: openai:gpt-4o, parameters: {max_tokens: 100}}]
+chat: {participants: [A], pattern: once_each}
+";
+
+#[test]
+fn prices_of_a_team_below_the_list_prices_do_not_weaken_a_limit_on_cost() {
+    let server = serve(Playbook::always(Answer::text("Hi.")));
+    let home = Home::at(&server);
+    home.file("team.yaml", CHEAP);
+    let limited = ["run", "team.yaml", "--max-cost", "0.0005"];
+    let ran = home.run(&limited).exits(4);
+    let told = "The prices of `cheap` for `openai:gpt-4o` are below the list prices, which count unless you add `--allow prices`.";
+    assert!(ran.err.replace('\n', " ").contains(told), "{}", ran.err);
+    assert_eq!(server.count(), 0, "a call can take more than the limit");
+    home.run(&["run", "team.yaml", "--max-cost", "0.5"]).ok();
+    // What is allowed once counts in its conversation, also when that is resumed, and in no other.
+    home.run(&[&limited[..], &["--allow", "prices", "--max-calls", "1"]].concat()).ok();
+    home.run(&limited).exits(4);
+    home.run(&[&limited[..], &["--trust"]].concat()).ok();
+    home.run(&limited).ok();
+    home.file("team.yaml", &format!("{CHEAP}# Another content.\n"));
+    home.run(&limited).exits(4);
+    assert_eq!(server.count(), 4);
+}
+
+#[test]
+fn the_list_price_counts_at_the_host_of_a_provider_whatever_the_endpoint_is_called() {
+    let home = Home::new();
+    for (model, lower) in [("openai:gpt-4o", true), ("mine:gpt-4o", true), ("openai:own", false)] {
+        home.file("team.yaml", &CHEAP.replace("model: openai:gpt-4o", &format!("model: '{model}'")));
+        let checked = home.run(&["check", "team.yaml", "--json"]).ok();
+        assert_eq!(checked.out.contains("\"prices\""), lower, "{model}: {}", checked.out);
+    }
 }

@@ -3,6 +3,8 @@
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
+mod billed;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod killed;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::Server;
+use polylogue_test::server::{Behaviour, Server};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,10 +41,20 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(kind: Kind) -> Self {
+        Self::of(kind, TEAM, model())
+    }
+
+    /// With this team, whose model behaves in this way.
+    pub(crate) fn of(kind: Kind, team: &str, model: Behaviour) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
-        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model()).unwrap();
+        std::fs::write(dir.path().join("team.yaml"), team).unwrap();
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap();
         Self { dir, kind, server }
+    }
+
+    /// Writes a file beside the team.
+    pub(crate) fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.dir.path().join(name), text).unwrap();
     }
 
     fn program(&self, args: &[&str]) -> Command {
@@ -66,10 +76,13 @@ impl Place {
             true => &["resume", "last"],
             false => &["run", "team.yaml", "--model", "openai:test"],
         };
+        let json: &[&str] = if shows == Shows::Events { &["--json"] } else { &[] };
+        self.begin(&[args, json].concat())
+    }
+
+    /// Begins to run the program with these arguments.
+    pub(crate) fn begin(&self, args: &[&str]) -> Process<'_> {
         let mut program = self.program(args);
-        if shows == Shows::Events {
-            program.arg("--json");
-        }
         let [output, errors] = ["output", "errors"].map(|name| self.dir.path().join(name));
         program.stdout(File::create(&output).unwrap()).stderr(File::create(&errors).unwrap());
         let (asked, replied) = (self.server.count(), self.server.replies());

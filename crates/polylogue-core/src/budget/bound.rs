@@ -9,6 +9,8 @@ use crate::{Entry, Model, Money, Part, Request, Usage};
 pub struct Bound {
     /// Tokens read and written; `None` when the length of the reply has no known limit.
     pub tokens: Option<u64>,
+    /// Tokens read at most.
+    pub input: u64,
     /// Money; `None` when the length of the reply has no known limit, or the model no known price.
     pub cost: Option<Money>,
     /// Money for the input alone; `None` when the model has no known price.
@@ -16,6 +18,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Tokens that are needed in any case.
+    pub(crate) fn least_tokens(&self) -> u64 {
+        self.tokens.unwrap_or(self.input)
+    }
+
     /// Money that is needed in any case.
     pub(crate) fn least(&self) -> Money {
         self.cost.or(self.least_cost).unwrap_or_default()
@@ -39,6 +46,7 @@ impl Bound {
         let cost = |output| model.cost(&Usage { input: Some(input), output, ..Usage::default() });
         Self {
             tokens: output.map(|output| input.saturating_add(output)),
+            input,
             cost: cost(output),
             least_cost: cost(Some(0)),
         }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{Amount, Bound, Fit};
 use crate::kept::Tally;
-use crate::limits::{Admission, Reserved};
+use crate::limits::{self, Admission, Reserved};
 use crate::{
     AnyModel, Body, Charge, ChargeReason, Error, Log, Model, ModelError, ModelErrorKind, Money, Name, Path,
     Reason, Reply, Result,
@@ -144,16 +144,21 @@ enum Held {
 /// What one attempt holds.
 #[derive(Clone, Copy, Default)]
 struct Hold {
-    run: Amount,
-    shared: Amount,
+    run: limits::Hold,
+    shared: Amount<Money>,
 }
 
 impl Hold {
-    /// What it takes at most: its bound, or all that was left.
+    /// The money that it takes at most: its bound, or all that was left.
     fn most(&self, bound: &Bound) -> Option<Money> {
-        let whole = [self.run, self.shared].into_iter().filter(|amount| amount.whole);
+        let whole = [self.run.cost, self.shared].into_iter().filter(|amount| amount.whole);
         // What costs nobody knows how much takes nothing: a run on a limit ends because of it.
-        bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.cost).min()))
+        bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
+    }
+
+    /// The tokens that it takes at most, in the same way.
+    fn most_tokens(&self, bound: &Bound) -> Option<u64> {
+        bound.tokens.or_else(|| self.run.tokens.whole.then_some(self.run.tokens.most))
     }
 }
 
@@ -228,7 +233,7 @@ impl Log {
             // The run is halted with all others that share the budget.
             Some(Fit::Never) => return Err(Error::Halted),
         };
-        book.reserved.add(bound, run);
+        book.reserved.add(run);
         Ok(Held::Now(Hold { run, shared }))
     }
 
@@ -246,8 +251,7 @@ impl Log {
     pub(crate) async fn charge_doubt(&self, asked: &Asked<'_>, last: (u64, bool)) -> Result<()> {
         let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
         let calls = u64::from(why == ChargeReason::Crashed);
-        let cost = if calls > 0 { self.most(&asked.bound).await } else { None };
-        let tokens = asked.bound.tokens.filter(|_| calls > 0);
+        let (cost, tokens) = if calls > 0 { self.most(&asked.bound).await } else { (None, None) };
         let (who, model) = (asked.who.clone(), asked.model.name().into());
         let charge = Charge { who, model, why, calls, tokens, cost };
         self.append(asked.at, [Body::Charged(charge)]).await?;
@@ -259,11 +263,13 @@ impl Log {
 
     /// What a call took at most that nobody knows the reservation of: its bound, or all that is left of what was set. Where
     /// nothing was set, nothing is known.
-    async fn most(&self, bound: &Bound) -> Option<Money> {
-        let spent = self.spent().await.counted_cost();
-        let run = self.limits.cost.map(|limit| limit.less(spent));
+    async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
+        let spent = self.spent().await;
+        let run = self.limits.cost.map(|limit| limit.less(spent.counted_cost()));
         let shared = self.budget.as_ref().map(super::Budget::left);
-        bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()))
+        let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
+        let left = self.limits.tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
+        (cost, bound.tokens.or(left))
     }
 }
 
@@ -287,7 +293,7 @@ impl Reservation<'_> {
     pub fn fail(&self, failed: FailedAttempt) {
         let Some(hold) = self.state().held.take() else { return };
         let (tokens, cost) = match failed {
-            FailedAttempt::Broken => (self.bound.tokens, hold.most(&self.bound)),
+            FailedAttempt::Broken => (hold.most_tokens(&self.bound), hold.most(&self.bound)),
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
         };
         if failed != FailedAttempt::Unsent {
@@ -317,6 +323,7 @@ impl Reservation<'_> {
         let mut state = self.state();
         let Some(hold) = state.held.as_mut() else { return };
         let most = hold.most(&self.bound).filter(|_| cost.is_none());
+        let tokens = hold.most_tokens(&self.bound).filter(|_| reply.usage.total().is_none());
         let shared = std::mem::take(&mut hold.shared);
         state.is_answered = true;
         drop(state);
@@ -324,7 +331,6 @@ impl Reservation<'_> {
         if let Some(budget) = &self.log.budget {
             budget.settle(shared, paid.unwrap_or_default());
         }
-        let tokens = self.bound.tokens.filter(|_| reply.usage.total().is_none());
         if !reply.cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
             self.charge(ChargeReason::Unreported, 0, tokens, most);
         }
@@ -346,7 +352,7 @@ impl Reservation<'_> {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);
         }
-        self.log.account.book().reserved.remove(&self.bound, hold.run);
+        self.log.account.book().reserved.remove(hold.run);
         self.log.account.changed.send_replace(());
     }
 }
@@ -361,7 +367,7 @@ impl Drop for Reservation<'_> {
         let Some(hold) = hold else { return };
         let most = hold.most(&self.bound).filter(|_| !is_answered);
         if !is_answered {
-            self.charge(ChargeReason::Cancelled, 1, self.bound.tokens, most);
+            self.charge(ChargeReason::Cancelled, 1, hold.most_tokens(&self.bound), most);
         }
         self.settle(hold, most.unwrap_or_default());
     }

@@ -13,7 +13,7 @@ use super::model::next_attempt;
 use super::read::{read_body, refusal};
 use super::ways::Ways;
 use super::{Api, Endpoint, headers};
-use crate::catalog::list_price;
+use crate::catalog::list_price_at;
 use crate::failure::{Blame, Failure};
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
@@ -77,7 +77,7 @@ impl Endpoint {
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
         };
         let ways = Ways::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
-        let price = list_price(self.provider(), name);
+        let price = list_price_at(self.provider(), &config.base_url, name);
         let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
         let inner = Arc::new(Inner { endpoint: self.clone(), model, name, ways });
         Ok(Embedder { inner, price })

@@ -38,7 +38,7 @@ pub struct EndpointModel {
 impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let provider = endpoint.provider();
-        let price = crate::catalog::list_price(provider, model);
+        let price = crate::catalog::list_price_at(provider, &endpoint.0.config.base_url, model);
         let longest = crate::catalog::KnownModel::find(provider, model).and_then(|known| known.max_output);
         Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price, longest }
     }

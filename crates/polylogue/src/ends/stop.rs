@@ -128,7 +128,7 @@ pub fn max_messages(limit: u64) -> Stop {
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
         let used = t.spent().tokens();
-        (used >= limit).then_some(Reason::Tokens { limit, used })
+        (used >= limit).then_some(Reason::Tokens { limit, used, next: None })
     })
 }
 

@@ -121,15 +121,24 @@ impl Batch {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Counts in the budget what the conversations `ids` have spent in earlier runs, as far as there are such. Done before
-    /// [`run`](Self::run), no call is made with money that is gone; without it, what a conversation has spent is counted
-    /// when it goes on, while others are under way.
+    /// Counts in the budget what the conversations about `items` have spent in earlier runs, as far as there are such. `id` names
+    /// the conversation about an item, as `start` does. Done before [`run`](Self::run), no call is made with money that is gone;
+    /// without it, what a conversation has spent is counted when it continues, while others are running.
+    ///
+    /// A model call that may have been in flight when an earlier process died is charged at its upper bound, in the log of its
+    /// conversation. `start` is called for such conversations only.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub async fn charge(self, ids: impl IntoIterator<Item = LogId>) -> Result<Self> {
+    /// When the store cannot be read or written.
+    pub async fn charge<I>(
+        self,
+        items: impl IntoIterator<Item = I>,
+        id: impl Fn(&I) -> Result<LogId>,
+        start: impl Fn(&I) -> Result<Start>,
+    ) -> Result<Self> {
         if let Some(budget) = &self.budget {
-            for id in ids {
+            for item in items {
+                let id = id(&item)?;
                 match self.store.meta(&id).await {
                     Err(StoreError::NotFound { .. }) => continue,
                     found => found?,
@@ -137,9 +146,33 @@ impl Batch {
                 let events = self.store.read_intact(&id).await?.events;
                 let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
                 budget.spend(Report::of_all(&events).spent.counted_cost());
+                match self.charge_lost_calls(&id, budget, || start(&item)).await {
+                    // What is wrong with one conversation shows when it continues.
+                    Err(Error::Store(error)) if is_of_all(&error) => return Err(error.into()),
+                    _ => {}
+                }
             }
         }
         Ok(Self { is_charged: true, ..self })
+    }
+
+    /// Resumes a conversation up to its next model calls, so that those in flight at the death of an earlier process are charged.
+    async fn charge_lost_calls(
+        &self,
+        id: &LogId,
+        budget: &Budget,
+        start: impl FnOnce() -> Result<Start>,
+    ) -> Result<()> {
+        let log = Log::open(self.store.clone(), id.clone()).await?;
+        if log.may_have_lost_calls().await? {
+            let halt = Halt::default();
+            halt.now();
+            let mut log = log.limits(self.limits).budget(budget.clone()).halted_by(halt);
+            let charged = start()?.chat.resume(&mut log).await;
+            log.release().await?;
+            charged?;
+        }
+        Ok(())
     }
 
     /// Stops all conversations, and begins no other.

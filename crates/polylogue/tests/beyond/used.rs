@@ -73,7 +73,8 @@ impl<M: polylogue::Model> polylogue::Model for Free<M> {
         request: &polylogue::Request<'_>,
         deltas: &mut dyn polylogue::Deltas,
     ) -> Result<polylogue::Reply, polylogue::ModelError> {
-        self.0.complete(request, deltas).await
+        let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
+        Ok(polylogue::Reply { usage, ..self.0.complete(request, deltas).await? })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.1.of(usage)
@@ -87,7 +88,7 @@ async fn limits_hold_for_what_tools_ask_of_models() {
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
     assert_eq!(stopped(cost, cent).await, Reason::Cost { limit, spent, next: None });
     let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
-    assert_eq!(stopped(tokens, cent).await, Reason::Tokens { limit: 1_500, used: 2_000 });
+    assert_eq!(stopped(tokens, cent).await, Reason::Tokens { limit: 1_500, used: 2_000, next: None });
     // What costs nobody knows how much is not asked for again under a budget.
     assert_eq!(stopped(cost, None).await, Reason::Unpriced { model: "toy:vectors".into() });
 }

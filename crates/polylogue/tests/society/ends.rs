@@ -311,7 +311,7 @@ async fn conditions_of_ones_own_are_added() {
         society.build("society").unwrap()
     };
     let came = play(script, "Trade", make).await;
-    assert_eq!(came.reason, Reason::Tokens { limit: 100, used: 110 });
+    assert_eq!(came.reason, Reason::Tokens { limit: 100, used: 110, next: None });
 }
 
 /// A model that stops the run while one agent is asked.

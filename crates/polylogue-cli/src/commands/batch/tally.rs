@@ -80,6 +80,7 @@ impl Tally {
         lines.extend(more(self.open.len(), "rows that failed or wait"));
         lines.push(String::new());
         lines.push(format!("records: {} · conversations: {}", output.display(), store.display()));
+        lines.extend(self.limited(store));
         lines.extend(self.waiting(store));
         lines.extend(self.next());
         lines.join("\n") + "\n"
@@ -113,6 +114,20 @@ impl Tally {
         self.budget.as_ref().is_some_and(Budget::is_exhausted)
     }
 
+    /// That rows met limits of their own, if any did.
+    fn limited(&self, store: &Path) -> Option<String> {
+        let count = |state| self.states.get(&state).map_or(0, |(rows, _)| *rows);
+        let rows = match count(State::Limit) + count(State::Budget) {
+            0 => return None,
+            1 => "1 row".to_owned(),
+            rows => format!("{rows} rows"),
+        };
+        let store = store.display();
+        Some(format!(
+            "{rows} met a limit of their own: `polylogue resume RUN --store {store}` with a higher limit continues one"
+        ))
+    }
+
     /// How people answer, if any are waited for.
     fn waiting(&self, store: &Path) -> Option<String> {
         let store = store.display();
@@ -140,7 +155,7 @@ impl Tally {
         is_open.then(|| "run it again to go on: what is over is not run again".to_owned())
     }
 
-    /// That rows met their own limits is an end like others.
+    /// The worst of what happened. A row that met its own limits is over, and the batch does not report success for it.
     pub(super) fn exit(&self) -> Exit {
         let any = |state| self.states.contains_key(&state);
         match self.count() < self.total {
@@ -148,6 +163,9 @@ impl Tally {
             true if self.is_spent() => Exit::Budget,
             true => Exit::Stopped,
             false if any(State::Waiting) => Exit::Waiting,
+            false if any(State::Budget) => Exit::Budget,
+            false if any(State::Limit) => Exit::Limit,
+            false if any(State::Stopped) => Exit::Stopped,
             false if any(State::NoOutput) => Exit::NoOutput,
             false => Exit::Done,
         }

@@ -1,0 +1,168 @@
+//! Crash loops under a limit on money: what the server billed over all processes is within the limit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received};
+use serde_json::Value;
+
+use crate::place::{Kind, Place};
+use crate::random::{Moment, Random};
+
+/// How often programs are killed at least, in each test.
+const KILLS: usize = 24;
+
+/// The longest reply, in tokens, which is what every reply takes.
+const LONGEST: u64 = 50;
+
+/// Dollars for a million tokens, read and written.
+const PRICES: (u64, u64) = (1_000, 3_000);
+
+/// Three who speak at the same time, and then one who sums it up, each for himself.
+fn team() -> String {
+    let (input, output) = PRICES;
+    let agents: Vec<String> = ["Ann", "Bob", "Cid", "Dan"]
+        .iter()
+        .map(|name| {
+            format!("  - {{name: {name}, system: You are {name}., parameters: {{max_tokens: {LONGEST}}}}}")
+        })
+        .collect();
+    format!(
+        "name: billed\ntask: Say something\nprices: {{\"openai:test\": {{input: {input}, output: {output}}}}}\n\
+         agents:\n{}\nchats:\n  - {{name: crowd, participants: [Ann, Bob, Cid], pattern: all_at_once, stop: {{max_turns: 3}}}}\n\
+         chat: {{participants: [crowd, Dan], pattern: in_turn, stop: {{max_turns: 60}}}}\n",
+        agents.join("\n")
+    )
+}
+
+/// Bills every request that it gets, whether its reply is read or not, as much as a request of this size can take: a token for every
+/// byte of the messages, 32 for each message, and the longest reply. Returns the sum in picodollars, too. Replies come after
+/// `pause`.
+fn billing(pause: Duration) -> (Behaviour, Arc<AtomicU64>) {
+    let billed = Arc::new(AtomicU64::new(0));
+    let sum = Arc::clone(&billed);
+    let book = Playbook::new(move |received: &Received, nth| {
+        let text = |message: &Value| 32 + message["content"].as_str().unwrap_or_default().len() as u64;
+        let read = received.messages().iter().map(text).sum();
+        assert_eq!(received.body["max_tokens"], LONGEST);
+        sum.fetch_add(picodollars(read, LONGEST), Ordering::SeqCst);
+        let pace = Quirk::Pace(Duration::from_millis(nth as u64 % 7));
+        Answer::text(format!("words {nth}")).usage(read, LONGEST).with(pace)
+    });
+    (Behaviour::from(book).latency(pause), billed)
+}
+
+const fn picodollars(read: u64, written: u64) -> u64 {
+    (read * PRICES.0 + written * PRICES.1) * 1_000_000
+}
+
+/// What came of a crash loop.
+#[derive(Debug)]
+struct Loop {
+    kills: usize,
+    calls: usize,
+    /// Of the limit, what was billed.
+    share: f64,
+}
+
+/// A conversation, or a batch, that is to be killed again and again.
+struct Victim<'a> {
+    dollars: f64,
+    /// How long the model takes to reply.
+    pause: Duration,
+    rows: Option<&'a str>,
+}
+
+impl Victim<'_> {
+    /// Starts the program with `args`, which know how often it was started and whether the conversation has begun, and kills it at
+    /// the moment that they say until it ends.
+    fn kill(&self, mut args: impl FnMut(usize, bool) -> (Vec<String>, Moment)) -> Loop {
+        let (model, billed) = billing(self.pause);
+        let place = Place::of(Kind::Sqlite, &team(), model);
+        if let Some(rows) = self.rows {
+            place.file("rows.jsonl", rows);
+        }
+        let (mut kills, mut is_begun) = (0, false);
+        for start in 0.. {
+            let (args, moment) = args(start, is_begun);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let mut process = place.begin(&args);
+            let ended = process.kill(moment);
+            let share = billed.load(Ordering::SeqCst) as f64 / (self.dollars * 1e12);
+            assert!(share <= 1.0, "{share} times as much as is allowed was billed after {kills} kills");
+            match ended {
+                None => kills += 1,
+                Some(status) => {
+                    assert_eq!(status.code(), Some(4), "{}", process.errors());
+                    return Loop { kills, calls: place.server.count(), share };
+                }
+            }
+            drop(process);
+            is_begun = is_begun || place.shown().is_some();
+        }
+        unreachable!("it is started until it ends")
+    }
+}
+
+/// Has `one` killed until there were enough kills.
+fn check(name: &str, mut one: impl FnMut(&mut Random) -> Loop) {
+    let mut random = Random::of_environment();
+    let (mut kills, mut calls) = (0, 0);
+    while kills < KILLS {
+        let came = one(&mut random);
+        println!("{name}: {came:?}");
+        assert!(came.share > 0.1, "the limit was hardly used: {came:?}");
+        kills += came.kills.max(1);
+        calls += came.calls;
+    }
+    assert!(calls > KILLS, "{calls} calls");
+}
+
+fn words(begin: &[&str], more: &[&str]) -> Vec<String> {
+    begin.iter().chain(&["--model", "openai:test"]).chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_is_billed_no_more_than_its_limit() {
+    check("run", |random| {
+        let run = Victim { dollars: 14.0, pause: Duration::ZERO, rows: None };
+        let limit = format!("--max-cost={}", run.dollars);
+        run.kill(|_, is_begun| {
+            let begin = if is_begun { ["resume", "last"] } else { ["run", "team.yaml"] };
+            (words(&begin, &[&limit]), Moment::draw(random))
+        })
+    });
+}
+
+const BATCH: [&str; 6] = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];
+
+fn rows() -> String {
+    (0..12).map(|row| format!("{{\"task\": \"Task {row}\"}}\n")).collect()
+}
+
+#[test]
+fn a_batch_that_is_killed_again_and_again_is_billed_no_more_than_its_budget() {
+    check("batch", |random| {
+        let batch = Victim { dollars: 24.0, pause: Duration::ZERO, rows: Some(&rows()) };
+        let limit = format!("--budget={}", batch.dollars);
+        batch.kill(|_, _| {
+            // Fewer or more rows at once than before make no difference.
+            let at_once = ["--at-once=1", "--at-once=3", "--at-once=8"][random.below(3) as usize];
+            (words(&BATCH, &[&limit, at_once]), Moment::draw(random))
+        })
+    });
+}
+
+/// No call is ever answered: all that counts was in flight at a death, first that of two rows at once, then that of one.
+#[test]
+fn calls_of_other_rows_in_flight_at_a_death_count_in_the_budget_of_a_batch() {
+    let batch = Victim { dollars: 14.0, pause: Duration::from_secs(600), rows: Some(&rows()) };
+    let limit = format!("--budget={}", batch.dollars);
+    let came = batch.kill(|start, _| {
+        let (at_once, calls) = if start == 0 { ("--at-once=2", 6) } else { ("--at-once=1", 1) };
+        (words(&BATCH, &[&limit, at_once]), Moment::Request(calls, Duration::from_millis(20)))
+    });
+    println!("{came:?}");
+    assert!(came.kills >= 12 && came.share > 0.8, "{came:?}");
+}

@@ -1,0 +1,90 @@
+//! Whether a call fits into a limit, on money or on tokens, beside the calls in flight.
+
+use crate::Money;
+
+/// What a limit is on.
+pub(crate) trait Quantity: Copy + Default + PartialEq + PartialOrd {
+    /// The sum, which does not overflow.
+    fn plus(self, other: Self) -> Self;
+    /// The difference, and nothing when `other` is more.
+    fn less(self, other: Self) -> Self;
+}
+
+impl Quantity for Money {
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+    fn less(self, other: Self) -> Self {
+        Self::less(self, other)
+    }
+}
+
+impl Quantity for u64 {
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+    fn less(self, other: Self) -> Self {
+        self.saturating_sub(other)
+    }
+}
+
+/// Whether a call fits into a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit<Q> {
+    /// It does, and reserves this.
+    Now(Amount<Q>),
+    /// Not beside what is reserved.
+    Later,
+    /// Not even alone.
+    Never,
+}
+
+/// What one call has reserved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amount<Q> {
+    pub(crate) most: Q,
+    /// All that was left, because there is no upper bound: no other call is sent meanwhile.
+    pub(crate) whole: bool,
+}
+
+/// What calls in flight have reserved.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Holdings<Q> {
+    most: Q,
+    /// How many calls hold some.
+    calls: usize,
+    whole: bool,
+}
+
+impl<Q: Quantity> Holdings<Q> {
+    /// Whether a call that takes `least`, and at most `most` if that is known, fits into `limit`, of which `spent` is gone.
+    pub(crate) fn fit(&self, limit: Q, spent: Q, (most, least): (Option<Q>, Q)) -> Fit<Q> {
+        if spent >= limit || spent.plus(least) > limit {
+            return Fit::Never;
+        }
+        match most {
+            Some(most) if most == Q::default() => Fit::Now(Amount::default()),
+            Some(most) if !self.whole && spent.plus(self.most).plus(most) <= limit => {
+                Fit::Now(Amount { most, whole: false })
+            }
+            None if self.calls == 0 => Fit::Now(Amount { most: limit.less(spent), whole: true }),
+            _ => Fit::Later,
+        }
+    }
+
+    pub(crate) fn add(&mut self, amount: Amount<Q>) {
+        if amount != Amount::default() {
+            self.most = self.most.plus(amount.most);
+            self.calls += 1;
+            self.whole |= amount.whole;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, amount: Amount<Q>) {
+        if amount != Amount::default() {
+            self.most = self.most.less(amount.most);
+            self.calls = self.calls.saturating_sub(1);
+            self.whole &= !amount.whole;
+        }
+    }
+}
