@@ -197,6 +197,30 @@ mod tests {
         assert_eq!(dirs, ["/sys/fs/cgroup/user.slice/app.scope", "/sys/fs/cgroup/user.slice"]);
     }
 
+    /// Whatever kind this machine has; an imitation shows the other.
+    #[test]
+    fn the_kernel_ends_processes_of_a_group_for_want_of_memory() {
+        let group = Group::of(&Limits { memory_bytes: 32 << 20, ..Limits::default() });
+        let Some(kills) = &group.kills else {
+            return polylogue_test::skip::skipped("this user may make no group in a memory controller");
+        };
+        if !kills.ends_with("memory.events") {
+            polylogue_test::skip::skipped(
+                "the memory controller here is of control groups v1: v2 is not tried on a kernel",
+            );
+        }
+        // It waits until it is in the group, and then keeps a line of 300 MiB.
+        let mut hog = std::process::Command::new("sh");
+        let hog = hog.args(["-c", "read go && head -c 300m /dev/zero | tail -n 1"]);
+        let hog = hog.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        let mut hog = hog.spawn().unwrap();
+        group.add(i32::try_from(hog.id()).unwrap());
+        assert!(!group.ran_out());
+        std::io::Write::write_all(&mut hog.stdin.take().unwrap(), b"go\n").unwrap();
+        hog.wait().unwrap();
+        assert!(group.ran_out(), "{:?}", group.dirs);
+    }
+
     #[test]
     fn a_group_of_the_new_kind_is_limited() {
         // A directory with the files that the kernel has there.
