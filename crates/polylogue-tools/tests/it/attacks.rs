@@ -159,6 +159,43 @@ None"#
     assert!(grown < 24 << 20, "this process grew by {} MiB", grown >> 20);
 }
 
+/// A copy that is made without Python's own `fork` keeps the channel and takes what is meant for a later call, key and all. It can
+/// do no more than code in the interpreter can: limits hold, and `restart` ends it.
+#[tokio::test]
+async fn a_copy_that_takes_the_calls_of_others_breaks_no_limit_and_ends_with_a_restart() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = session(sandbox, |limits| limits.time = Duration::from_secs(2));
+    let code = format!(
+        r"{CHANNEL}
+if not fork():
+    import select
+    kept = [fd for fd in pipes() if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY]
+    while True:
+        for fd in select.select(kept, [], [])[0]: open('taken', 'ab').write(os.read(fd, 1 << 16))
+None"
+    );
+    told(&session, json!({"code": code})).await;
+    let taken = || std::fs::read_to_string(dir.work().join("taken")).unwrap_or_default();
+    let begun = Instant::now();
+    for _ in 0..20 {
+        if taken().contains("key") {
+            break;
+        }
+        let (status, text) = told(&session, json!({"code": "6 * 7"})).await;
+        assert!(text.contains("42") || status != Done, "{text}");
+    }
+    assert!(taken().contains("key"), "it takes calls of others");
+    assert!(begun.elapsed() < Duration::from_secs(120), "no call takes longer than its limit");
+    told(&session, json!({"code": "1", "restart": true})).await;
+    let before = taken();
+    for _ in 0..5 {
+        let (status, text) = told(&session, json!({"code": "6 * 7"})).await;
+        assert_eq!((status, &*text), (Done, "42"));
+    }
+    assert_eq!(taken(), before, "it is gone");
+}
+
 /// The children of a session have neither end of its channel, so that they cannot take what is meant for it.
 #[tokio::test]
 async fn copies_of_the_interpreter_have_no_channel() {
