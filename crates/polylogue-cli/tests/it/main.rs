@@ -17,6 +17,8 @@ mod doctor;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
+mod first_run;
+#[cfg(test)]
 mod home;
 #[cfg(test)]
 mod http;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 
-use crate::home::{Home, of_type, until};
+use crate::home::{Home, PROGRAM, of_type, shipped, until};
 use crate::terminal::Terminal;
 
 /// A team whose `Runner` runs what its `Coder` wrote, which is `code`.
@@ -192,4 +192,39 @@ fn a_machine_that_encloses_nothing_is_told_of_at_once() {
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A tree in the work directory of the newest conversation whose directories are closed to their owner.
+const CLOSED: &str =
+    "mkdir -p work/a/b/c && echo x > work/a/b/c/file && chmod 000 work/a/b/c work/a/b work/a";
+
+#[test]
+fn rm_removes_trees_with_directories_of_mode_0_also_for_an_ordinary_user() {
+    let is_root = rustix::process::getuid().is_root();
+    for ordinary in [false, true] {
+        let home = Home::new();
+        home.run(&["run", &shipped("writer-critic")]).ok();
+        let id = home.id();
+        let work = home.path(&format!("store.db.work/{id}"));
+        let script = format!("mkdir -p {0} && ln -s {0} work && {CLOSED} && rm work", work.display());
+        home.shell(&script).ok();
+        let args = ["rm", &id];
+        let mut rm = home.command(PROGRAM, &args);
+        if ordinary && is_root {
+            // The copy is where that user may run it.
+            let copy = home.path("program");
+            std::fs::copy(PROGRAM, &copy).unwrap();
+            home.shell("chown -R 65534:65534 .").ok();
+            let become_ordinary = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+            let copy = copy.display().to_string();
+            rm = home.command("setpriv", &[&become_ordinary[..], &[&copy], &args].concat());
+        }
+        let Ok(ran) = rm.stdin(std::process::Stdio::null()).output() else {
+            polylogue_test::skip::skipped("there is no `setpriv` to become an ordinary user with");
+            continue;
+        };
+        let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(output, format!("removed {id}\n"), "{errors}");
+        assert!(std::fs::symlink_metadata(&work).is_err(), "{} is still there", work.display());
+    }
 }
