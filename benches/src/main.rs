@@ -16,6 +16,7 @@ mod meter;
 mod report;
 mod server;
 mod start;
+mod stores;
 mod table;
 
 use std::process::ExitCode;
@@ -27,8 +28,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => report::all(),
+        ["stores"] => report::optimized().and_then(|()| stores::report()),
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench".into()),
+        _ => Err("usage: cargo run --release -p polylogue-bench [stores]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

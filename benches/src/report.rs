@@ -5,17 +5,23 @@ use std::process::Command;
 use crate::child::{command, measure};
 use crate::job::{By, Cost, What};
 use crate::server::{Server, Way};
-use crate::{Result, batch, enclosure, start, table};
+use crate::{Result, batch, enclosure, start, stores, table};
 
 /// Every measurement is repeated so often, all of a table in turn, and the least is told: what disturbs a measurement
 /// only ever adds to it.
 pub(crate) const RUNS: usize = 5;
 
-/// Measures and prints everything.
-pub(crate) fn all() -> Result<()> {
+/// Refuses to measure a debug build.
+pub(crate) fn optimized() -> Result<()> {
     if cfg!(debug_assertions) {
         return Err("this is a debug build, whose figures mean nothing\n  hint: add `--release`".into());
     }
+    Ok(())
+}
+
+/// Measures and prints everything.
+pub(crate) fn all() -> Result<()> {
+    optimized()?;
     let server = Server::start()?;
     println!(
         "Each figure is the least of {RUNS} runs, each in a fresh process; the endpoint is another process.\n"
@@ -27,6 +33,7 @@ pub(crate) fn all() -> Result<()> {
     start::report(&server)?;
     enclosure::report()?;
     batch::report()?;
+    stores::report()?;
     linear()?;
     start::size()
 }
