@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use polylogue::{AnyModel, Embed as _, Error, Model as _, ModelError, ModelErrorKind, Params, Price};
+use polylogue::{
+    AnyModel, Body, Embed as _, Error, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
+};
 use polylogue_models::{Cassette, Embedder, KnownSkills, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
@@ -96,6 +99,19 @@ impl Crew {
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
         self.model_or(None, name)
+    }
+
+    /// Takes note of the forms of requests that models refused, as the log of a conversation tells that is resumed.
+    pub(crate) fn learn(&self, events: &[Arc<Event>]) {
+        let Source::Live(models) = &self.source else { return };
+        for event in events {
+            if let Body::Unable { model, lacks, why, .. } = &event.body
+                && lacks.is_of_form()
+            {
+                // One that is no longer known is not asked either.
+                let _ = models.learn(model, *lacks, why);
+            }
+        }
     }
 
     /// The models of `team` that have a price but no known limit on the length of their replies: under a budget their calls are

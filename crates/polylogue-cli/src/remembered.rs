@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue::{LogId, Store as _, StoreError};
+use polylogue::{LogId, Meter, Store as _, StoreError};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;
 use polylogue_team::{Team, Workplace};
@@ -121,6 +121,9 @@ impl Memory for Unopened {
     }
     async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
         self.facts()?.recall(query).await
+    }
+    async fn recall_metered(&self, query: &Query, meter: &Meter<'_>) -> Result<Recalled, MemoryError> {
+        self.facts()?.recall_metered(query, meter).await
     }
     async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {
         self.facts()?.forget(scope, id).await

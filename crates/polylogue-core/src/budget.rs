@@ -6,6 +6,7 @@
 
 mod bound;
 mod fit;
+mod meter;
 mod reservation;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use tokio::sync::watch;
 
 pub use bound::Bound;
 pub(crate) use fit::{Amount, Fit, Holdings};
+pub use meter::Meter;
 pub(crate) use reservation::{Account, Asked, Doubt};
 pub use reservation::{FailedAttempt, Reservation};
 

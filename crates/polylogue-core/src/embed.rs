@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{ModelError, Money, Usage};
+use crate::{Bound, ModelError, Money, Reservation, Usage};
 
 /// A model that makes vectors of texts.
 pub trait Embed: Send + Sync + 'static {
@@ -17,6 +17,25 @@ pub trait Embed: Send + Sync + 'static {
     /// # Errors
     /// When the model gives none.
     fn embed(&self, texts: &[String]) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
+
+    /// The same, paid from `reserved`: one that sends a request again says how the attempt before
+    /// [failed](Reservation::fail), and reserves [another](Reservation::again).
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    fn embed_reserved(
+        &self,
+        texts: &[String],
+        reserved: &Reservation<'_>,
+    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send {
+        let _ = reserved;
+        self.embed(texts)
+    }
+
+    /// The most that vectors of `texts` can take. Their cost is unknown unless this says otherwise.
+    fn bound(&self, texts: &[String]) -> Bound {
+        Bound::of_texts(texts, |_| None)
+    }
 }
 
 /// Texts as vectors.
@@ -40,6 +59,12 @@ trait ErasedEmbed: Send + Sync {
         &'a self,
         texts: &'a [String],
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+    fn embed_reserved<'a>(
+        &'a self,
+        texts: &'a [String],
+        reserved: &'a Reservation<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+    fn bound(&self, texts: &[String]) -> Bound;
 }
 
 impl<E: Embed> ErasedEmbed for E {
@@ -51,6 +76,16 @@ impl<E: Embed> ErasedEmbed for E {
         texts: &'a [String],
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
         Box::pin(Embed::embed(self, texts))
+    }
+    fn embed_reserved<'a>(
+        &'a self,
+        texts: &'a [String],
+        reserved: &'a Reservation<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
+        Box::pin(Embed::embed_reserved(self, texts, reserved))
+    }
+    fn bound(&self, texts: &[String]) -> Bound {
+        Embed::bound(self, texts)
     }
 }
 
@@ -67,6 +102,16 @@ impl Embed for AnyEmbed {
     }
     async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
         self.0.embed(texts).await
+    }
+    async fn embed_reserved(
+        &self,
+        texts: &[String],
+        reserved: &Reservation<'_>,
+    ) -> Result<Embedded, ModelError> {
+        self.0.embed_reserved(texts, reserved).await
+    }
+    fn bound(&self, texts: &[String]) -> Bound {
+        self.0.bound(texts)
     }
 }
 

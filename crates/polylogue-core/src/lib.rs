@@ -28,6 +28,7 @@ mod agent;
 mod arguments;
 mod budget;
 mod call;
+pub mod chain;
 mod chat;
 mod digest;
 mod embed;
@@ -59,7 +60,7 @@ mod usage;
 mod view;
 
 pub use agent::{Act, Agent, AnyAgent, Layer};
-pub use budget::{Bound, Budget, FailedAttempt, Reservation};
+pub use budget::{Bound, Budget, FailedAttempt, Meter, Reservation};
 pub use chat::{Brief, Chat, ChatBuilder, Start, Status};
 pub use embed::{AnyEmbed, Embed, Embedded};
 pub use error::{Error, Failure, Fault, Result};

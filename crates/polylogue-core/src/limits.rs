@@ -46,6 +46,7 @@ pub(crate) enum Admission {
 /// What one call has reserved of a run's limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hold {
+    pub(crate) calls: u64,
     pub(crate) cost: Amount<Money>,
     pub(crate) tokens: Amount<u64>,
 }
@@ -60,13 +61,13 @@ pub(crate) struct Reserved {
 
 impl Reserved {
     pub(crate) fn add(&mut self, hold: Hold) {
-        self.calls += 1;
+        self.calls += hold.calls;
         self.tokens.add(hold.tokens);
         self.money.add(hold.cost);
     }
 
     pub(crate) fn remove(&mut self, hold: Hold) {
-        self.calls = self.calls.saturating_sub(1);
+        self.calls = self.calls.saturating_sub(hold.calls);
         self.tokens.remove(hold.tokens);
         self.money.remove(hold.cost);
     }
@@ -93,15 +94,25 @@ impl Limits {
         self.cost.is_some() || self.tokens.is_some()
     }
 
-    /// Whether one more call fits beside what was spent and what is reserved. `before` as in [`calls_of`](Self::calls_of).
-    pub(crate) fn admit(&self, tally: &Tally, reserved: &Reserved, before: u64, bound: &Bound) -> Admission {
-        if let Some(reason) = self.met(tally, before) {
+    /// Whether `calls` more, of this bound, fit beside what was spent and what is reserved. `before` as in [`calls_of`](Self::calls_of).
+    pub(crate) fn admit(
+        &self,
+        tally: &Tally,
+        reserved: &Reserved,
+        before: u64,
+        (bound, calls): (&Bound, u64),
+    ) -> Admission {
+        let made = self.calls_of(&tally.spent, before);
+        if calls > 0 && made >= self.max_calls() {
+            return Admission::Never(Reason::Calls { limit: self.max_calls() });
+        }
+        if let Some(reason) = self.met(tally) {
             return Admission::Never(reason);
         }
-        if self.calls_of(&tally.spent, before) + reserved.calls >= self.max_calls() {
+        if calls > 0 && made + reserved.calls >= self.max_calls() {
             return Admission::Later;
         }
-        let mut hold = Hold::default();
+        let mut hold = Hold { calls, ..Hold::default() };
         if let Some(limit) = self.tokens {
             let used = tally.spent.counted_tokens();
             hold.tokens = match reserved.tokens.fit(limit, used, (bound.tokens, bound.least_tokens())) {
@@ -127,12 +138,9 @@ impl Limits {
         Admission::Now(hold)
     }
 
-    /// The limit that is met, if one is.
-    fn met(&self, tally: &Tally, before: u64) -> Option<Reason> {
+    /// The limit on money or tokens that is met, if one is.
+    fn met(&self, tally: &Tally) -> Option<Reason> {
         let spent = &tally.spent;
-        if self.calls_of(spent, before) >= self.max_calls() {
-            return Some(Reason::Calls { limit: self.max_calls() });
-        }
         if let Some(limit) = self.cost {
             let cost = spent.counted_cost();
             if cost >= limit {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LogId, ModelError, Name, StoreError, Timestamp, Used};
+use crate::{LogId, Meter, ModelError, Name, StoreError, Timestamp, Used};
 
 /// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
@@ -27,6 +27,19 @@ pub trait Memory: Send + Sync + 'static {
     /// # Errors
     /// When the memory cannot be read.
     fn recall(&self, query: &Query) -> impl Future<Output = Result<Recalled, MemoryError>> + Send;
+
+    /// The same for a tool, whose `meter` counts what models take that are asked for it.
+    ///
+    /// # Errors
+    /// As [`recall`](Self::recall).
+    fn recall_metered(
+        &self,
+        query: &Query,
+        meter: &Meter<'_>,
+    ) -> impl Future<Output = Result<Recalled, MemoryError>> + Send {
+        let _ = meter;
+        self.recall(query)
+    }
 
     /// Removes the fact `id` of a scope; whether there was one. Ids are never given to another fact.
     ///
@@ -229,6 +242,7 @@ pub struct AnyMemory(Arc<dyn ErasedMemory>);
 trait ErasedMemory: Send + Sync {
     fn remember<'a>(&'a self, note: &'a Note) -> Boxed<'a, Fact>;
     fn recall<'a>(&'a self, query: &'a Query) -> Boxed<'a, Recalled>;
+    fn recall_metered<'a>(&'a self, query: &'a Query, meter: &'a Meter<'_>) -> Boxed<'a, Recalled>;
     fn forget<'a>(&'a self, scope: &'a Scope, id: u64) -> Boxed<'a, bool>;
     fn list<'a>(&'a self, scope: Option<&'a Scope>, limit: usize) -> Boxed<'a, Vec<Fact>>;
 }
@@ -239,6 +253,9 @@ impl<M: Memory> ErasedMemory for M {
     }
     fn recall<'a>(&'a self, query: &'a Query) -> Boxed<'a, Recalled> {
         Box::pin(Memory::recall(self, query))
+    }
+    fn recall_metered<'a>(&'a self, query: &'a Query, meter: &'a Meter<'_>) -> Boxed<'a, Recalled> {
+        Box::pin(Memory::recall_metered(self, query, meter))
     }
     fn forget<'a>(&'a self, scope: &'a Scope, id: u64) -> Boxed<'a, bool> {
         Box::pin(Memory::forget(self, scope, id))
@@ -261,6 +278,9 @@ impl Memory for AnyMemory {
     }
     async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
         self.0.recall(query).await
+    }
+    async fn recall_metered(&self, query: &Query, meter: &Meter<'_>) -> Result<Recalled, MemoryError> {
+        self.0.recall_metered(query, meter).await
     }
     async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {
         self.0.forget(scope, id).await

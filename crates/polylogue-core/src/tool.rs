@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, Held, LogId, Name, Outcome, Path, Transcript};
+use crate::{Event, Held, LogId, Meter, Name, Outcome, Path, Transcript};
 
 /// Something an agent can call.
 ///
@@ -86,6 +86,8 @@ pub struct ToolCx<'a> {
     pub within: &'a [Arc<Event>],
     /// The call's `id`.
     pub id: &'a str,
+    /// What it may spend on models that it asks itself.
+    pub meter: &'a Meter<'a>,
 }
 
 impl<'a> ToolCx<'a> {

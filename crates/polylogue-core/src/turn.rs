@@ -17,8 +17,8 @@ use crate::run::Scope;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
     Act, Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Finish, Lens, Line, Log, Message,
-    Name, Outcome, Params, Part, Path, Reason, Reply, Result, Skill, Start, Status, Tool, ToolCx, ToolSpec,
-    Transcript, View, Words,
+    Meter, Name, Outcome, Params, Part, Path, Reason, Reply, Result, Skill, Start, Status, Tool, ToolCx,
+    ToolSpec, Transcript, View, Words,
 };
 
 pub use self::ask::Asking;
@@ -250,9 +250,11 @@ impl<'a> Turn<'a> {
         if outcomes.iter().any(Option::is_none) {
             self.doubt = None;
         }
+        let meters: Vec<Meter<'_>> =
+            begun.iter().map(|was_begun| Meter::of(log, at, who, *was_begun)).collect();
         let mut running = FuturesUnordered::new();
         let mut fresh = Vec::new();
-        for (index, call) in calls.iter().enumerate() {
+        for ((index, call), meter) in calls.iter().enumerate().zip(&meters) {
             if outcomes.get(index).is_some_and(Option::is_some) {
                 continue;
             }
@@ -265,7 +267,17 @@ impl<'a> Turn<'a> {
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
             let (id, held) = (&call.id, log.held());
-            let cx = ToolCx { log: log.id(), held, at, who, transcript, turn: &before, within: &within, id };
+            let cx = ToolCx {
+                log: log.id(),
+                held,
+                at,
+                who,
+                transcript,
+                turn: &before,
+                within: &within,
+                id,
+                meter,
+            };
             running.push(async move {
                 let outcome =
                     if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };
@@ -282,10 +294,13 @@ impl<'a> Turn<'a> {
         while let Some((index, outcome)) = log.unless_halted(running.next()).await? {
             let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
             self.record([Body::Returned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
+            meters.get(index).into_iter().for_each(Meter::release);
             if let Some(slot) = outcomes.get_mut(index) {
                 *slot = Some(outcome);
             }
         }
+        // What a tool makes of a limit that it met does not matter: nothing more is sent.
+        log.check_refused()?;
         Ok(outcomes.into_iter().flatten().collect())
     }
 

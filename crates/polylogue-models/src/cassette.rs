@@ -1,7 +1,8 @@
 //! Recording model calls to a file, and replaying them without a network.
 //!
 //! A cassette is a file of JSON lines: a header with the format's version, then one line for each finished model
-//! call. It holds whole requests and replies, and no keys, since requests have none.
+//! call. It holds whole requests and replies, and no keys, since requests have none. Lines are linked by checksums, as events of a
+//! log are: a line that was changed, lost or moved is an error, and so is whatever follows it.
 //!
 //! ```
 //! # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, Wire};

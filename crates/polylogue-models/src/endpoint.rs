@@ -126,7 +126,7 @@ impl Endpoint {
         self.0.config.api
     }
 
-    fn lacks(&self) -> &Lacks {
+    pub(crate) fn lacks(&self) -> &Lacks {
         &self.0.lacks
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use polylogue_core::ModelError;
+use polylogue_core::{Model as _, ModelError, ModelErrorKind, Skill};
 use polylogue_http::Env;
 
 use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
@@ -61,6 +61,18 @@ impl Models {
     pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
         let (endpoint, model) = self.find(spec)?;
         Ok(endpoint.model(model))
+    }
+
+    /// Takes note that the model called `spec`, or its server, said in an earlier process that it lacks a skill, as the log of a
+    /// conversation tells: what it refused then it is not sent once more.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn learn(&self, spec: &str, lacks: Skill, why: &str) -> Result<(), ModelError> {
+        let model = self.model(spec)?;
+        let error = ModelError::new(ModelErrorKind::Unsupported(lacks), model.name(), why);
+        model.endpoint().lacks().learn(&error);
+        Ok(())
     }
 
     /// The endpoint of a model, and what it calls it.

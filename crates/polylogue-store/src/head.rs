@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{LEASE, LogId};
 
-use crate::chain::Link;
+use polylogue_core::chain::Link;
 
 /// The end of a log as its writer last knew it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use polylogue_core::{Event, Intact, StoreError};
 
-use crate::chain::Link;
 use crate::head::Head;
+use polylogue_core::chain::Link;
 
 /// Reads one event from JSON, and says what is wrong with it if it is not event number `seq`.
 pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {

@@ -35,7 +35,6 @@
 //! store returned does not undo what it asked for, except that a claim nobody received is given back.
 
 mod batch;
-mod chain;
 mod fence;
 mod grant;
 mod head;

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::batch::{Batch, Start};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Ask, Assistant, Body, Budget, ChargeReason, Chat, Cue, Deltas, Event,
-    FailedAttempt, Limits, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name, Reason, Reply,
-    Request, Status, Step, Store, Transcript, Turn, Usage, once_each,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Assistant, Body, Bound, Budget, Call, ChargeReason, Chat,
+    Cue, Deltas, Event, FailedAttempt, Limits, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money,
+    Name, Outcome, Reason, Reply, Request, Status, Step, Store, Tool, ToolCx, ToolError, ToolSpec,
+    Transcript, Turn, Usage, Used, once_each,
 };
 use polylogue_store::Memory;
 
@@ -401,4 +402,77 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     let status = one(&quick).resume(&mut log).await.unwrap();
     let (limit, used, next) = (bound + 20, bound, Some(bound));
     assert_eq!((reason(&status), quick.made()), (&Reason::Tokens { limit, used, next }, 0));
+}
+
+/// A tool that asks a model for a cent, which it reserves, and counts how often it did.
+struct Search(ToolSpec, Arc<AtomicU64>);
+
+impl Tool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let cent = Money::dollars(0.01);
+        let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(cent));
+        let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
+        self.1.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
+        let used = Used { model: "test:vectors".into(), usage, cost: Some(cent) };
+        cx.meter.settle(reserved, &used);
+        Ok(Outcome::done("a hit").using(used))
+    }
+}
+
+/// Calls its tool so often at the same time, and says that all is well.
+struct Seeker(Name, AnyTool, usize);
+
+impl Agent for Seeker {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        let calls: Vec<Call> = (0..self.2).map(call).collect();
+        turn.call(std::slice::from_ref(&self.1), &calls).await?;
+        Ok(Act::say("all is well"))
+    }
+}
+
+fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
+    let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"})).repeatable();
+    let asked = Arc::new(AtomicU64::new(0));
+    let tool = AnyTool::new(Search(spec, Arc::clone(&asked)));
+    let chat = Chat::named("one").with(Seeker(Name::new("A").unwrap(), tool, calls)).policy(once_each());
+    (chat.build().unwrap(), asked)
+}
+
+#[tokio::test]
+async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
+    let (chat, asked) = seeking(5);
+    let mut log = log_of(&[], dollars(0.025)).await;
+    let status = chat.run(&mut log, "go").await.unwrap();
+    let (limit, spent, next) = (Money::dollars(0.025), Money::dollars(0.02), Some(Money::dollars(0.01)));
+    assert_eq!((reason(&status), asked.load(Ordering::SeqCst)), (&Reason::Cost { limit, spent, next }, 2));
+    // A budget that runs share counts it, too, and it is no model call of the run.
+    let (chat, asked) = seeking(5);
+    let budget = Budget::new(Money::dollars(0.025));
+    let limits = Limits { calls: Some(1), ..Limits::default() };
+    let mut log = log_of(&[], limits).await.budget(budget.clone());
+    chat.run(&mut log, "go").await.unwrap();
+    assert_eq!((asked.load(Ordering::SeqCst), budget.spent()), (2, Money::dollars(0.02)));
+}
+
+#[tokio::test]
+async fn what_a_tool_asked_when_the_process_died_counts() {
+    let (chat, _) = seeking(1);
+    let mut log = log_of(&[], Limits::default()).await;
+    chat.run(&mut log, "go").await.unwrap();
+    let events = log.events().await;
+    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    let (chat, asked) = seeking(1);
+    let mut log = log_of(&events[..=called], dollars(0.015)).await;
+    let status = chat.resume(&mut log).await.unwrap();
+    let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
+    assert_eq!((reason(&status), asked.load(Ordering::SeqCst)), (&Reason::Cost { limit, spent, next }, 0));
 }

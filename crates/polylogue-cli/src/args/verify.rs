@@ -1,5 +1,7 @@
 //! The command line of `polylogue verify`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// What is verified: exit code 0 when everything is intact, 1 when something is damaged or lost.
@@ -15,6 +17,10 @@ pub(crate) struct Verify {
     /// Write one line of JSON for each conversation
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Verify a recording of model calls, which `--record` wrote, instead of conversations
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "repair"])]
+    pub(crate) recording: Option<PathBuf>,
 
     /// Keep the intact beginning of a damaged conversation and set the rest aside, so that it can be resumed
     #[arg(long, requires = "id")]

@@ -60,6 +60,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
     let limits = limits(&team, &args.limits);
     let mut log = open(store.clone(), id, args.take_over).await?.limits(limits);
+    crew.learn(&log.events().await);
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }

@@ -1,6 +1,9 @@
 //! `polylogue verify`: whether what is kept of conversations is what was written.
 
+use std::path::Path;
+
 use polylogue::{AnyStore, Intact, LogId, Store, StoreError};
+use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
 use super::write;
@@ -10,6 +13,9 @@ use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, Trouble> {
+    if let Some(file) = &args.recording {
+        return of_recording(file, args.json);
+    }
     let store = place::existing(cli.store.as_deref())?;
     let mut verdicts = Vec::new();
     if let Some(text) = &args.id {
@@ -34,6 +40,37 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
         None => Ok(Exit::Done),
         Some(damage) => {
             damage.hint().filter(|_| !args.json).iter().for_each(|hint| tell(&format!("hint: {hint}")));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// Verifies a recording of model calls.
+fn of_recording(file: &Path, json: bool) -> Result<Exit, Trouble> {
+    let name = file.display().to_string();
+    let (calls, cut_off, damage) = match Recording::open(file) {
+        Ok(recording) => (recording.calls(), recording.is_cut_off(), None),
+        // The first line says what the file is.
+        Err(damage @ CassetteError::Damaged { line, .. }) => (line.saturating_sub(2), false, Some(damage)),
+        Err(error) => return Err(error.into()),
+    };
+    let state = if damage.is_some() { "damaged" } else { "intact" };
+    write(&match (json, &damage) {
+        (true, damage) => Shown::json(&json!({
+            "recording": name, "state": state, "calls": calls, "cut_off": cut_off,
+            "why": damage.as_ref().map(ToString::to_string),
+        }))
+        .map_err(|error| Trouble::failed(format!("the verdict cannot be written: {error}")))?,
+        (false, None) => {
+            let end = if cut_off { "; the last line was cut off, and is left out" } else { "" };
+            Shown::row(&format!("{name} intact {calls} calls{end}"))
+        }
+        (false, Some(damage)) => Shown::row(&format!("{name} damaged {calls} calls are intact; {damage}")),
+    })?;
+    match damage {
+        None => Ok(Exit::Done),
+        Some(damage) => {
+            damage.hint().filter(|_| !json).iter().for_each(|hint| tell(&format!("hint: {hint}")));
             Ok(Exit::Failed)
         }
     }

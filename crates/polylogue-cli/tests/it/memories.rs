@@ -232,10 +232,12 @@ fn what_vectors_cost_counts() {
     assert!(unknown.err.contains("senses:toy"), "{}", unknown.err);
     assert_eq!(server.requests().len(), 0, "nothing was asked");
 
-    // A dollar for 7 tokens.
+    // A dollar for 7 tokens, and every byte may be one.
     let prices = "prices: {\"senses:toy\": {input: 142857.142857, output: 0}, \"openai:test\": {input: 0, output: 0}}\n";
     home.file("priced.yaml", &(prices.to_owned() + &team));
     let over = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "0.5", "--trust"]).exits(4);
-    assert!(over.out.contains("$1.00"), "{}", over.out);
-    assert_eq!(server.requests().len(), 0, "looking facts up took all of it");
+    assert!(over.out.contains("($0.0000 spent, and the next call could cost up to $6.29)"), "{}", over.out);
+    assert_eq!(server.requests().len(), 0, "looking facts up could take more than there is");
+    let within = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "7"]).ok();
+    assert!(within.out.contains("$1.00"), "{}", within.out);
 }

@@ -96,3 +96,33 @@ fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     .assert_eq(&ran.err);
     assert_eq!(home.listed().len(), 1, "nothing was begun");
 }
+
+#[test]
+fn a_recording_with_other_words_is_not_replayed_and_verify_says_where() {
+    let (home, _) = recorded();
+    let ran = home.run(&["verify", "--recording", "talk.jsonl"]).ok();
+    assert_eq!(ran.out, format!("talk.jsonl intact {CALLS} calls\n"));
+    let text = std::fs::read_to_string(home.path("talk.jsonl")).unwrap();
+    let changed = text.replacen("It rains today.", "It snows today.", 1);
+    assert_ne!(text, changed);
+    home.file("talk.jsonl", &changed);
+    let ran = home.run(&["verify", "--recording", "talk.jsonl"]).exits(1);
+    assert!(
+        ran.out.starts_with(
+            "talk.jsonl damaged 0 calls are intact; line 2 of the cassette `talk.jsonl` is damaged: "
+        ),
+        "{}",
+        ran.out
+    );
+    let row = &home.run(&["verify", "--recording", "talk.jsonl", "--json"]).exits(1).lines()[0];
+    assert_eq!((&row["state"], &row["calls"]), (&"damaged".into(), &0.into()));
+    let ran = home.run(&["run", "team.yaml", "--replay", "talk.jsonl"]).exits(1);
+    assert!(ran.err.contains("it is not what was written"), "{}", ran.err);
+    assert!(!ran.out.contains("snows"), "{}", ran.out);
+    home.file("talk.jsonl", &text[..text.len() - 10]);
+    let ran = home.run(&["verify", "--recording", "talk.jsonl"]).ok();
+    assert_eq!(
+        ran.out,
+        format!("talk.jsonl intact {} calls; the last line was cut off, and is left out\n", CALLS - 1)
+    );
+}

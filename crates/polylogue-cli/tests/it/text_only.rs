@@ -222,3 +222,21 @@ fn forms_that_are_said_to_be_refused_are_not_sent() {
     assert!(server.count() > 0 && !server.requests().iter().any(|request| is_system(request)));
     assert_eq!(server.violations(), [""; 0]);
 }
+
+/// Without what is remembered of models, the log says what was refused.
+#[test]
+fn forms_that_were_refused_are_not_sent_again_by_a_process_that_resumes() {
+    let server = serve(Behaviour::from("Well.").plain_template());
+    let home = Home::at(&server);
+    let team = talk().1.replace("openai:Bob", "openai:Alice");
+    let run = ["run", home.file("team.yaml", &team), "--max-turns", "1"];
+    home.run(&run).exits(3);
+    std::fs::remove_file(home.path(".cache/polylogue/skills.json")).unwrap();
+    let is_system = |request: &Received| request.messages().iter().any(|message| message["role"] == "system");
+    let refused = || server.requests().iter().filter(|request| is_system(request)).count();
+    let (before, count) = (refused(), server.count());
+    assert!(before > 0, "it is found out once");
+    home.run(&["resume", "last", "--max-turns", "3"]).exits(3);
+    assert_eq!(refused(), before);
+    assert!(server.count() > count);
+}

@@ -53,6 +53,16 @@ impl Bound {
     }
 }
 
+impl Bound {
+    /// The most that making vectors of `texts` can take, of a model that costs what `cost` says of a usage.
+    #[must_use]
+    pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
+        let input = texts.iter().map(|text| MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
+        let cost = cost(&Usage { input: Some(input), output: Some(0), ..Usage::default() });
+        Self { tokens: Some(input), input, cost, least_cost: cost }
+    }
+}
+
 /// The most tokens that a model reads in `request`.
 fn input(request: &Request<'_>) -> u64 {
     let system = request.system.map_or(0, |text| text.len() as u64);

@@ -11,8 +11,8 @@ use super::{Amount, Bound, Fit};
 use crate::kept::Tally;
 use crate::limits::{self, Admission, Reserved};
 use crate::{
-    AnyModel, Body, Charge, ChargeReason, Error, Log, Model, ModelError, ModelErrorKind, Money, Name, Path,
-    Reason, Reply, Result,
+    Body, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path, Reason, Reply,
+    Result, Usage,
 };
 
 /// What the calls of one run have reserved, and what is to be charged with the next write.
@@ -96,8 +96,10 @@ impl Drop for Doubt<'_> {
 pub(crate) struct Asked<'a> {
     pub(crate) at: &'a Path,
     pub(crate) who: &'a Name,
-    pub(crate) model: &'a AnyModel,
+    pub(crate) model: &'a str,
     pub(crate) bound: Bound,
+    /// As how many model calls of the run it counts: none where a tool asks.
+    pub(crate) calls: u64,
 }
 
 /// How an attempt ended that brought no reply.
@@ -120,6 +122,7 @@ pub struct Reservation<'l> {
     who: Name,
     model: Arc<str>,
     bound: Bound,
+    calls: u64,
     state: Mutex<State>,
 }
 
@@ -166,21 +169,22 @@ impl Log {
     /// Reserves a model call, waiting for others to be settled if need be. Charges that are not written yet are written
     /// first. Returns it with how many calls of the agent came to an end before.
     pub(crate) async fn reserve(&self, asked: Asked<'_>) -> Result<(Reservation<'_>, u64)> {
-        let held = self.hold(&asked.bound, asked.who).await;
+        let held = self.hold(&asked.bound, asked.who, asked.calls).await;
         if let Err(Error::Halted) = &held {
             // It was not sent, and is not in flight when the run is resumed.
-            let (who, model) = (asked.who.clone(), asked.model.name().into());
+            let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
                 Charge { who, model, why: ChargeReason::Cancelled, calls: 0, tokens: None, cost: None };
             self.account.book().pending.push((asked.at.clone(), Body::Charged(unsent)));
         }
         let (held, nth) = held?;
         let state = Mutex::new(State { held: Some(held), ..State::default() });
-        let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.name().into());
-        Ok((Reservation { log: self, at, who, model, bound: asked.bound, state }, nth))
+        let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
+        let Asked { bound, calls, .. } = asked;
+        Ok((Reservation { log: self, at, who, model, bound, calls, state }, nth))
     }
 
-    async fn hold(&self, bound: &Bound, who: &Name) -> Result<(Hold, u64)> {
+    async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(Hold, u64)> {
         loop {
             // From before the look, so that no change falls between.
             let mut run = self.account.changed.subscribe();
@@ -189,7 +193,7 @@ impl Log {
             {
                 let kept = self.kept.lock().await;
                 self.check_halt_now()?;
-                match self.try_hold(&kept.tally, bound)? {
+                match self.try_hold(&kept.tally, bound, calls)? {
                     Held::Now(hold) => return Ok((hold, kept.tally.ended(who))),
                     Held::Again => continue,
                     Held::Later => {}
@@ -209,8 +213,14 @@ impl Log {
         }
     }
 
+    /// Ends what a call holds of the run.
+    pub(crate) fn free(&self, hold: limits::Hold) {
+        self.account.book().reserved.remove(hold);
+        self.account.changed.send_replace(());
+    }
+
     /// Reserves a call in the run and in the budget that it shares, if it fits.
-    fn try_hold(&self, tally: &Tally, bound: &Bound) -> Result<Held> {
+    fn try_hold(&self, tally: &Tally, bound: &Bound, calls: u64) -> Result<Held> {
         let mut book = self.account.book();
         if !book.pending.is_empty() {
             return Ok(Held::Again);
@@ -218,7 +228,7 @@ impl Log {
         if book.doubts > 0 {
             return Ok(Held::Later);
         }
-        let run = match self.limits.admit(tally, &book.reserved, book.before, bound) {
+        let run = match self.limits.admit(tally, &book.reserved, book.before, (bound, calls)) {
             Admission::Now(amount) => amount,
             Admission::Later => return Ok(Held::Later),
             Admission::Never(reason) => {
@@ -250,10 +260,20 @@ impl Log {
     /// it is sent once more is in the log before it is: each further death charges it again.
     pub(crate) async fn charge_doubt(&self, asked: &Asked<'_>, last: (u64, bool)) -> Result<()> {
         let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
-        let calls = u64::from(why == ChargeReason::Crashed);
-        let (cost, tokens) = if calls > 0 { self.most(&asked.bound).await } else { (None, None) };
-        let (who, model) = (asked.who.clone(), asked.model.name().into());
-        let charge = Charge { who, model, why, calls, tokens, cost };
+        if why == ChargeReason::Crashed {
+            return self.charge_lost(asked).await;
+        }
+        let (who, model) = (asked.who.clone(), asked.model.into());
+        let charge = Charge { who, model, why, calls: 0, tokens: None, cost: None };
+        self.append(asked.at, [Body::Charged(charge)]).await?;
+        Ok(())
+    }
+
+    /// Charges a call that may have been in flight when an earlier process died.
+    pub(crate) async fn charge_lost(&self, asked: &Asked<'_>) -> Result<()> {
+        let (cost, tokens) = self.most(&asked.bound).await;
+        let (who, model) = (asked.who.clone(), asked.model.into());
+        let charge = Charge { who, model, why: ChargeReason::Crashed, calls: asked.calls, tokens, cost };
         self.append(asked.at, [Body::Charged(charge)]).await?;
         if let Some(budget) = &self.budget {
             budget.spend(cost.unwrap_or_default());
@@ -277,7 +297,7 @@ impl Reservation<'_> {
     /// Reserves another attempt, after one that [failed](Self::fail). Returns `false` when a limit does not allow it: the model
     /// then returns the error of the last attempt, and the run ends at that limit.
     pub async fn again(&self) -> bool {
-        match self.log.hold(&self.bound, &self.who).await {
+        match self.log.hold(&self.bound, &self.who, self.calls).await {
             Ok((held, _)) => {
                 self.state().held = Some(held);
                 true
@@ -297,13 +317,13 @@ impl Reservation<'_> {
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
         };
         if failed != FailedAttempt::Unsent {
-            self.charge(ChargeReason::Failed, 1, tokens, cost);
+            self.charge(ChargeReason::Failed, self.calls, tokens, cost);
         }
         self.settle(hold, cost.unwrap_or_default());
     }
 
     /// Counts the last attempt by `error`, if the model did not say how it ended; the error that the turn ends with.
-    pub(crate) fn failed(&self, error: ModelError) -> Error {
+    pub fn failed(&self, error: ModelError) -> Error {
         self.fail(match error.kind {
             ModelErrorKind::Config
             | ModelErrorKind::Script
@@ -320,18 +340,29 @@ impl Reservation<'_> {
     /// Counts a reply that costs `cost`. What the call holds of the run is held until the reply is in the log, which is when
     /// this is dropped.
     pub(crate) fn answer(&self, reply: &Reply, cost: Option<Money>) {
+        self.settled(&reply.usage, reply.cached, cost);
+    }
+
+    /// Counts what a model used that a tool asked. What the call holds of the run is returned, to be held until the outcome of the
+    /// tool is in the log.
+    pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<limits::Hold> {
+        self.settled(usage, false, cost);
+        self.state().held.take().map(|hold| hold.run)
+    }
+
+    fn settled(&self, usage: &Usage, cached: bool, cost: Option<Money>) {
         let mut state = self.state();
         let Some(hold) = state.held.as_mut() else { return };
         let most = hold.most(&self.bound).filter(|_| cost.is_none());
-        let tokens = hold.most_tokens(&self.bound).filter(|_| reply.usage.total().is_none());
+        let tokens = hold.most_tokens(&self.bound).filter(|_| usage.total().is_none());
         let shared = std::mem::take(&mut hold.shared);
         state.is_answered = true;
         drop(state);
-        let paid = if reply.cached { None } else { cost.or(most) };
+        let paid = if cached { None } else { cost.or(most) };
         if let Some(budget) = &self.log.budget {
             budget.settle(shared, paid.unwrap_or_default());
         }
-        if !reply.cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
+        if !cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
             self.charge(ChargeReason::Unreported, 0, tokens, most);
         }
     }
@@ -352,8 +383,7 @@ impl Reservation<'_> {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);
         }
-        self.log.account.book().reserved.remove(hold.run);
-        self.log.account.changed.send_replace(());
+        self.log.free(hold.run);
     }
 }
 
@@ -367,7 +397,7 @@ impl Drop for Reservation<'_> {
         let Some(hold) = hold else { return };
         let most = hold.most(&self.bound).filter(|_| !is_answered);
         if !is_answered {
-            self.charge(ChargeReason::Cancelled, 1, hold.most_tokens(&self.bound), most);
+            self.charge(ChargeReason::Cancelled, self.calls, hold.most_tokens(&self.bound), most);
         }
         self.settle(hold, most.unwrap_or_default());
     }

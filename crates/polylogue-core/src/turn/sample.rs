@@ -71,7 +71,8 @@ impl Turn<'_> {
             wire: view.wire(),
             reserved: None,
         };
-        let asked = Asked { at, who: me, model: ask.model, bound: Bound::of(ask.model, &request) };
+        let bound = Bound::of(ask.model, &request);
+        let asked = Asked { at, who: me, model: ask.model.name(), bound, calls: 1 };
         if doubt {
             log.charge_doubt(&asked, last).await?;
         }

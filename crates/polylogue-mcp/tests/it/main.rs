@@ -117,6 +117,7 @@ impl Tools {
             turn: &[],
             within: &[],
             id: "c1",
+            meter: &polylogue_core::Meter::unlimited(),
         };
         match self.get(name).call(args, &cx).await {
             Ok(outcome) => outcome,

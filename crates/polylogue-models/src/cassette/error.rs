@@ -37,7 +37,7 @@ pub enum CassetteError {
         /// The last format known.
         known: u64,
     },
-    /// A line before the last cannot be read.
+    /// A line is not what was written, does not follow the line before, or cannot be read.
     #[error("line {line} of the cassette `{place}` is damaged: {why}")]
     Damaged {
         /// The file.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use polylogue_core::chain::Link;
 use polylogue_core::{
     Delta, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Piece, Reply, Skill, ToolSpec,
 };
@@ -14,7 +15,12 @@ impl Header {
     /// The key of the version of the format.
     pub(super) const KEY: &str = "polylogue_cassette";
     /// The version that is written, and the last that is known.
-    pub(super) const KNOWN: u64 = 1;
+    pub(super) const KNOWN: u64 = 2;
+
+    /// What the first line is linked to.
+    pub(super) fn link() -> Link {
+        Link::first(&[Self::KEY.as_bytes()])
+    }
 }
 
 impl Serialize for Header {

@@ -8,6 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polylogue_core::chain::{Link, seal};
 use polylogue_core::{
     AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Params, Path, Reply,
     Request, Skills, Usage,
@@ -68,7 +69,7 @@ impl Cassette {
         }
         let mut bytes = Vec::new();
         (&file).read_to_end(&mut bytes).map_err(|error| CassetteError::io(place, "read", &error))?;
-        let mut tape = Tape { file, end: 0, last: HashMap::new() };
+        let mut tape = Tape { file, end: 0, link: Header::link(), last: HashMap::new() };
         if bytes.is_empty() {
             tape.append(&Header).map_err(unwritable)?;
         } else {
@@ -109,6 +110,8 @@ struct Tape {
     file: File,
     /// Its length up to the end of the last whole line.
     end: u64,
+    /// What the next line is linked to.
+    link: Link,
     /// The entries of the last call of each agent in each chat.
     last: HashMap<(Path, Name), Vec<Entry>>,
 }
@@ -117,6 +120,7 @@ impl Tape {
     /// Goes to the end of `contents`.
     fn wind(&mut self, contents: Contents) -> io::Result<()> {
         self.end = u64::try_from(contents.intact).map_err(io::Error::other)?;
+        self.link = contents.link;
         self.cut()?;
         if !contents.ended {
             self.file.write_all(b"\n")?;
@@ -146,12 +150,13 @@ impl Tape {
 
     /// Writes a line, all of it or nothing.
     fn append(&mut self, line: &impl serde::Serialize) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
+        let json = serde_json::to_string(line)?;
+        let link = self.link.next(json.as_bytes());
+        let bytes = format!("{}\n", seal(&json, link)).into_bytes();
         // No buffer lies between this and the system: when it returns, the end of the process cannot lose the line.
         let written = self.file.write_all(&bytes);
         match written {
-            Ok(()) => self.end += bytes.len() as u64,
+            Ok(()) => (self.end, self.link) = (self.end + bytes.len() as u64, link),
             // Best effort: where even this fails, a reader takes what is left for a line that was cut off.
             Err(_) => drop(self.cut()),
         }
@@ -262,7 +267,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("c.jsonl");
         drop(Cassette::create(&place).unwrap());
-        let tape = Tape { file: File::open(&place).unwrap(), end: 25, last: HashMap::new() };
+        let (file, end) = (File::open(&place).unwrap(), std::fs::read(&place).unwrap().len());
+        let tape = Tape { file, end: end as u64, link: Header::link(), last: HashMap::new() };
         let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
         let (at, who) = (&Path::root(), &Name::new("A").unwrap());
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
@@ -271,6 +277,6 @@ mod tests {
         let request = Request { origin, system: None, entries, tools: &[], params, wire, reserved: None };
         let error = model.complete(&request, &mut ()).await.unwrap_err();
         assert!(error.message.starts_with("the call was answered, but could not be recorded: "), "{error}");
-        assert_eq!(std::fs::read(&place).unwrap().len(), 25, "the header alone");
+        assert_eq!(std::fs::read(&place).unwrap().len(), end, "the header alone");
     }
 }

@@ -30,6 +30,7 @@ struct Calls {
     /// The lines of each agent in each chat.
     by_agent: HashMap<(Path, Name), Vec<usize>>,
     played: Mutex<BTreeSet<usize>>,
+    is_cut_off: bool,
 }
 
 impl Recording {
@@ -40,7 +41,15 @@ impl Recording {
     pub fn open(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
         let bytes = std::fs::read(place).map_err(|error| CassetteError::io(place, "read", &error))?;
-        Calls::new(place, read(&bytes, place)?.lines).map(|calls| Self(Arc::new(calls)))
+        let contents = read(&bytes, place)?;
+        let is_cut_off = contents.intact < bytes.len();
+        Calls::new(place, contents.lines).map(|calls| Self(Arc::new(Calls { is_cut_off, ..calls })))
+    }
+
+    /// Whether the last line was cut off, and left out: the program that recorded it died while it wrote.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.0.is_cut_off
     }
 
     /// The model that was recorded under the name `name`, such as `openai:gpt-4o`. Calls of a model that was not
@@ -99,7 +108,14 @@ impl Calls {
             let agent = (Path::clone(&line.at), Name::clone(&line.who));
             by_agent.entry(agent).or_default().push(index);
         }
-        Ok(Self { place: place.to_owned(), before, by_agent, played: Mutex::default(), lines })
+        Ok(Self {
+            place: place.to_owned(),
+            before,
+            by_agent,
+            played: Mutex::default(),
+            lines,
+            is_cut_off: false,
+        })
     }
 
     fn played(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {

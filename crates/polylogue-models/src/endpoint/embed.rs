@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Embed, Embedded, ModelError, ModelErrorKind, Price, Usage};
+use polylogue_core::{Bound, Embed, Embedded, ModelError, ModelErrorKind, Price, Reservation, Usage};
 use polylogue_http::Transport;
 use serde::Deserialize;
 use serde_json::json;
@@ -105,7 +105,11 @@ impl Embedder {
     }
 
     /// One request, tried again as the endpoint's retries say.
-    async fn request(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+    async fn request(
+        &self,
+        texts: &[String],
+        reserved: Option<&Reservation<'_>>,
+    ) -> Result<Embedded, ModelError> {
         let Inner { endpoint, model, name, .. } = &*self.inner;
         let blame = endpoint.blame(name);
         if endpoint.lacks_key() {
@@ -116,7 +120,17 @@ impl Embedder {
         loop {
             match self.attempt(body.clone(), texts.len(), &blame).await {
                 Ok(embedded) => return Ok(embedded),
-                Err(failure) => tokio::time::sleep(next_attempt(failure, &mut attempts)?).await,
+                Err(failure) => {
+                    reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
+                    let last = failure.error.clone();
+                    tokio::time::sleep(next_attempt(failure, &mut attempts)?).await;
+                    // Every attempt counts, and may not fit into a limit.
+                    if let Some(reserved) = reserved
+                        && !reserved.again().await
+                    {
+                        return Err(last);
+                    }
+                }
             }
         }
     }
@@ -146,6 +160,28 @@ impl Embed for Embedder {
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+        self.vectors(texts, None).await
+    }
+
+    async fn embed_reserved(
+        &self,
+        texts: &[String],
+        reserved: &Reservation<'_>,
+    ) -> Result<Embedded, ModelError> {
+        self.vectors(texts, Some(reserved)).await
+    }
+
+    fn bound(&self, texts: &[String]) -> Bound {
+        Bound::of_texts(texts, |usage| self.price.and_then(|price| price.of(usage)))
+    }
+}
+
+impl Embedder {
+    async fn vectors(
+        &self,
+        texts: &[String],
+        reserved: Option<&Reservation<'_>>,
+    ) -> Result<Embedded, ModelError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
             let why = "a text to be embedded is empty, which providers refuse";
             return Err(ModelError::new(ModelErrorKind::Config, &*self.inner.name, why));
@@ -154,7 +190,7 @@ impl Embed for Embedder {
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         let mut all = Embedded { usage, ..Embedded::default() };
         for batch in batches(texts) {
-            let Embedded { vectors, usage, .. } = self.request(batch).await?;
+            let Embedded { vectors, usage, .. } = self.request(batch, reserved).await?;
             all.vectors.extend(vectors);
             all.usage.input = all.usage.input.zip(usage.input).map(|(one, other)| one.saturating_add(other));
         }

@@ -23,7 +23,7 @@ async fn a_cassette_is_json_lines_under_a_header() {
     let text = fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3);
-    assert_eq!(lines[0], r#"{"polylogue_cassette":1}"#);
+    assert!(lines[0].starts_with(r#"{"polylogue_cassette":2,"chain":""#), "{}", lines[0]);
     let second: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
     assert_eq!(second["kept"], 1);
     assert_eq!(second["entries"].as_array().unwrap().len(), 2);
@@ -85,16 +85,31 @@ async fn a_damaged_line_before_the_last_is_named() {
     let file = recorded(&["one", "two", "three"]).await;
     let text = fs::read_to_string(&file).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
+    let whole = lines.clone();
     lines[2] = "{\"who\":\"A\",";
     fs::write(&file, lines.join("\n")).unwrap();
     for error in [Recording::open(&file).unwrap_err(), Cassette::append(&file).unwrap_err()] {
         assert!(error.to_string().starts_with("line 3 of the cassette"), "{error}");
         assert_eq!(error.hint().unwrap(), "the calls before line 3 are intact: cut the file there");
     }
-    lines.remove(2);
-    fs::write(&file, lines.join("\n")).unwrap();
-    let error = Recording::open(&file).unwrap_err().to_string();
-    assert!(error.contains("line 3") && error.contains("builds on 3 entries of an earlier line"), "{error}");
+    // Other words than were recorded, a line that is gone, and two that changed places.
+    let changed = whole[2].replace("two", "ten");
+    let moved = [whole[0], whole[2], whole[1], whole[3]];
+    let damages = [
+        ([whole[0], whole[1], &changed, whole[3]].to_vec(), 3),
+        (lines_but(&whole, 2), 3),
+        (moved.to_vec(), 2),
+    ];
+    for (lines, first_bad) in damages {
+        fs::write(&file, lines.join("\n") + "\n").unwrap();
+        let error = Recording::open(&file).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line {first_bad} of the cassette")), "{error}");
+        assert!(error.ends_with("it is not what was written, or does not follow the line before"), "{error}");
+    }
+}
+
+fn lines_but<'a>(lines: &[&'a str], gone: usize) -> Vec<&'a str> {
+    lines.iter().enumerate().filter(|(index, _)| *index != gone).map(|(_, line)| *line).collect()
 }
 
 #[test]
@@ -108,9 +123,9 @@ fn a_later_format_and_other_files_are_refused() {
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "the file is left alone");
         errors[0].clone()
     };
-    let newer = open("{\"polylogue_cassette\":2,\"more\":true}\n");
-    assert!(matches!(newer, CassetteError::Newer { found: 2, known: 1, .. }), "{newer}");
-    assert!(newer.to_string().ends_with("has format 2, and this version knows up to 1"), "{newer}");
+    let newer = open("{\"polylogue_cassette\":3,\"more\":true}\n");
+    assert!(matches!(newer, CassetteError::Newer { found: 3, known: 2, .. }), "{newer}");
+    assert!(newer.to_string().ends_with("has format 3, and this version knows up to 2"), "{newer}");
     assert_eq!(newer.fault(), Fault::System);
     for text in ["hello\n", "{}\n", "{\"polylogue_cassette\":0}\n", "[1]"] {
         let error = open(text);

@@ -3,6 +3,7 @@
 
 mod differences;
 mod files;
+mod mutated;
 mod replay;
 mod roundtrip;
 

@@ -8,10 +8,10 @@ use polylogue_core::{Event, Intact, LogId, Meta, StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::chain::{Chain, Link, seal, unseal};
 use crate::head::Head;
 use crate::intact::{Ends, Salvage, beside_head, changed};
 use crate::io_error::{reading, show};
+use polylogue_core::chain::{Chain, Link, seal, unseal};
 
 /// The only format that is read.
 pub(super) const FORMAT: u64 = 2;

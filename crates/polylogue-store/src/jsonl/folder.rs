@@ -13,9 +13,9 @@ use super::file::{self, LogFile};
 use super::note::{self, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
-use crate::chain::Link;
 use crate::head::{Head, lease_from_now};
 use crate::{fence, holder, io_error, private};
+use polylogue_core::chain::Link;
 
 /// The folder, and the logs that are claimed through this store.
 #[derive(Debug)]

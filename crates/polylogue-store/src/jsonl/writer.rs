@@ -10,9 +10,9 @@ use polylogue_core::StoreError;
 use super::file::{self, LogFile};
 use super::note;
 use crate::batch::Batch;
-use crate::chain::seal;
 use crate::head::{Head, lease_from_now};
 use crate::io_error::{is_other_file, show, writing};
+use polylogue_core::chain::seal;
 
 /// A log's file, locked. Dropping it gives the lock back.
 #[derive(Debug)]

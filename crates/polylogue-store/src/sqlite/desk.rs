@@ -7,10 +7,10 @@ use super::fault::Fault;
 use super::office::Office;
 use super::seat;
 use crate::batch::Batch;
-use crate::chain::Link;
 use crate::head::{Head, lease_from_now};
 use crate::io_error::show;
 use crate::{holder, io_error};
+use polylogue_core::chain::Link;
 
 /// A transaction, and who writes in it.
 ///

@@ -4,10 +4,13 @@ mod rank;
 mod table;
 mod terms;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use polylogue_core::memory::{Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue_core::{AnyEmbed, Embed, Embedded, ModelError, ModelErrorKind, StoreError, Usage, Used};
+use polylogue_core::{
+    AnyEmbed, Embed, Embedded, Meter, ModelError, ModelErrorKind, Reservation, StoreError, Usage, Used,
+};
 
 use super::Sqlite;
 use table::Vectors;
@@ -77,26 +80,43 @@ impl Facts {
         Self { model: Some(AnyEmbed::new(model)), ..self }
     }
 
-    /// The vector of the query, with those of all facts made where they are missing.
-    async fn vectors(&self, model: &AnyEmbed, query: &Query) -> Result<(Vectors, Meaning), MemoryError> {
-        let asked = embedded(model, vec![query.text.clone()]).await?;
+    /// The vector of the query, with those of all facts made where they are missing. All that is sent is reserved before.
+    async fn vectors(
+        &self,
+        model: &AnyEmbed,
+        query: &Query,
+        meter: &Meter<'_>,
+    ) -> Result<(Vectors, Meaning), MemoryError> {
+        // The model's vectors have one length, as a rule; where that changes, the others follow in later lookups.
+        let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: 0 };
+        let unmade = self.store.reading(move |reader, place| {
+            reader.reading(place, |connection| table::without_vector(connection, &known, Self::MAX_EMBEDDED))
+        });
+        let unmade: BTreeMap<u64, String> = unmade.await?.into_iter().collect();
+        let texts: Vec<String> = unmade.values().chain([&query.text]).cloned().collect();
+        let reserved = meter.reserve(model.name(), model.bound(&texts)).await;
+        let reserved = reserved.map_err(|error| MemoryError::Refused(error.to_string()))?;
+        let paid = reserved.as_ref();
+        let asked = embedded(model, vec![query.text.clone()], paid).await?;
         let mut used = used(model, &asked);
         let vector = asked.vectors.into_iter().next().unwrap_or_default();
         let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
-        let missing = {
+        let mut missing = {
             let of = of.clone();
             let missing = self.store.reading(move |reader, place| {
                 reader.reading(place, |connection| table::without_vector(connection, &of, Self::MAX_EMBEDDED))
             });
             missing.await?
         };
+        missing.retain(|(id, _)| reserved.is_none() || unmade.contains_key(id));
         if !missing.is_empty() {
             let (ids, texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
-            let made = embedded(model, texts).await?;
+            let made = embedded(model, texts, paid).await?;
             used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
             self.store.writing(None, move |desk| table::keep_vectors(desk, &of, &rows)).await?;
         }
+        meter.settle(reserved, &used);
         Ok((of, Meaning { vector, used }))
     }
 }
@@ -123,8 +143,22 @@ struct Meaning {
 }
 
 /// A vector for each text, of the same length and finite, whatever the model does.
-async fn embedded(model: &AnyEmbed, texts: Vec<String>) -> Result<Embedded, ModelError> {
-    let made = model.embed(&texts).await?;
+async fn embedded(
+    model: &AnyEmbed,
+    texts: Vec<String>,
+    reserved: Option<&Reservation<'_>>,
+) -> Result<Embedded, ModelError> {
+    let made = match reserved {
+        Some(reserved) => match model.embed_reserved(&texts, reserved).await {
+            Ok(made) => made,
+            Err(error) => {
+                // It counts by how it failed.
+                let _ = reserved.failed(error.clone());
+                return Err(error);
+            }
+        },
+        None => model.embed(&texts).await?,
+    };
     let dimension = made.vectors.first().map_or(0, Vec::len);
     let whole = |vector: &Vec<f32>| {
         vector.len() == dimension && dimension > 0 && vector.iter().all(|number| number.is_finite())
@@ -150,6 +184,10 @@ impl Memory for Facts {
     }
 
     async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
+        self.recall_metered(query, &Meter::unlimited()).await
+    }
+
+    async fn recall_metered(&self, query: &Query, meter: &Meter<'_>) -> Result<Recalled, MemoryError> {
         let text: String = query.text.trim().chars().take(Note::MAX_CHARS).collect();
         if text.is_empty() {
             return Ok(Recalled::default());
@@ -157,7 +195,7 @@ impl Memory for Facts {
         let query = &Query { text, ..query.clone() };
         let limit = query.limit.min(Query::MAX_LIMIT);
         let (meaning, missed) = match &self.model {
-            Some(model) => match self.vectors(model, query).await {
+            Some(model) => match self.vectors(model, query, meter).await {
                 Ok(meaning) => (Some(meaning), None),
                 Err(error) => (None, Some(error.to_string())),
             },

@@ -85,7 +85,7 @@ pub(super) fn keep_latest(all: &mut HashMap<LogId, Head>, head: Head) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::Link;
+    use polylogue_core::chain::Link;
 
     fn head(nth: usize, lease_ms: u64) -> Head {
         let id = LogId::new(&format!("log-{nth}")).unwrap();

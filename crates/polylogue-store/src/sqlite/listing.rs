@@ -8,10 +8,10 @@ use rusqlite::{Connection, OptionalExtension, Result, Row};
 
 use super::reader::{is_damage, link_of, tolerated};
 use crate::batch;
-use crate::chain::Link;
 use crate::head::Head;
 use crate::intact::{beside_head, parse_event};
 use crate::io_error::show;
+use polylogue_core::chain::Link;
 
 pub(super) fn damaged(place: &Path, why: String, listings: &[Listing]) -> StoreError {
     let why = format!("{why}; {} conversations can be listed", listings.len());

@@ -11,10 +11,10 @@ use super::desk::first_link;
 use super::fault::store_error;
 use super::listing::{damaged, listings, quick_check, whole_check};
 use super::seat;
-use crate::chain::{Chain, Link};
 use crate::head::Head;
 use crate::intact::{Ends, Salvage, changed, parse_event};
 use crate::io_error::show;
+use polylogue_core::chain::{Chain, Link};
 
 /// A connection that reads, made when it is needed.
 #[derive(Debug, Default)]

@@ -110,6 +110,7 @@ pub(crate) async fn call_in(held: &Held, tool: &impl Tool, args: Value) -> Resul
         turn: &[],
         within: &[],
         id: "c1",
+        meter: &polylogue_core::Meter::unlimited(),
     };
     tool.call(args, &cx).await
 }

@@ -359,6 +359,7 @@ async fn a_model_is_told_that_its_variables_are_gone() {
         turn: &turn,
         within: &[],
         id: "c1",
+        meter: &polylogue_core::Meter::unlimited(),
     };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);

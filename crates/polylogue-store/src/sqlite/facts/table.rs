@@ -130,7 +130,7 @@ pub(super) fn keep_vectors(desk: &Desk<'_>, of: &Vectors, rows: &[(u64, Vec<f32>
     Ok(())
 }
 
-/// Facts that have no vector of the model, the newest first, with their texts.
+/// Facts that have no vector of the model, the newest first, with their texts. A dimension of 0 stands for any.
 pub(super) fn without_vector(
     connection: &Connection,
     of: &Vectors,
@@ -140,8 +140,8 @@ pub(super) fn without_vector(
         return Ok(Vec::new());
     }
     let sql = "SELECT nr, text FROM facts WHERE scope = ?1 AND forgotten = 0 AND NOT EXISTS (
-                   SELECT 1 FROM fact_vectors WHERE fact = nr AND model = ?2 AND dimension = ?3
-                   AND length(vector) = 4 * ?3
+                   SELECT 1 FROM fact_vectors WHERE fact = nr AND model = ?2
+                   AND (?3 = 0 OR dimension = ?3 AND length(vector) = 4 * ?3)
                ) ORDER BY nr DESC LIMIT ?4";
     let mut select = connection.prepare_cached(sql)?;
     let rows = select

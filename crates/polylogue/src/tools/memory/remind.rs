@@ -147,7 +147,7 @@ impl Tool for Lookup {
         &self.1
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let text = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
         let known: BTreeSet<u64> = args
             .get("known")
@@ -157,7 +157,8 @@ impl Tool for Lookup {
         // More than are wanted, since those that are known are left out.
         let limit = (wanted + known.len()).min(Query::MAX_LIMIT);
         let query = Query { scope: self.0.scope.clone(), text, limit };
-        let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
+        let recalled =
+            self.0.memory.recall_metered(&query, cx.meter).await.map_err(|error| error.to_string())?;
         let fresh = recalled.facts.iter().filter(|fact| !known.contains(&fact.id)).take(wanted);
         let fresh: Vec<&Fact> = fresh.collect();
         let mut parts = match fresh.as_slice() {

@@ -89,10 +89,11 @@ impl Tool for Recall {
         &self.1
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let (scope, text) = (self.0.scope.clone(), text(&args, "query")?.to_owned());
         let query = Query { scope, text, limit: limit(&args)? };
-        let recalled = self.0.memory.recall(&query).await.map_err(|error| error.to_string())?;
+        let recalled =
+            self.0.memory.recall_metered(&query, cx.meter).await.map_err(|error| error.to_string())?;
         let mut text = match recalled.facts.as_slice() {
             [] => "Nothing is remembered about that.".to_owned(),
             facts => words::lines(facts),

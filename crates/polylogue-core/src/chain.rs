@@ -1,7 +1,17 @@
-//! What links an event to all before it, so that no part of a log is changed, lost or moved unnoticed.
+//! What links an event to all before it, so that no part of a log is changed, lost or moved unnoticed. Recordings have the same links.
 //!
 //! A log's first link is the digest of what is said of it; each event's is the digest of the link before and the event's JSON.
 //! It is no signature: it shows accidents, not those who change a log and compute its links anew.
+//!
+//! ```
+//! use polylogue_core::chain::{Link, seal, unseal};
+//!
+//! let json = r#"{"seq":0}"#;
+//! let link = Link::first(&[b"about the log"]).next(json.as_bytes());
+//! let mut line = seal(json, link).into_bytes();
+//! assert_eq!(unseal(&mut line), Some(link));
+//! assert_eq!(line, json.as_bytes());
+//! ```
 
 use std::fmt;
 
@@ -10,14 +20,15 @@ const BYTES: usize = 16;
 
 /// The digest of the beginning of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link([u8; BYTES]);
+pub struct Link([u8; BYTES]);
 
 impl Link {
     /// How long a link is as text.
-    pub(crate) const HEX: usize = 2 * BYTES;
+    pub const HEX: usize = 2 * BYTES;
 
     /// The link of a log without events, of which `parts` are said.
-    pub(crate) fn first(parts: &[&[u8]]) -> Self {
+    #[must_use]
+    pub fn first(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -27,7 +38,8 @@ impl Link {
     }
 
     /// The link of the event that is `json`, after this one.
-    pub(crate) fn next(self, json: &[u8]) -> Self {
+    #[must_use]
+    pub fn next(self, json: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0);
         hasher.update(json);
@@ -40,15 +52,21 @@ impl Link {
         Self(link)
     }
 
-    pub(crate) const fn bytes(&self) -> &[u8] {
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    /// The link that has these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    pub(crate) fn parse(hex: &[u8]) -> Option<Self> {
+    /// Reads a link as it is displayed.
+    #[must_use]
+    pub fn parse(hex: &[u8]) -> Option<Self> {
         // Only what is written: another spelling of the same digits is a change, too.
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -72,12 +90,13 @@ const BEGIN: &str = ",\"chain\":\"";
 const END: &str = "\"}";
 
 /// `json`, an object, with its link as its last field.
-pub(crate) fn seal(json: &str, link: Link) -> String {
+#[must_use]
+pub fn seal(json: &str, link: Link) -> String {
     format!("{}{BEGIN}{link}{END}", json.strip_suffix('}').unwrap_or(json))
 }
 
 /// Takes the link off a line that [`seal`] wrote. `None`, with the line as it was, when it has none.
-pub(crate) fn unseal(line: &mut Vec<u8>) -> Option<Link> {
+pub fn unseal(line: &mut Vec<u8>) -> Option<Link> {
     let at = line.len().checked_sub(BEGIN.len() + Link::HEX + END.len())?;
     let link = line.get(at..)?.strip_prefix(BEGIN.as_bytes())?.strip_suffix(END.as_bytes())?;
     let link = Link::parse(link)?;
@@ -88,28 +107,31 @@ pub(crate) fn unseal(line: &mut Vec<u8>) -> Option<Link> {
 
 /// Follows the links of a log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chain(Option<Link>);
+pub struct Chain(Option<Link>);
 
 impl Chain {
     /// From `link` on, or from wherever there is the next one.
-    pub(crate) const fn from(link: Option<Link>) -> Self {
+    #[must_use]
+    pub const fn from(link: Option<Link>) -> Self {
         Self(link)
     }
 
     /// Whether `link` is that of `json` after those before. What follows a break is taken as it is: it is damage anyhow.
-    pub(crate) fn holds(&mut self, json: &[u8], link: Option<Link>) -> bool {
+    #[must_use]
+    pub fn holds(&mut self, json: &[u8], link: Option<Link>) -> bool {
         let holds = link.is_some() && self.0.is_none_or(|before| Some(before.next(json)) == link);
         self.0 = link;
         holds
     }
 
     /// Whether it is known what the next one follows.
-    pub(crate) const fn is_known(&self) -> bool {
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
         self.0.is_some()
     }
 
     /// What comes next does not follow what came last.
-    pub(crate) const fn break_off(&mut self) {
+    pub const fn break_off(&mut self) {
         self.0 = None;
     }
 }

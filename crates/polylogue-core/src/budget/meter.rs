@@ -1,0 +1,103 @@
+//! What tools spend on models that they ask themselves.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Asked, Bound, Reservation};
+use crate::limits::Hold;
+use crate::{Error, Log, Name, Path, Result, Used};
+
+/// What a call of a tool may spend on a model that it asks itself, such as one that makes vectors: all that it asks is reserved
+/// before anything is sent, as model calls of agents are. It is no model call of the run.
+///
+/// ```
+/// # async fn example(cx: &polylogue_core::ToolCx<'_>, used: polylogue_core::Used) -> polylogue_core::Result<()> {
+/// use polylogue_core::{Bound, Money};
+/// let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.0001)));
+/// let reserved = cx.meter.reserve("provider:vectors", bound).await?;
+/// // Ask the model, and say what it took in `Outcome::used`, too.
+/// cx.meter.settle(reserved, &used);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Meter<'a> {
+    run: Option<Run<'a>>,
+    state: Mutex<State>,
+}
+
+struct Run<'a> {
+    log: &'a Log,
+    at: &'a Path,
+    who: &'a Name,
+    /// Whether the call was in flight when an earlier process died.
+    was_begun: bool,
+}
+
+#[derive(Default)]
+struct State {
+    is_used: bool,
+    /// What is held until the outcome of the call is in the log.
+    settled: Option<Hold>,
+}
+
+impl<'a> Meter<'a> {
+    /// For what belongs to no run: nothing is counted.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self { run: None, state: Mutex::new(State { is_used: false, settled: None }) }
+    }
+
+    pub(crate) const fn of(log: &'a Log, at: &'a Path, who: &'a Name, was_begun: bool) -> Self {
+        let run = Some(Run { log, at, who, was_begun });
+        Self { run, state: Mutex::new(State { is_used: false, settled: None }) }
+    }
+
+    /// Reserves all that the call asks of `model`, once. Where a reservation is dropped, and not [settled](Self::settle), it counts at
+    /// its bound.
+    ///
+    /// # Errors
+    /// When it does not fit into a limit: the run then ends at that limit. When it is asked for twice.
+    pub async fn reserve(&self, model: &str, bound: Bound) -> Result<Option<Reservation<'a>>> {
+        let Some(Run { log, at, who, was_begun }) = self.run else { return Ok(None) };
+        if std::mem::replace(&mut self.state().is_used, true) {
+            return Err(Error::Bug("a tool reserves more than once in a call".into()));
+        }
+        let asked = Asked { at, who, model, bound, calls: 0 };
+        if was_begun {
+            log.charge_lost(&asked).await?;
+        }
+        Ok(Some(log.reserve(asked).await?.0))
+    }
+
+    /// Says what was used of a reservation.
+    pub fn settle(&self, reserved: Option<Reservation<'a>>, used: &Used) {
+        if let Some(reserved) = reserved {
+            self.state().settled = reserved.used(&used.usage, used.cost);
+        }
+    }
+
+    /// What was used is in the log.
+    pub(crate) fn release(&self) {
+        if let (Some(hold), Some(run)) = (self.state().settled.take(), &self.run) {
+            run.log.free(hold);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing is left half done by a panic elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Meter<'_> {
+    /// A call that is given up has no outcome: the tool's own reservation counted what it took.
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl fmt::Debug for Meter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter").field("is_limited", &self.run.is_some()).finish()
+    }
+}
