@@ -4,15 +4,42 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Fields, Ident, Lit, LitStr, Result, Type};
 
-use crate::attributes::{TypeOptions, documentation, snake_case};
+use crate::attributes::{KeyOptions, TypeOptions, documentation, snake_case};
 
 /// A variant and its options.
 struct Variant<'a> {
     ident: &'a Ident,
     name: String,
     doc: String,
+    /// The type of the value that it holds.
     content: Option<&'a Type>,
+    options: KeyOptions,
     when: Option<When>,
+}
+
+impl Variant<'_> {
+    /// The configuration type of the value that it holds.
+    fn ty(&self) -> Option<&Type> {
+        self.options.adapter.as_ref().or(self.content)
+    }
+
+    /// A value of the configuration type as one that it holds.
+    fn adapted(&self, value: &TokenStream) -> TokenStream {
+        match (&self.options.adapter, self.content) {
+            (Some(ty), Some(content)) => quote!(<#ty as __config::As<#content>>::into_value(#value)),
+            _ => value.clone(),
+        }
+    }
+
+    /// What it holds, a reference, as a file has it.
+    fn written(&self, value: &TokenStream) -> TokenStream {
+        match (&self.options.adapter, self.content) {
+            (Some(ty), Some(content)) => {
+                quote!(__config::Config::write(&<#ty as __config::As<#content>>::from_value(#value)))
+            }
+            _ => quote!(__config::Config::write(#value)),
+        }
+    }
 }
 
 /// What chooses a kind: `#[when(...)]`.
@@ -56,7 +83,8 @@ fn variant(variant: &syn::Variant) -> Result<Variant<'_>> {
     let options = TypeOptions::of(&variant.attrs)?;
     let ident = &variant.ident;
     let name = options.name.unwrap_or_else(|| snake_case(&ident.to_string()));
-    Ok(Variant { ident, name, doc: documentation(&variant.attrs), content, when: when(variant)? })
+    let doc = documentation(&variant.attrs);
+    Ok(Variant { ident, name, doc, content, options: KeyOptions::of(&variant.attrs)?, when: when(variant)? })
 }
 
 fn when(variant: &syn::Variant) -> Result<Option<When>> {
@@ -84,8 +112,11 @@ fn when(variant: &syn::Variant) -> Result<Option<When>> {
 
 fn hole_of(variant: &Variant<'_>) -> TokenStream {
     let ident = variant.ident;
-    match variant.content {
-        Some(ty) => quote!(Self::#ident(<#ty as __config::Config>::hole())),
+    match variant.ty() {
+        Some(ty) => {
+            let hole = variant.adapted(&quote!(<#ty as __config::Config>::hole()));
+            quote!(Self::#ident(#hole))
+        }
         None => quote!(Self::#ident),
     }
 }
@@ -93,25 +124,30 @@ fn hole_of(variant: &Variant<'_>) -> TokenStream {
 /// Words and one-key mappings: the kind, the body of `read` and the body of `write`.
 fn choice(variants: &[Variant<'_>]) -> (TokenStream, TokenStream, TokenStream) {
     let described = variants.iter().map(|one| {
-        let Variant { name, doc, content, .. } = one;
-        let ty = match content {
+        let Variant { name, doc, options, .. } = one;
+        let limits = options.limits();
+        let ty = match one.ty() {
             Some(ty) => quote!(::std::option::Option::Some(<#ty as __config::Config>::ty)),
             None => quote!(::std::option::Option::None),
         };
-        quote!(__config::Variant { name: #name, doc: #doc, ty: #ty })
+        quote!(__config::Variant { name: #name, doc: #doc, ty: #ty, limits: #limits })
     });
     let arms = variants.iter().enumerate().map(|(index, one)| {
         let ident = one.ident;
-        match one.content {
-            Some(_) => quote!(::std::option::Option::Some(chosen) if chosen.index == #index => Self::#ident(chosen.read(cx)),),
+        match one.ty() {
+            Some(ty) => {
+                let value = one.adapted(&quote!(chosen.read::<#ty>(cx)));
+                quote!(::std::option::Option::Some(chosen) if chosen.index == #index => Self::#ident(#value),)
+            }
             None => quote!(::std::option::Option::Some(chosen) if chosen.index == #index => Self::#ident,),
         }
     });
     let written = variants.iter().map(|one| {
         let Variant { ident, name, content, .. } = one;
+        let value = one.written(&quote!(content));
         match content {
             Some(_) => quote! {
-                Self::#ident(content) => match __config::Config::write(content) {
+                Self::#ident(content) => match #value {
                     __config::Value::Object(map) if map.is_empty() => __config::Value::from(#name),
                     written => {
                         let mut map = __config::Map::new();
@@ -138,9 +174,9 @@ fn choice(variants: &[Variant<'_>]) -> (TokenStream, TokenStream, TokenStream) {
 }
 
 /// The type of a variant that must hold one.
-fn content<'a>(input: &DeriveInput, variant: &Variant<'a>) -> Result<&'a Type> {
+fn content<'v>(input: &DeriveInput, variant: &'v Variant<'_>) -> Result<&'v Type> {
     let message = "every variant of this enum must hold a value";
-    variant.content.ok_or_else(|| syn::Error::new_spanned(input, message))
+    variant.ty().ok_or_else(|| syn::Error::new_spanned(input, message))
 }
 
 /// Kinds of a mapping.
@@ -194,17 +230,19 @@ fn shapes(input: &DeriveInput, variants: &[Variant<'_>]) -> Result<(TokenStream,
 
 fn read_arms(variants: &[Variant<'_>]) -> Vec<TokenStream> {
     let arm = |(index, one): (usize, &Variant<'_>)| {
-        let ident = one.ident;
-        quote! {
-            ::std::option::Option::Some(#index) => Self::#ident(__config::Config::read(node, cx)),
-        }
+        let (ident, ty) = (one.ident, one.ty());
+        let value = one.adapted(&quote!(<#ty as __config::Config>::read(node, cx)));
+        quote!(::std::option::Option::Some(#index) => Self::#ident(#value),)
     };
     variants.iter().enumerate().map(arm).collect()
 }
 
 fn write_content(variants: &[Variant<'_>]) -> TokenStream {
-    let idents = variants.iter().map(|one| one.ident);
-    quote!(match self { #(Self::#idents(content) => __config::Config::write(content),)* })
+    let arms = variants.iter().map(|one| {
+        let (ident, written) = (one.ident, one.written(&quote!(content)));
+        quote!(Self::#ident(content) => #written,)
+    });
+    quote!(match self { #(#arms)* })
 }
 
 fn implementation(

@@ -1,6 +1,8 @@
 //! Attributes and documentation comments.
 
-use syn::{Attribute, Expr, Ident, LitStr, Result};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Expr, Ident, LitStr, Result, Type};
 
 /// The options of a type: `#[config(...)]`.
 #[derive(Default)]
@@ -8,6 +10,7 @@ pub(crate) struct TypeOptions {
     pub(crate) name: Option<String>,
     pub(crate) shorthand: Option<String>,
     pub(crate) by_shape: bool,
+    pub(crate) nonempty: bool,
 }
 
 impl TypeOptions {
@@ -19,7 +22,8 @@ impl TypeOptions {
                     Some("name") => options.name = Some(meta.value()?.parse::<LitStr>()?.value()),
                     Some("shorthand") => options.shorthand = Some(meta.value()?.parse::<LitStr>()?.value()),
                     Some("by_shape") => options.by_shape = true,
-                    _ => return Err(meta.error("expected `name`, `shorthand` or `by_shape`")),
+                    Some("nonempty") => options.nonempty = true,
+                    _ => return Err(meta.error("expected `name`, `shorthand`, `by_shape` or `nonempty`")),
                 }
                 Ok(())
             })?;
@@ -41,6 +45,9 @@ pub(crate) struct KeyOptions {
     pub(crate) excludes: Vec<String>,
     pub(crate) secret: bool,
     pub(crate) flatten: bool,
+    pub(crate) adapter: Option<Type>,
+    pub(crate) required: bool,
+    pub(crate) skip: bool,
 }
 
 impl KeyOptions {
@@ -50,6 +57,16 @@ impl KeyOptions {
             attribute.parse_nested_meta(|meta| options.take(&meta))?;
         }
         Ok(options)
+    }
+
+    /// The limits on a value, as an expression.
+    pub(crate) fn limits(&self) -> TokenStream {
+        let range = match &self.range {
+            Some((least, most)) => quote!(::std::option::Option::Some((#least as f64, #most as f64))),
+            None => quote!(::std::option::Option::None),
+        };
+        let (nonempty, unique) = (self.nonempty, self.unique);
+        quote!(__config::Limits { range: #range, nonempty: #nonempty, unique: #unique })
     }
 
     fn take(&mut self, meta: &syn::meta::ParseNestedMeta<'_>) -> Result<()> {
@@ -65,8 +82,13 @@ impl KeyOptions {
             Some("excludes") => self.excludes.push(text()?),
             Some("secret") => self.secret = true,
             Some("flatten") => self.flatten = true,
+            Some("required") => self.required = true,
+            Some("skip") => self.skip = true,
+            _ if meta.path.segments.first().is_some_and(|one| one.ident == "as") => {
+                self.adapter = Some(meta.value()?.parse()?);
+            }
             _ => {
-                let known = "expected `name`, `default`, `none`, `range`, `nonempty`, `unique`, `requires`, `excludes`, `secret` or `flatten`";
+                let known = "expected `name`, `default`, `none`, `range`, `nonempty`, `unique`, `requires`, `excludes`, `secret`, `required`, `as`, `skip` or `flatten`";
                 return Err(meta.error(known));
             }
         }
@@ -76,13 +98,16 @@ impl KeyOptions {
 
 fn range(expression: Expr) -> Result<(Expr, Expr)> {
     match expression {
+        Expr::Range(syn::ExprRange { start: Some(start), end: None, .. }) => {
+            Ok((*start, syn::parse_quote!(f64::INFINITY)))
+        }
         Expr::Range(syn::ExprRange {
             start: Some(start),
             end: Some(end),
             limits: syn::RangeLimits::Closed(_),
             ..
         }) => Ok((*start, *end)),
-        other => Err(syn::Error::new_spanned(other, "write a range with both ends, such as `0..=100`")),
+        other => Err(syn::Error::new_spanned(other, "write a range such as `0..=100` or `1..`")),
     }
 }
 

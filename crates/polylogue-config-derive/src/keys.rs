@@ -9,7 +9,9 @@ use crate::attributes::{KeyOptions, TypeOptions, documentation};
 /// A field and its options.
 struct Key<'a> {
     field: &'a Ident,
-    ty: &'a Type,
+    /// The configuration type: that of the field, or the one named by `as`.
+    ty: Type,
+    of_field: &'a Type,
     name: String,
     doc: String,
     options: KeyOptions,
@@ -25,7 +27,9 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataStruct) -> Result<TokenStre
     };
     let options = TypeOptions::of(&input.attrs)?;
     let keys = fields.named.iter().map(key).collect::<Result<Vec<_>>>()?;
-    Ok(implementation(input, &options, &keys))
+    let (skipped, keys): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.options.skip);
+    let skipped: Vec<&Ident> = skipped.iter().map(|key| key.field).collect();
+    Ok(implementation(input, &options, &keys, &skipped))
 }
 
 fn key(field: &Field) -> Result<Key<'_>> {
@@ -33,31 +37,38 @@ fn key(field: &Field) -> Result<Key<'_>> {
     let ident = field.ident.as_ref().ok_or_else(|| syn::Error::new_spanned(field, "a key needs a name"))?;
     let name = options.name.clone().unwrap_or_else(|| ident.to_string().trim_start_matches("r#").to_owned());
     let doc = documentation(&field.attrs);
+    let ty = options.adapter.clone().unwrap_or_else(|| field.ty.clone());
     let wrong = |message: &str| Err(syn::Error::new_spanned(field, message));
-    if options.flatten {
-        return Ok(Key { field: ident, ty: &field.ty, name: String::new(), doc, options });
+    if options.flatten || options.skip {
+        return Ok(Key { field: ident, ty, of_field: &field.ty, name: String::new(), doc, options });
     }
     if doc.is_empty() {
         return wrong("a key needs a documentation comment: it is the text of the reference");
     }
-    if is_option(&field.ty) && options.default.is_some() {
+    if is_option(&ty) && options.default.is_some() {
         return wrong("a key with a default cannot be unset: remove the `Option`");
     }
-    if is_option(&field.ty) && options.none.is_none() {
+    if is_option(&ty) && options.none.is_none() {
         return wrong("say what happens without this key: `#[key(none = \"...\")]`");
     }
-    Ok(Key { field: ident, ty: &field.ty, name, doc, options })
+    Ok(Key { field: ident, ty, of_field: &field.ty, name, doc, options })
 }
 
 fn is_option(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
 
-fn implementation(input: &DeriveInput, options: &TypeOptions, keys: &[Key<'_>]) -> TokenStream {
+fn implementation(
+    input: &DeriveInput,
+    options: &TypeOptions,
+    keys: &[Key<'_>],
+    skipped: &[&Ident],
+) -> TokenStream {
     let ident = &input.ident;
     let name = options.name.clone().unwrap_or_else(|| ident.to_string());
     let doc = documentation(&input.attrs);
     let shorthand = option(options.shorthand.as_ref());
+    let nonempty = options.nonempty;
     let constants: Vec<Ident> = (0..keys.len()).map(|index| format_ident!("KEY_{index}")).collect();
     let described = keys.iter().map(description);
     let optional = keys.iter().map(is_optional);
@@ -65,6 +76,7 @@ fn implementation(input: &DeriveInput, options: &TypeOptions, keys: &[Key<'_>]) 
     let field = |value: fn(&Key<'_>) -> TokenStream| keys.iter().map(value).collect::<Vec<_>>();
     let (holes, absent) = (field(hole_of), field(absent_of));
     let written = keys.iter().map(write_of);
+    let skipped = quote!(#(#skipped: ::std::default::Default::default(),)*);
     quote! {
         #[automatically_derived]
         const _: () = {
@@ -72,9 +84,9 @@ fn implementation(input: &DeriveInput, options: &TypeOptions, keys: &[Key<'_>]) 
             #(const #constants: __config::Key = #described;)*
             impl __config::Keys for #ident {
                 const KEYS: __config::Struct =
-                    __config::Struct { keys: &[#(#constants),*], shorthand: #shorthand };
+                    __config::Struct { keys: &[#(#constants),*], shorthand: #shorthand, nonempty: #nonempty };
                 fn from_fields(fields: &__config::Fields<'_>, cx: &mut __config::Cx<'_, '_>) -> Self {
-                    Self { #(#read),* }
+                    Self { #(#read,)* #skipped }
                 }
                 fn write_keys(&self, map: &mut __config::Map<::std::string::String, __config::Value>) {
                     #(#written)*
@@ -97,10 +109,10 @@ fn implementation(input: &DeriveInput, options: &TypeOptions, keys: &[Key<'_>]) 
                     <Self as __config::Keys>::from_fields(&fields, cx)
                 }
                 fn hole() -> Self {
-                    Self { #(#holes),* }
+                    Self { #(#holes,)* #skipped }
                 }
                 fn absent() -> Self {
-                    Self { #(#absent),* }
+                    Self { #(#absent,)* #skipped }
                 }
                 fn write(&self) -> __config::Value {
                     let mut map = __config::Map::new();
@@ -121,20 +133,20 @@ fn option(text: Option<&String>) -> TokenStream {
 
 /// The description of a key.
 fn description(key: &Key<'_>) -> TokenStream {
-    let Key { ty, name, doc, options, .. } = key;
+    let Key { ty, of_field, name, doc, options, .. } = key;
     let optional = is_optional(key);
+    let written = write_value(key, &quote!(&value));
     let default = match &options.default {
         Some(value) => quote! {
-            ::std::option::Option::Some(|| <#ty as __config::Config>::write(&(#value)))
+            ::std::option::Option::Some(|| {
+                let value: #of_field = #value;
+                #written
+            })
         },
         None => quote!(::std::option::Option::None),
     };
     let none = options.none.clone().unwrap_or_default();
-    let range = match &options.range {
-        Some((least, most)) => quote!(::std::option::Option::Some((#least as f64, #most as f64))),
-        None => quote!(::std::option::Option::None),
-    };
-    let (nonempty, unique, secret) = (options.nonempty, options.unique, options.secret);
+    let (limits, secret) = (options.limits(), options.secret);
     let (requires, excludes) = (&options.requires, &options.excludes);
     quote! {
         __config::Key {
@@ -144,7 +156,7 @@ fn description(key: &Key<'_>) -> TokenStream {
             required: !(#optional),
             default: #default,
             none: #none,
-            limits: __config::Limits { range: #range, nonempty: #nonempty, unique: #unique },
+            limits: #limits,
             requires: &[#(#requires),*],
             excludes: &[#(#excludes),*],
             secret: #secret,
@@ -153,58 +165,102 @@ fn description(key: &Key<'_>) -> TokenStream {
 }
 
 fn is_optional(key: &Key<'_>) -> TokenStream {
-    let ty = key.ty;
+    let ty = &key.ty;
     match &key.options.default {
+        _ if key.options.required => quote!(false),
         Some(_) => quote!(true),
         None => quote!(<#ty as __config::Config>::OPTIONAL),
     }
 }
 
+/// A value of the configuration type as one of the field.
+fn adapted(key: &Key<'_>, value: &TokenStream) -> TokenStream {
+    let Key { ty, of_field, options, .. } = key;
+    match options.adapter {
+        Some(_) => quote!(<#ty as __config::As<#of_field>>::into_value(#value)),
+        None => value.clone(),
+    }
+}
+
+/// The field `value`, a reference, as a file has it.
+fn write_value(key: &Key<'_>, value: &TokenStream) -> TokenStream {
+    let Key { ty, of_field, options, .. } = key;
+    match options.adapter {
+        Some(_) => {
+            quote!(__config::Config::write(&<#ty as __config::As<#of_field>>::from_value(#value)))
+        }
+        None => quote!(<#ty as __config::Config>::write(#value)),
+    }
+}
+
 fn read_of(key: &Key<'_>, constant: &Ident) -> TokenStream {
-    let Key { field, ty, options, .. } = key;
+    let Key { field, ty, of_field, options, .. } = key;
     if options.flatten {
         return quote!(#field: <#ty as __config::Keys>::from_fields(fields, cx));
     }
     let value = match &options.default {
-        Some(value) => quote!(fields.get(&#constant, cx, || -> #ty { #value })),
+        Some(value) => {
+            let given = adapted(key, &quote!(given));
+            return quote!(#field: match fields.given::<#ty>(&#constant, cx) {
+                ::std::option::Option::Some(given) => #given,
+                ::std::option::Option::None => {
+                    let default: #of_field = #value;
+                    default
+                }
+            });
+        }
+        None if options.required => quote!(fields.required::<#ty>(&#constant, cx)),
         None => quote! {
             if <#ty as __config::Config>::OPTIONAL {
-                fields.get(&#constant, cx, <#ty as __config::Config>::absent)
+                fields.given(&#constant, cx).unwrap_or_else(<#ty as __config::Config>::absent)
             } else {
-                fields.required(&#constant, cx)
+                fields.required::<#ty>(&#constant, cx)
             }
         },
     };
+    let value = adapted(key, &quote!({ #value }));
     quote!(#field: #value)
 }
 
 fn hole_of(key: &Key<'_>) -> TokenStream {
-    let Key { field, ty, .. } = key;
-    match &key.options.default {
-        Some(value) => quote!(#field: #value),
-        None => quote!(#field: <#ty as __config::Config>::hole()),
-    }
+    let ty = &key.ty;
+    without(key, &quote!(<#ty as __config::Config>::hole()))
 }
 
 fn absent_of(key: &Key<'_>) -> TokenStream {
-    let Key { field, ty, .. } = key;
-    match &key.options.default {
-        Some(value) => quote!(#field: #value),
-        None => quote!(#field: <#ty as __config::Config>::absent()),
-    }
+    let ty = &key.ty;
+    without(key, &quote!(<#ty as __config::Config>::absent()))
+}
+
+/// The field without a value in the file: its default, or `otherwise`.
+fn without(key: &Key<'_>, otherwise: &TokenStream) -> TokenStream {
+    let field = key.field;
+    let value = match &key.options.default {
+        Some(value) => quote!(#value),
+        None => adapted(key, otherwise),
+    };
+    quote!(#field: #value)
 }
 
 fn write_of(key: &Key<'_>) -> TokenStream {
-    let Key { field, ty, name, options, .. } = key;
+    let Key { field, ty, of_field, name, options, .. } = key;
     if options.flatten {
         return quote!(__config::Keys::write_keys(&self.#field, map););
     }
     let skipped = match &options.default {
-        Some(value) => quote!(written == <#ty as __config::Config>::write(&(#value))),
-        None => quote!(__config::Config::is_absent(&self.#field)),
+        Some(value) => {
+            let default = write_value(key, &quote!(&default));
+            quote!({ let default: #of_field = #value; written == #default })
+        }
+        None if options.required => quote!(false),
+        None => quote!({
+            <#ty as __config::Config>::OPTIONAL
+                && written == __config::Config::write(&<#ty as __config::Config>::absent())
+        }),
     };
+    let written = write_value(key, &quote!(&self.#field));
     quote! {
-        let written = __config::Config::write(&self.#field);
+        let written = #written;
         if !(#skipped) {
             map.insert(#name.to_owned(), written);
         }

@@ -11,9 +11,10 @@ mod keys;
 ///
 /// On a struct, every field is a key; its documentation comment is required, because it is the text of the reference.
 /// `#[key(...)]` takes `default = VALUE`, `none = "effect of its absence"` (required for an `Option`), `range = A..=B`,
-/// `nonempty`, `unique`, `requires = "key"`, `excludes = "key"`, `secret`, `name = "key"`, `flatten`.
+/// `nonempty`, `unique`, `requires = "key"`, `excludes = "key"`, `secret`, `name = "key"`, `flatten`, `required` for a list or mapping that must be given, `skip` for a field that
+/// no file has, and `as = Type` for a field that is written as another type.
 /// `#[config(shorthand = "key")]` lets the value of one key stand for the whole mapping; `#[config(name = "Name")]` sets the
-/// name of the type in schema and reference.
+/// name of the type in schema and reference, and `#[config(nonempty)]` requires a key.
 ///
 /// On an enum, every variant is a word, or a mapping with one key if it holds a value. With `#[config(by_shape)]` the
 /// variants differ by the shape of their values. With `#[when(key = value, noun = "a person")]` on variants, they are

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::suggest;
-use crate::types::{Limits, Type, TypeFn, Variant};
+use crate::types::{Limits, Type, TypeFn, Variables, Variant};
 use crate::wrap::fits;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
@@ -17,12 +17,13 @@ pub struct Chosen {
     pub node: Node,
     /// The name of the variant, for messages about its content.
     pub name: &'static str,
+    limits: Limits,
 }
 
 impl Chosen {
     /// Reads the content of the variant.
     pub fn read<T: Config>(&self, cx: &mut Cx<'_, '_>) -> T {
-        cx.within(Label::Key(self.name), Limits::NONE, |cx| T::read(&self.node, cx))
+        cx.within(Label::Key(self.name.into()), self.limits, |cx| T::read(&self.node, cx))
     }
 }
 
@@ -34,7 +35,10 @@ pub fn choose(
     cx: &mut Cx<'_, '_>,
 ) -> Option<Chosen> {
     match &node.data {
-        Data::Text(word) => word_of(word, node, ty, variants, cx),
+        Data::Text(word) => {
+            let word = cx.fill(word, &node.span, Variables::All)?;
+            word_of(&word, node, ty, variants, cx)
+        }
         Data::Map(_) if variants.iter().any(|one| one.ty.is_some()) => key_of(node, ty, variants, cx),
         _ => {
             mismatch(node, ty, cx);
@@ -55,7 +59,7 @@ fn word_of(
         Some(index) => {
             let one = variants.get(index)?;
             if one.is_word() {
-                return Some(Chosen { index, node: node.as_empty_map(), name: one.name });
+                return Some(Chosen { index, node: node.as_empty_map(), name: one.name, limits: one.limits });
             }
             let hint = format!("it takes more than a word: `{}: {{{word}: ...}}`", label.key());
             cx.report.error_with_hint(&node.span, format!("{label} cannot be only `{word}`"), hint);
@@ -105,10 +109,10 @@ fn key_of(
     let one = variants.get(index)?;
     if entry.value.is_null() {
         let content = one.ty?();
-        cx.within(Label::Key(one.name), Limits::NONE, |cx| mismatch(&entry.value, content, cx));
+        cx.within(Label::Key(one.name.into()), Limits::NONE, |cx| mismatch(&entry.value, content, cx));
         return None;
     }
-    Some(Chosen { index, node: entry.value.clone(), name: one.name })
+    Some(Chosen { index, node: entry.value.clone(), name: one.name, limits: one.limits })
 }
 
 /// The type among `shapes` that `node` is meant to be: by the shape of its value, mappings by their required keys, then by

@@ -38,11 +38,6 @@ pub trait Config: Sized + 'static {
 
     /// The value as a file would have it.
     fn write(&self) -> Value;
-
-    /// Whether the value can be left out of a file.
-    fn is_absent(&self) -> bool {
-        Self::OPTIONAL && self.write() == Self::absent().write()
-    }
 }
 
 /// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct.

@@ -1,5 +1,6 @@
 //! The context in which a file is read: its report, variables and names.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -31,16 +32,14 @@ pub struct Cx<'a, 's> {
 }
 
 /// What messages call the value that is being read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Label {
     /// The file as a whole, by its noun.
     Root(&'static str),
     /// The value of a key.
-    Key(&'static str),
+    Key(Cow<'static, str>),
     /// An item of the list at a key.
-    Item(&'static str),
-    /// An entry of a table at a key.
-    Entry(&'static str),
+    Item(Cow<'static, str>),
 }
 
 impl fmt::Display for Label {
@@ -49,17 +48,25 @@ impl fmt::Display for Label {
             Self::Root(noun) => f.write_str(noun),
             Self::Key(key) => write!(f, "`{key}`"),
             Self::Item(key) => write!(f, "an item of `{key}`"),
-            Self::Entry(key) => write!(f, "an entry of `{key}`"),
         }
     }
 }
 
 impl Label {
     /// The key, for messages about its items.
-    pub(crate) const fn key(self) -> &'static str {
+    pub(crate) fn key(&self) -> &str {
         match self {
-            Self::Root(key) | Self::Key(key) | Self::Item(key) | Self::Entry(key) => key,
+            Self::Root(key) => key,
+            Self::Key(key) | Self::Item(key) => key,
         }
+    }
+
+    /// The label of the items of this list.
+    pub(crate) fn items(&self) -> Self {
+        Self::Item(match self {
+            Self::Root(key) => Cow::Borrowed(*key),
+            Self::Key(key) | Self::Item(key) => key.clone(),
+        })
     }
 }
 
@@ -93,16 +100,16 @@ impl<'a, 's> Cx<'a, 's> {
 
     /// What messages call the value that is being read.
     #[must_use]
-    pub const fn label(&self) -> Label {
-        self.label
+    pub fn label(&self) -> Label {
+        self.label.clone()
     }
 
     /// Runs `read` for a value called `label`, within `limits`.
     pub(crate) fn within<T>(&mut self, label: Label, limits: Limits, read: impl FnOnce(&mut Self) -> T) -> T {
-        let before = (self.label, self.limits);
-        (self.label, self.limits) = (label, limits);
+        let label = std::mem::replace(&mut self.label, label);
+        let limits = std::mem::replace(&mut self.limits, limits);
         let value = read(self);
-        (self.label, self.limits) = before;
+        (self.label, self.limits) = (label, limits);
         value
     }
 
@@ -144,7 +151,7 @@ impl<'a, 's> Cx<'a, 's> {
                 }
                 Piece::Var(name, _) => match self.variable(name, at) {
                     Some(value) => filled.push(Filled::Text(value.to_owned())),
-                    None if missing.insert(name) => self.unknown_variable(text, name, at),
+                    None if missing.insert(name) => self.unknown_variable(name, at),
                     None => {}
                 },
             }
@@ -176,11 +183,11 @@ impl<'a, 's> Cx<'a, 's> {
         Some("")
     }
 
-    fn unknown_variable(&mut self, text: &str, name: &str, at: &Span) {
+    fn unknown_variable(&mut self, name: &str, at: &Span) {
         if self.report.full() {
             return;
         }
-        let at = self.span_of(text, at, name);
+        let at = self.span_of(at, name);
         let hint = self.vars.hint(name);
         self.report.error_with_hint(&at, format!("unknown variable `{name}`"), hint);
     }
@@ -188,19 +195,17 @@ impl<'a, 's> Cx<'a, 's> {
     fn too_early(&mut self, text: &str, at: &Span) {
         for name in self.deferred {
             if vars::pieces(text).iter().any(|piece| matches!(piece, Piece::Var(var, _) if var == name)) {
-                let at = self.span_of(text, at, name);
+                let at = self.span_of(at, name);
                 let message = format!("`{{{{{name}}}}}` is not known here");
                 self.report.error_with_hint(&at, message, "its value is known only when a chat begins");
             }
         }
     }
 
-    /// Where the variable `name` is written, if the text is written as it is read, else the whole of it.
-    fn span_of(&self, text: &str, at: &Span, name: &str) -> Span {
-        let written = self.report.source.slice(at);
-        let Some(start) = written.find(text) else { return at.clone() };
-        let mut offset = at.start + start;
-        for piece in vars::pieces(text) {
+    /// Where the variable `name` is written in the text at `at`; the whole text if it is written with escapes.
+    fn span_of(&self, at: &Span, name: &str) -> Span {
+        let mut offset = at.start;
+        for piece in vars::pieces(self.report.source.slice(at)) {
             let (is, length) = match piece {
                 Piece::Plain(plain) => (false, plain.len()),
                 Piece::Var(var, written) => (var == name, written.len()),
@@ -220,17 +225,25 @@ impl<'a, 's> Cx<'a, 's> {
 
     /// Reports every name that is used and not defined, or defined twice.
     pub fn resolve(&mut self) {
+        self.report_names(None);
+    }
+
+    /// Reports every name of one of `kinds` that is used and not defined, or defined twice.
+    pub fn resolve_kinds(&mut self, kinds: &[&str]) {
+        self.report_names(Some(kinds));
+    }
+
+    fn report_names(&mut self, kinds: Option<&[&str]>) {
         let names = std::mem::take(&mut self.names);
-        for wrong in names.wrong() {
+        for wrong in names.wrong(kinds) {
             self.report.error_with_hint(&wrong.span, wrong.message, wrong.hint);
         }
     }
 
     /// Reports a text that is none of `words`.
     pub(crate) fn unknown_word(&mut self, text: &str, at: &Span, words: &[&str]) {
-        let label = self.label;
         let hint = suggest::hint(text, words.iter().copied());
-        self.report.error_with_hint(at, format!("{label} cannot be `{text}`"), hint);
+        self.report.error_with_hint(at, format!("{} cannot be `{text}`", self.label), hint);
     }
 }
 

@@ -262,6 +262,12 @@ impl<'s> Report<'s> {
         self.attempts
     }
 
+    /// Whether an error begins where `span` does.
+    #[must_use]
+    pub fn has_error_at(&self, span: &Span) -> bool {
+        self.found.iter().any(|one| one.severity == Severity::Error && one.span.start == span.start)
+    }
+
     fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
         self.attempts += 1;
         if self.full() || !self.said.insert((span.start, message.clone())) {

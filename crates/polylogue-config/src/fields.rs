@@ -7,6 +7,7 @@ use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::suggest;
 use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Type};
+use crate::wrap::fits;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Entry, Node};
 
@@ -28,6 +29,10 @@ impl<'n> Fields<'n> {
                 mismatch(node, ty, cx);
                 return Self { entries: Cow::Borrowed(&[]), at: node.span.clone() };
             }
+            (_, Some(key)) if !short_fits(node, keys, key) => {
+                mismatch(node, ty, cx);
+                return Self { entries: Cow::Borrowed(&[]), at: node.span.clone() };
+            }
             (_, Some(key)) => {
                 let key_span = node.span.clone();
                 Cow::Owned(vec![Entry { key: key.to_owned(), key_span, value: node.clone() }])
@@ -36,6 +41,11 @@ impl<'n> Fields<'n> {
         let at = entries.first().map_or(&node.span, |entry| &entry.key_span).clone();
         let fields = Self { entries, at };
         let all = keys.all();
+        if keys.nonempty && fields.entries.is_empty() {
+            let label = cx.label();
+            let hint = format!("there is {}", suggest::listed(all.iter().map(|key| key.name)));
+            cx.report.error_with_hint(&fields.at, format!("{label} is empty"), hint);
+        }
         fields.check_unknown(ty, &all, siblings, cx);
         // Which keys are needed is not known when what decides it is wrong.
         if !siblings.is_some_and(|siblings| siblings.unsure) {
@@ -45,20 +55,20 @@ impl<'n> Fields<'n> {
         fields
     }
 
-    /// The value of `key`, or `absent()` if the mapping does not have it.
-    pub fn get<T: Config>(&self, key: &Key, cx: &mut Cx<'_, '_>, absent: impl FnOnce() -> T) -> T {
-        let Some(entry) = self.entry(key.name) else { return absent() };
+    /// The value of `key`, if the mapping has it.
+    pub fn given<T: Config>(&self, key: &Key, cx: &mut Cx<'_, '_>) -> Option<T> {
+        let entry = self.entry(key.name)?;
         if entry.value.is_null() && !matches!((key.ty)().kind, Kind::Any) {
             mismatch_of(entry, key, cx);
-            return T::hole();
+            return Some(T::hole());
         }
         cx.hide_secret(key, &entry.value.span);
-        cx.within(Label::Key(key.name), key.limits, |cx| T::read(&entry.value, cx))
+        Some(cx.within(Label::Key(key.name.into()), key.limits, |cx| T::read(&entry.value, cx)))
     }
 
     /// The value of a key that must be given. Its absence is reported by [`open`](Self::open).
     pub fn required<T: Config>(&self, key: &Key, cx: &mut Cx<'_, '_>) -> T {
-        if self.entry(key.name).is_some() { self.get(key, cx, T::hole) } else { T::missing(cx) }
+        self.given(key, cx).unwrap_or_else(|| T::missing(cx))
     }
 
     /// Where the key `name` is, if the mapping has it.
@@ -73,7 +83,7 @@ impl<'n> Fields<'n> {
 
     fn check_missing(&self, all: &[&Key], cx: &mut Cx<'_, '_>) {
         for key in all.iter().filter(|key| key.required && self.entry(key.name).is_none()) {
-            let label = cx.label;
+            let label = cx.label();
             cx.report.error(&self.at, format!("{label} needs the key `{}`", key.name));
         }
     }
@@ -117,6 +127,11 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// Whether `node` can stand for the mapping as the value of `key`.
+fn short_fits(node: &Node, keys: &Struct, key: &str) -> bool {
+    keys.all().iter().find(|one| one.name == key).is_none_or(|one| fits(node, (one.ty)()))
+}
+
 /// The kinds that a mapping can be of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Siblings {
@@ -143,7 +158,7 @@ pub(crate) fn unknown_key(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &m
 }
 
 fn mismatch_of(entry: &Entry, key: &Key, cx: &mut Cx<'_, '_>) {
-    cx.within(Label::Key(key.name), Limits::NONE, |cx| mismatch(&entry.value, (key.ty)(), cx));
+    cx.within(Label::Key(key.name.into()), Limits::NONE, |cx| mismatch(&entry.value, (key.ty)(), cx));
 }
 
 /// The kind that the keys of `node` choose; the default one if they choose none. The mapping that is read next knows of the

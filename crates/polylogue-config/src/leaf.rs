@@ -1,9 +1,10 @@
 //! Texts with a meaning: durations, names, addresses.
 
-use std::marker::PhantomData;
+use std::fmt;
 
 use serde_json::Value;
 
+use crate::adapter::As;
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::types::{Kind, Text, Type};
@@ -11,16 +12,45 @@ use crate::values::text;
 use crate::yaml::Node;
 
 /// Why a text is not legal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Illegal {
     /// What is wrong, such as: `tomorrow` is not a duration.
     pub message: String,
     /// What to write instead.
     pub hint: Option<String>,
+    /// Where in the text it is wrong, in bytes, if that is known.
+    pub offset: Option<usize>,
 }
 
-/// A type that is written as a text. [`Leaf<T>`] makes a configuration type of it.
-pub trait Textual: Sized + 'static {
+impl Illegal {
+    /// A text that is wrong as a whole.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The same, with what to write instead.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    fn report(self, written: &str, node: &Node, cx: &mut Cx<'_, '_>) {
+        // The position is known only if the text is written as it is read, without escapes and folded lines.
+        let start = || Some(node.span.start + cx.report.source.slice(&node.span).find(written)?);
+        let span = self.offset.and_then(|offset| start().map(|start| start + offset..start + offset + 1));
+        let span = span.unwrap_or_else(|| node.span.clone());
+        match self.hint {
+            Some(hint) => cx.report.error_with_hint(&span, self.message, hint),
+            None => cx.report.error(&span, self.message),
+        }
+    }
+}
+
+/// A kind of text with a meaning. [`Leaf<Self>`](Leaf) is its configuration type.
+pub trait TextKind: 'static {
+    /// What the text stands for; `String` if it is only checked.
+    type Value;
+
     /// How it is written.
     const TEXT: Text;
 
@@ -28,43 +58,71 @@ pub trait Textual: Sized + 'static {
     ///
     /// # Errors
     /// When the text is not legal.
-    fn parse(text: &str) -> Result<Self, Illegal>;
+    fn parse(text: &str) -> Result<Self::Value, Illegal>;
 
-    /// The value as a text that [`parse`](Textual::parse) reads back.
-    fn to_text(&self) -> String;
+    /// The value as a text that [`parse`](TextKind::parse) reads back.
+    fn to_text(value: &Self::Value) -> String;
 
     /// Stands for a value that could not be read.
-    fn hole() -> Self;
+    fn hole() -> Self::Value;
 }
 
 /// A value that is written as a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Leaf<T>(pub T);
+pub struct Leaf<K: TextKind>(pub K::Value);
 
-impl<T: Textual> Config for Leaf<T> {
+impl<K: TextKind> fmt::Debug for Leaf<K>
+where
+    K::Value: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<K: TextKind> PartialEq for Leaf<K>
+where
+    K::Value: PartialEq,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<K: TextKind> Config for Leaf<K> {
     fn ty() -> &'static Type {
-        const { &Type { name: "", doc: "", kind: Kind::Text(T::TEXT) } }
+        const { &Type { name: "", doc: "", kind: Kind::Text(K::TEXT) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let Some(text) = text(node, Self::ty(), T::TEXT.variables, cx) else { return Self::hole() };
-        Self(T::parse(&text).unwrap_or_else(|Illegal { message, hint }| {
-            match hint {
-                Some(hint) => cx.report.error_with_hint(&node.span, message, hint),
-                None => cx.report.error(&node.span, message),
-            }
-            T::hole()
+        let Some(text) = text(node, Self::ty(), K::TEXT.variables, cx) else { return Self::hole() };
+        Self(K::parse(&text).unwrap_or_else(|illegal| {
+            illegal.report(&text, node, cx);
+            K::hole()
         }))
     }
     fn hole() -> Self {
-        Self(T::hole())
+        Self(K::hole())
     }
     fn write(&self) -> Value {
-        Value::String(self.0.to_text())
+        Value::String(K::to_text(&self.0))
+    }
+}
+
+impl<K: TextKind> As<K::Value> for Leaf<K>
+where
+    K::Value: Clone,
+{
+    fn into_value(self) -> K::Value {
+        self.0
+    }
+    fn from_value(value: &K::Value) -> Self {
+        Self(value.clone())
     }
 }
 
 /// A kind of names, such as those of agents.
 pub trait NameKind: 'static {
+    /// The type of a name.
+    type Name: Clone + fmt::Display;
     /// What definitions of this kind are called, such as `agent`.
     const KIND: &'static str;
     /// The kinds that a reference of this kind can name; usually only [`KIND`](NameKind::KIND).
@@ -72,31 +130,34 @@ pub trait NameKind: 'static {
     /// How a name is written.
     const TEXT: Text;
 
-    /// Checks a name.
+    /// The name that is written so.
     ///
     /// # Errors
     /// When the name is not legal.
-    fn check(name: &str) -> Result<(), Illegal>;
+    fn parse(name: &str) -> Result<Self::Name, Illegal>;
+
+    /// Stands for a name that could not be read.
+    fn hole() -> Self::Name;
+
+    /// Whether a reference to it needs no definition: a name with a meaning of its own, such as `end`.
+    #[must_use]
+    fn is_reserved(_: &str) -> bool {
+        false
+    }
 }
 
 /// A name that is defined here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewName<K>(pub String, PhantomData<K>);
+pub struct NewName<K: NameKind>(pub K::Name);
 
 /// A name that is defined elsewhere in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ref<K>(pub String, PhantomData<K>);
+pub struct Ref<K: NameKind>(pub K::Name);
 
-fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Option<String> {
-    let name = text(node, ty, K::TEXT.variables, cx)?;
-    match K::check(&name) {
-        Ok(()) => Some(name),
-        Err(Illegal { message, hint: Some(hint) }) => {
-            cx.report.error_with_hint(&node.span, message, hint);
-            None
-        }
-        Err(Illegal { message, hint: None }) => {
-            cx.report.error(&node.span, message);
+pub(crate) fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Option<K::Name> {
+    let written = text(node, ty, K::TEXT.variables, cx)?;
+    match K::parse(&written) {
+        Ok(name) => Some(name),
+        Err(illegal) => {
+            illegal.report(&written, node, cx);
             None
         }
     }
@@ -109,8 +170,8 @@ impl<K: NameKind> Config for NewName<K> {
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
         match name::<K>(node, Self::ty(), cx) {
             Some(name) => {
-                cx.names.define(K::KIND, &name, &node.span);
-                Self(name, PhantomData)
+                cx.names.define(K::KIND, &name.to_string(), &node.span);
+                Self(name)
             }
             None => {
                 cx.names.broken(K::KIND);
@@ -119,14 +180,14 @@ impl<K: NameKind> Config for NewName<K> {
         }
     }
     fn hole() -> Self {
-        Self(String::new(), PhantomData)
+        Self(K::hole())
     }
     fn missing(cx: &mut Cx<'_, '_>) -> Self {
         cx.names.broken(K::KIND);
         Self::hole()
     }
     fn write(&self) -> Value {
-        Value::String(self.0.clone())
+        Value::String(self.0.to_string())
     }
 }
 
@@ -136,13 +197,49 @@ impl<K: NameKind> Config for Ref<K> {
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
         let Some(name) = name::<K>(node, Self::ty(), cx) else { return Self::hole() };
-        cx.names.refer(K::MEANS, &name, &node.span);
-        Self(name, PhantomData)
+        let written = name.to_string();
+        if !K::is_reserved(&written) {
+            cx.names.refer(K::MEANS, &written, &node.span);
+        }
+        Self(name)
     }
     fn hole() -> Self {
-        Self(String::new(), PhantomData)
+        Self(K::hole())
     }
     fn write(&self) -> Value {
-        Value::String(self.0.clone())
+        Value::String(self.0.to_string())
     }
 }
+
+macro_rules! names {
+    ($($name:ident)*) => {$(
+        impl<K: NameKind> As<K::Name> for $name<K> {
+            fn into_value(self) -> K::Name {
+                self.0
+            }
+            fn from_value(value: &K::Name) -> Self {
+                Self(value.clone())
+            }
+        }
+
+        impl<K: NameKind> fmt::Debug for $name<K>
+        where
+            K::Name: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl<K: NameKind> PartialEq for $name<K>
+        where
+            K::Name: PartialEq,
+        {
+            fn eq(&self, other: &Self) -> bool {
+                self.0 == other.0
+            }
+        }
+    )*};
+}
+
+names! { NewName Ref }

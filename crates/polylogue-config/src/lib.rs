@@ -34,6 +34,7 @@
 //! ]);
 //! ```
 
+mod adapter;
 mod choice;
 mod config;
 mod cx;
@@ -53,15 +54,16 @@ mod wrap;
 mod wrong;
 pub mod yaml;
 
+pub use adapter::{As, ByName, Same};
 pub use config::{Config, Keys};
 pub use cx::{Cx, Filled, Label};
 pub use foreign::Foreign;
-pub use leaf::{Illegal, Leaf, NameKind, NewName, Ref, Textual};
+pub use leaf::{Illegal, Leaf, NameKind, NewName, Ref, TextKind};
 pub use names::Names;
 pub use polylogue_config_derive::Config;
-pub use values::text;
+pub use values::{Verbatim, text};
 pub use vars::Vars;
-pub use wrap::{At, OneOrMany, Switch};
+pub use wrap::{At, OneOrMany, Pair, Switch};
 
 /// What derived code calls.
 #[doc(hidden)]
@@ -73,5 +75,5 @@ pub mod derived {
     pub use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Type, Variant};
     pub use crate::wrong::mismatch;
     pub use crate::yaml::Node;
-    pub use crate::{Config, Cx, Keys};
+    pub use crate::{As, Config, Cx, Keys};
 }

@@ -9,6 +9,7 @@ use crate::suggest;
 #[derive(Debug, Default)]
 pub struct Names {
     defined: BTreeMap<&'static str, Vec<(String, Span)>>,
+    known: BTreeMap<&'static str, Vec<String>>,
     used: Vec<Used>,
     /// Kinds of which a definition could not be read, so that not all names are known.
     broken: Vec<&'static str>,
@@ -35,6 +36,11 @@ impl Names {
         self.defined.entry(kind).or_default().push((name.to_owned(), span.clone()));
     }
 
+    /// Adds names of a kind that need no definition in the file.
+    pub fn know(&mut self, kind: &'static str, names: impl IntoIterator<Item = String>) {
+        self.known.entry(kind).or_default().extend(names);
+    }
+
     /// Adds the use of a name that must be of one of `kinds`.
     pub fn refer(&mut self, kinds: &'static [&'static str], name: &str, span: &Span) {
         self.used.push(Used { kinds, name: name.to_owned(), span: span.clone() });
@@ -47,13 +53,17 @@ impl Names {
 
     /// The names of `kind`, in the order of the file.
     pub fn of(&self, kind: &str) -> impl Iterator<Item = &str> + Clone {
-        self.defined.get(kind).into_iter().flatten().map(|(name, _)| name.as_str())
+        let defined = self.defined.get(kind).into_iter().flatten().map(|(name, _)| name.as_str());
+        defined.chain(self.known.get(kind).into_iter().flatten().map(String::as_str))
     }
 
-    /// Every name that is defined twice, or used and not defined.
-    pub(crate) fn wrong(&self) -> Vec<Wrong> {
-        let twice = self.defined.iter().flat_map(|(kind, names)| duplicates(kind, names));
-        let unknown = self.used.iter().filter_map(|used| self.unknown(used));
+    /// Every name of one of `kinds` that is defined twice, or used and not defined.
+    pub(crate) fn wrong(&self, kinds: Option<&[&str]>) -> Vec<Wrong> {
+        let counts = |kind: &str| kinds.is_none_or(|kinds| kinds.contains(&kind));
+        let defined = self.defined.iter().filter(|(kind, _)| counts(kind));
+        let twice = defined.flat_map(|(kind, names)| duplicates(kind, names));
+        let used = self.used.iter().filter(|used| used.kinds.iter().any(|kind| counts(kind)));
+        let unknown = used.filter_map(|used| self.unknown(used));
         twice.chain(unknown).collect()
     }
 

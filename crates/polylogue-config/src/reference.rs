@@ -29,14 +29,25 @@ fn collect(ty: &'static Type, found: &mut Vec<&'static Type>) {
     }
     let mut next = |ty: &TypeFn| collect(ty(), found);
     match &ty.kind {
-        Kind::List(ty) | Kind::Table(ty) | Kind::Optional(ty) | Kind::OneOrMany(ty) | Kind::Switch(ty) => {
+        Kind::List(ty)
+        | Kind::Table(ty)
+        | Kind::Pair(ty)
+        | Kind::Optional(ty)
+        | Kind::OneOrMany(ty)
+        | Kind::Switch(ty) => {
             next(ty);
         }
         Kind::Struct(of) => of.all().iter().for_each(|key| next(&key.ty)),
         Kind::Choice(variants) => variants.iter().filter_map(|one| one.ty.as_ref()).for_each(next),
         Kind::Kinds(kinds) => kinds.iter().for_each(|kind| next(&kind.ty)),
         Kind::Shapes(shapes) => shapes.iter().for_each(next),
-        Kind::Bool | Kind::Whole { .. } | Kind::Number | Kind::Text(_) | Kind::Any | Kind::Object => {}
+        Kind::Bool
+        | Kind::Whole { .. }
+        | Kind::Number
+        | Kind::Text(_)
+        | Kind::Scalar
+        | Kind::Any
+        | Kind::Object => {}
     }
 }
 
@@ -84,7 +95,7 @@ fn choices(page: &mut String, variants: &[Variant]) {
             forms.push(format!("`{}`", one.name));
         }
         if let Some(ty) = one.ty {
-            forms.push(format!("`{}:` {}", one.name, in_words(ty(), Limits::NONE)));
+            forms.push(format!("`{}:` {}", one.name, in_words(ty(), one.limits)));
         }
         let _ = writeln!(page, "| {} | {} |", cell(&forms.join(" or ")), cell(one.doc));
     }
@@ -130,10 +141,12 @@ fn in_words(ty: &'static Type, limits: Limits) -> String {
         Kind::Number => bounded("number", limits),
         Kind::Text(text) if text.format.is_empty() => "text".to_owned(),
         Kind::Text(text) => text.format.to_owned(),
+        Kind::Scalar => "text, number, `true` or `false`".to_owned(),
         Kind::Any => "any value".to_owned(),
         Kind::Object => "any mapping".to_owned(),
         Kind::List(item) => format!("list of {}", in_words(item(), limits)),
         Kind::Table(value) => format!("mapping of names to {}", in_words(value(), limits)),
+        Kind::Pair(value) => format!("mapping of one name to {}", in_words(value(), limits)),
         Kind::Optional(ty) => in_words(ty(), limits),
         Kind::OneOrMany(ty) => format!("{} or a list", in_words(ty(), limits)),
         Kind::Switch(ty) => format!("`true`, `false` or {}", in_words(ty(), limits)),
@@ -152,6 +165,7 @@ fn alternatives(ty: &Type) -> String {
 
 fn bounded(noun: &str, limits: Limits) -> String {
     match limits.range {
+        Some((least, f64::INFINITY)) => format!("{noun}, at least {least}"),
         Some((least, most)) => format!("{noun}, {least} to {most}"),
         None => noun.to_owned(),
     }

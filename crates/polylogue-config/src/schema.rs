@@ -51,6 +51,7 @@ impl Definitions {
                 None => json!({ "type": "number" }),
             },
             Kind::Text(of) => text(of, limits),
+            Kind::Scalar => json!({ "type": ["string", "number", "boolean"] }),
             Kind::Any => Value::Object(Map::new()),
             Kind::Object if limits.nonempty => json!({ "type": "object", "minProperties": 1 }),
             Kind::Object => json!({ "type": "object" }),
@@ -59,6 +60,10 @@ impl Definitions {
                 let value = self.of(value(), within(limits));
                 let least = usize::from(limits.nonempty);
                 json!({ "type": "object", "additionalProperties": value, "minProperties": least })
+            }
+            Kind::Pair(value) => {
+                let value = self.of(value(), Limits::NONE);
+                json!({ "type": "object", "additionalProperties": value, "minProperties": 1, "maxProperties": 1 })
             }
             Kind::Optional(ty) => self.of(ty(), limits),
             Kind::OneOrMany(ty) => any_of(vec![self.of(ty(), within(limits)), self.list(*ty, limits)]),
@@ -100,6 +105,9 @@ impl Definitions {
         if !required.is_empty() {
             put(&mut schema, "required", json!(required));
         }
+        if of.nonempty {
+            put(&mut schema, "minProperties", 1.into());
+        }
         together(&mut schema, &all);
         let short = of.shorthand.and_then(|name| all.iter().find(|key| key.name == name));
         match short {
@@ -124,7 +132,7 @@ impl Definitions {
         }
         for one in variants {
             let Some(ty) = one.ty else { continue };
-            let mut inner = self.of(ty(), Limits::NONE);
+            let mut inner = self.of(ty(), one.limits);
             describe(&mut inner, one.doc);
             alternatives.push(json!({
                 "type": "object",

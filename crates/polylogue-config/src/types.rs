@@ -35,6 +35,8 @@ pub enum Kind {
     Number,
     /// A text.
     Text(Text),
+    /// A text, a number, `true` or `false`, kept as it is written.
+    Scalar,
     /// Any value, passed on unchanged.
     Any,
     /// Any mapping, passed on unchanged.
@@ -43,6 +45,8 @@ pub enum Kind {
     List(TypeFn),
     /// A mapping from names of the user's choice.
     Table(TypeFn),
+    /// A mapping with one name of the user's choice.
+    Pair(TypeFn),
     /// A value that can be absent.
     Optional(TypeFn),
     /// One value, or a list of them.
@@ -95,6 +99,8 @@ pub struct Struct {
     pub keys: &'static [Key],
     /// The key whose value can stand for the whole mapping.
     pub shorthand: Option<&'static str>,
+    /// Whether it must have a key.
+    pub nonempty: bool,
 }
 
 /// A key of a mapping.
@@ -147,6 +153,8 @@ pub struct Variant {
     pub doc: &'static str,
     /// The type of the key's value; without one it is only a word.
     pub ty: Option<TypeFn>,
+    /// Further limits on the value.
+    pub limits: Limits,
 }
 
 /// An alternative that is chosen by the values of some keys.
@@ -186,7 +194,7 @@ impl Type {
     /// Whether an empty mapping is a legal value.
     #[must_use]
     pub fn takes_nothing(&self) -> bool {
-        matches!(&self.kind, Kind::Struct(of) if of.all().iter().all(|key| !key.required))
+        matches!(&self.kind, Kind::Struct(of) if !of.nonempty && of.all().iter().all(|key| !key.required))
     }
 
     /// The type behind `Optional`.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use crate::adapter::As;
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::types::{Kind, Limits, Text, Type, Variables};
@@ -205,6 +207,85 @@ impl<T: Config> Config for Vec<T> {
     }
 }
 
+/// A text, number or `true` and `false`, kept as it is written: `1.10` stays `1.10`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verbatim(pub String);
+
+impl Config for Verbatim {
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Scalar } }
+    }
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        match &node.data {
+            Data::Text(text) => Self(text.clone()),
+            Data::Number(_) | Data::Bool(_) => Self(cx.report.source.slice(&node.span).to_owned()),
+            _ => {
+                mismatch(node, Self::ty(), cx);
+                Self::hole()
+            }
+        }
+    }
+    fn hole() -> Self {
+        Self::default()
+    }
+    fn write(&self) -> Value {
+        Value::String(self.0.clone())
+    }
+}
+
+impl As<String> for Verbatim {
+    fn into_value(self) -> String {
+        self.0
+    }
+    fn from_value(value: &String) -> Self {
+        Self(value.clone())
+    }
+}
+
+impl<T: Config> Config for IndexMap<String, T> {
+    const OPTIONAL: bool = true;
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Table(T::ty) } }
+    }
+    /// In the order of the file.
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        table(node, Self::ty(), cx).into_iter().collect()
+    }
+    fn hole() -> Self {
+        Self::new()
+    }
+    fn write(&self) -> Value {
+        Value::Object(self.iter().map(|(key, value)| (key.clone(), value.write())).collect())
+    }
+}
+
+impl<T, A: As<T>> As<IndexMap<String, T>> for IndexMap<String, A> {
+    fn into_value(self) -> IndexMap<String, T> {
+        self.into_iter().map(|(key, value)| (key, value.into_value())).collect()
+    }
+    fn from_value(values: &IndexMap<String, T>) -> Self {
+        values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect()
+    }
+}
+
+/// The entries of a mapping from names of the user's choice, within the limits of its key.
+fn table<T: Config>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Vec<(String, T)> {
+    let Data::Map(entries) = &node.data else {
+        mismatch(node, ty, cx);
+        return Vec::new();
+    };
+    let label = cx.label();
+    if entries.is_empty() && cx.limits.nonempty {
+        cx.report.error(&node.span, format!("{label} is empty"));
+    }
+    let limits = Limits { range: cx.limits.range, ..Limits::NONE };
+    let mut read = |one: &crate::yaml::Entry| {
+        let label = Label::Key(one.key.clone().into());
+        (one.key.clone(), cx.within(label, limits, |cx| T::read(&one.value, cx)))
+    };
+    entries.iter().map(&mut read).collect()
+}
+
 /// The items of a list, within the limits of its key.
 pub(crate) fn list<T: Config>(node: &Node, items: &[Node], cx: &mut Cx<'_, '_>) -> Vec<T> {
     let (label, limits) = (cx.label(), cx.limits);
@@ -219,9 +300,7 @@ pub(crate) fn list<T: Config>(node: &Node, items: &[Node], cx: &mut Cx<'_, '_>) 
         }
         let before = cx.report.attempts();
         let value =
-            cx.within(Label::Item(label.key()), Limits { range: limits.range, ..Limits::NONE }, |cx| {
-                T::read(item, cx)
-            });
+            cx.within(label.items(), Limits { range: limits.range, ..Limits::NONE }, |cx| T::read(item, cx));
         if limits.unique && cx.report.attempts() == before && !seen.insert(value.write().to_string()) {
             let written = cx.report.source.slice(&item.span);
             cx.report.error(&item.span, format!("`{written}` is in `{}` already", label.key()));
@@ -237,20 +316,7 @@ impl<T: Config> Config for BTreeMap<String, T> {
         const { &Type { name: "", doc: "", kind: Kind::Table(T::ty) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let Data::Map(entries) = &node.data else {
-            mismatch(node, Self::ty(), cx);
-            return Self::new();
-        };
-        let label = cx.label();
-        if entries.is_empty() && cx.limits.nonempty {
-            cx.report.error(&node.span, format!("{label} is empty"));
-        }
-        let limits = Limits { range: cx.limits.range, ..Limits::NONE };
-        let entry = Label::Entry(label.key());
-        let read = |one: &crate::yaml::Entry| {
-            (one.key.clone(), cx.within(entry, limits, |cx| T::read(&one.value, cx)))
-        };
-        entries.iter().map(read).collect()
+        table(node, Self::ty(), cx).into_iter().collect()
     }
     fn hole() -> Self {
         Self::new()

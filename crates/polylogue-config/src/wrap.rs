@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::cx::Cx;
+use crate::cx::{Cx, Label};
 use crate::source::Span;
-use crate::types::{Kind, Type};
+use crate::types::{Kind, Limits, Type};
 use crate::values;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
@@ -72,6 +72,41 @@ impl<T: Config> Config for OneOrMany<T> {
             [one] => one.write(),
             many => many.iter().map(T::write).collect(),
         }
+    }
+}
+
+/// A mapping with one key of the user's choice. Nothing if it could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pair<T>(pub Option<(String, T)>);
+
+impl<T: Config> Config for Pair<T> {
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Pair(T::ty) } }
+    }
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        let Data::Map(entries) = &node.data else {
+            mismatch(node, Self::ty(), cx);
+            return Self(None);
+        };
+        let label = cx.label();
+        let Some(entry) = entries.first() else {
+            cx.report.error(&node.span, format!("{label} is empty"));
+            return Self(None);
+        };
+        if let Some(surplus) = entries.get(1) {
+            let message = format!("{label} takes one key only, and `{}` is another", surplus.key);
+            cx.report.error(&surplus.key_span, message);
+        }
+        let of_entry = Label::Key(entry.key.clone().into());
+        let value = cx.within(of_entry, Limits::NONE, |cx| T::read(&entry.value, cx));
+        Self(Some((entry.key.clone(), value)))
+    }
+    fn hole() -> Self {
+        Self(None)
+    }
+    fn write(&self) -> Value {
+        let entry = self.0.iter().map(|(key, value)| (key.clone(), value.write()));
+        Value::Object(entry.collect())
     }
 }
 

@@ -34,8 +34,9 @@ impl Expected {
                 self.text = true;
                 self.example = self.example.or_else(|| text.examples.first().copied());
             }
+            Kind::Scalar => (self.text, self.number, self.boolean) = (true, true, true),
             Kind::Any => {}
-            Kind::Object | Kind::Table(_) | Kind::Kinds(_) => self.map = true,
+            Kind::Object | Kind::Table(_) | Kind::Pair(_) | Kind::Kinds(_) => self.map = true,
             Kind::List(_) => self.list = true,
             Kind::Optional(ty) => self.add(ty()),
             Kind::OneOrMany(ty) => {
@@ -108,6 +109,8 @@ pub fn mismatch(node: &Node, ty: &Type, cx: &mut Cx<'_, '_>) {
     let (label, expected) = (cx.label(), Expected::of(ty));
     let wanted = expected.in_words();
     let given = match &node.data {
+        // What was meant is reported already.
+        Data::Null if cx.report.has_error_at(&node.span) => return,
         Data::Null => {
             let hint = format!("give it {wanted}, or remove it");
             cx.report.error_with_hint(&node.span, format!("{label} is empty"), hint);

@@ -7,7 +7,7 @@ use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Text, Variables};
 use polylogue_config::{
-    At, Config, Cx, Foreign, Illegal, Leaf, NameKind, NewName, OneOrMany, Ref, Switch, Textual, Vars, yaml,
+    At, Config, Cx, Foreign, Illegal, Leaf, NameKind, NewName, OneOrMany, Ref, Switch, TextKind, Vars, yaml,
 };
 use serde_json::{Map, Value};
 
@@ -58,8 +58,8 @@ pub(crate) struct Person {
     #[key(flatten)]
     pub(crate) common: Common,
     /// How long an answer can take.
-    #[key(none = "any time")]
-    pub(crate) timeout: Option<Leaf<Time>>,
+    #[key(as = Option<Leaf<Time>>, none = "any time")]
+    pub(crate) timeout: Option<Time>,
 }
 
 /// An agent that a model speaks for.
@@ -207,52 +207,58 @@ const NAME: Text = Text {
     variables: Variables::None,
 };
 
-fn check_name(name: &str) -> Result<(), Illegal> {
+fn parse_name(name: &str) -> Result<String, Illegal> {
     let legal = name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if legal {
-        return Ok(());
+        return Ok(name.to_owned());
     }
-    Err(Illegal {
-        message: format!("`{name}` is not a legal name"),
-        hint: Some("use letters, digits and `_`".to_owned()),
-    })
+    Err(Illegal::new(format!("`{name}` is not a legal name")).hint("use letters, digits and `_`"))
 }
 
 impl NameKind for TeamName {
     const KIND: &'static str = "team";
+    type Name = String;
     const TEXT: Text = NAME;
-    fn check(name: &str) -> Result<(), Illegal> {
-        check_name(name)
+    fn parse(name: &str) -> Result<String, Illegal> {
+        parse_name(name)
+    }
+    fn hole() -> String {
+        String::new()
     }
 }
 
 impl NameKind for AgentName {
     const KIND: &'static str = "agent";
+    type Name = String;
     const TEXT: Text = NAME;
-    fn check(name: &str) -> Result<(), Illegal> {
-        check_name(name)
+    fn parse(name: &str) -> Result<String, Illegal> {
+        parse_name(name)
+    }
+    fn hole() -> String {
+        String::new()
     }
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Time(pub(crate) Duration);
 
-impl Textual for Time {
+impl TextKind for Time {
+    type Value = Self;
     const TEXT: Text =
         Text { format: "duration", pattern: "^[0-9]+ s$", examples: &["10 s"], variables: Variables::All };
     fn parse(text: &str) -> Result<Self, Illegal> {
         let seconds = text.strip_suffix(" s").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
         seconds.and_then(|digits| digits.parse().ok()).map(|s| Self(Duration::from_secs(s))).ok_or_else(
-            || Illegal {
-                message: format!("`{text}` is not a duration"),
-                hint: Some("write a number and its unit, such as `10 s`".to_owned()),
+            || {
+                Illegal::new(format!("`{text}` is not a duration"))
+                    .hint("write a number and its unit, such as `10 s`")
             },
         )
     }
-    fn to_text(&self) -> String {
-        format!("{} s", self.0.as_secs())
+    fn to_text(time: &Self) -> String {
+        format!("{} s", time.0.as_secs())
     }
     fn hole() -> Self {
         Self(Duration::ZERO)
