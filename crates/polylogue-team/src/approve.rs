@@ -1,38 +1,41 @@
-//! What a team file says of a person who is asked before something is done.
+//! When a person approves what an agent does.
 
-use schemars::JsonSchema;
+use polylogue_config::Config;
 use serde::{Deserialize, Serialize};
 
-use crate::text::{CallConditionText, CodeConditionText, OptionText, RegexText};
+use crate::text::{CallConditionText, CodeConditionText, RegexText};
 
 /// When a person is asked before code is run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "CodeApproval")]
 pub enum Approve {
     /// Never.
     Never,
     /// Before every block.
     Always,
-    /// Before blocks of which a condition holds, in CEL. It can speak of `code`, `language` and `file`.
-    When(#[schemars(with = "CodeConditionText")] String),
+    /// Before blocks that meet a condition, in CEL. It can use `code`, `language` and `file`.
+    #[key(as = CodeConditionText, nonempty)]
+    When(String),
     /// Before blocks that match a regular expression.
-    Matches(#[schemars(with = "RegexText")] String),
+    #[key(as = RegexText, nonempty)]
+    Matches(String),
 }
 
 /// When a person is asked before a tool is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Approval")]
 pub enum ApproveCalls {
     /// Never.
     Never,
     /// Before every call.
     Always,
-    /// Before calls of these tools; `*` in a name stands for any characters.
-    Tools(#[schemars(with = "Vec<OptionText>", length(min = 1), extend("uniqueItems" = true))] Vec<String>),
-    /// Before calls of which a condition holds, in CEL. It can speak of `tool`, `args` and `who`.
-    When(#[schemars(with = "CallConditionText")] String),
+    /// Before calls of these tools. `*` in a name stands for any characters.
+    #[key(nonempty, unique)]
+    Tools(Vec<String>),
+    /// Before calls that meet a condition, in CEL. It can use `tool`, `args` and `who`.
+    #[key(as = CallConditionText, nonempty)]
+    When(String),
     /// Before calls whose arguments, as JSON, match a regular expression.
-    Matches(#[schemars(with = "RegexText")] String),
+    #[key(as = RegexText, nonempty)]
+    Matches(String),
 }

@@ -1,48 +1,173 @@
-//! What a team file says of services that are called over HTTP.
+//! Services that are called over HTTP.
 
 use std::collections::BTreeMap;
 
-use polylogue_tools::http::Header;
+use indexmap::IndexMap;
+use polylogue_config::{As, Config};
+use polylogue_tools::command::Argument;
+use polylogue_tools::http::{self, Header, Secret, Verb};
 use polylogue_tools::openapi::{Keys, Operation};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::command::ArgumentKeys;
 use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{PathText, VariableText};
 
-/// A service that an OpenAPI document describes: its operations are tools by their names, and all of them by the name it has here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "OpenApi")]
+/// A service that an OpenAPI document describes. Each operation is a tool by its own name, and all of them are by the name
+/// of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "OpenApi")]
 pub struct ApiDocument {
     /// The document, in JSON or YAML, version 3.0 or 3.1; a file below this file's folder.
-    #[schemars(with = "PathText")]
+    #[key(as = PathText, nonempty)]
     pub file: String,
-    /// The operations that become tools, by `operationId` or as `get /pets/{id}`; all when left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<PathText>", extend("uniqueItems" = true))]
+    /// The operations that become tools, by `operationId` or as `get /pets/{id}`.
+    #[key(as = Vec<PathText>, none = "all", unique)]
     pub only: Vec<String>,
-    /// Where the service is, if not where the document says; written as it is, without variables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<PathText>")]
+    /// The address of the service, without variables.
+    #[key(as = Option<PathText>, none = "the document's")]
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key, `user:password` for a service that asks for both. It is sent
-    /// as the document says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<VariableText>")]
+    /// The name of the environment variable that holds the key, or `user:password` for a service that asks for both. It is
+    /// sent in the way the document defines.
+    #[key(as = Option<VariableText>, none = "no key")]
     pub key: Option<String>,
-    /// The same by the names of the document's security schemes, where there are several.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, VariableText>")]
+    /// The same by the names of the document's security schemes, if there are several.
+    #[key(as = BTreeMap<String, VariableText>)]
     pub keys: BTreeMap<String, String>,
-    /// How long a call may take; 30 s when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Time limit of a call.
+    #[key(none = "30 s")]
     pub time: Option<Time>,
-    /// What the document says of them.
-    #[serde(default)]
-    #[schemars(skip)]
+    /// The operations of the document.
+    #[key(skip)]
     pub operations: Vec<Operation>,
+}
+
+/// A call over HTTP that is a tool.
+#[derive(Config)]
+#[config(name = "HttpCall")]
+pub(crate) struct CallKeys {
+    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`.
+    name: String,
+    /// What it does and when to use it, for the model.
+    description: String,
+    /// The method.
+    #[key(default = Method::Get)]
+    method: Method,
+    /// The address. `{name}` in its path is the argument of that name.
+    url: String,
+    /// The query of the address, by name. `{name}` in a value is the argument of that name.
+    query: BTreeMap<String, String>,
+    /// Headers, by name.
+    headers: BTreeMap<String, CallHeader>,
+    /// The body, as JSON. A text `{name}` in it is the value of the argument of that name.
+    #[key(none = "no body")]
+    json: Option<Value>,
+    /// The arguments, by name.
+    #[key(as = IndexMap<String, ArgumentKeys>)]
+    arguments: IndexMap<String, Argument>,
+    /// Time limit in seconds.
+    #[key(none = "30", range = 1..=3600)]
+    time_s: Option<u32>,
+    /// Whether a call that was in flight when the process died can be repeated.
+    #[key(none = "`true` for `get`, else `false`")]
+    repeatable: Option<bool>,
+}
+
+/// A method of HTTP.
+#[derive(Config)]
+#[config(name = "Method")]
+enum Method {
+    /// Reads something.
+    Get,
+    /// Sends something.
+    Post,
+    /// Replaces something.
+    Put,
+    /// Changes a part of something.
+    Patch,
+    /// Removes something.
+    Delete,
+}
+
+/// The value of a header.
+#[derive(Config)]
+#[config(name = "CallHeader", by_shape)]
+enum CallHeader {
+    /// A text that is not a secret. `{name}` in it is the argument of that name.
+    Text(String),
+    /// The value of an environment variable.
+    Secret(SecretHeader),
+}
+
+/// The value of an environment variable.
+#[derive(Config)]
+struct SecretHeader {
+    /// The name of the variable.
+    env: String,
+    /// Text before the value, such as `Bearer ` with a space at its end.
+    #[key(default = String::new())]
+    before: String,
+}
+
+impl As<http::Declaration> for CallKeys {
+    fn into_value(self) -> http::Declaration {
+        let Self { name, description, method, url, query, headers, json, arguments, time_s, repeatable } =
+            self;
+        let method = match method {
+            Method::Get => Verb::Get,
+            Method::Post => Verb::Post,
+            Method::Put => Verb::Put,
+            Method::Patch => Verb::Patch,
+            Method::Delete => Verb::Delete,
+        };
+        let header = |header| match header {
+            CallHeader::Text(text) => Header::Text(text),
+            CallHeader::Secret(SecretHeader { env, before }) => Header::Secret(Secret { env, before }),
+        };
+        let headers = headers.into_iter().map(|(name, value)| (name, header(value))).collect();
+        http::Declaration {
+            name,
+            description,
+            method,
+            url,
+            query,
+            headers,
+            json,
+            arguments,
+            time_s,
+            repeatable,
+        }
+    }
+
+    fn from_value(value: &http::Declaration) -> Self {
+        let http::Declaration {
+            name,
+            description,
+            method,
+            url,
+            query,
+            headers,
+            json,
+            arguments,
+            time_s,
+            repeatable,
+        } = value.clone();
+        let method = match method {
+            Verb::Get => Method::Get,
+            Verb::Post => Method::Post,
+            Verb::Put => Method::Put,
+            Verb::Patch => Method::Patch,
+            Verb::Delete => Method::Delete,
+        };
+        let header = |header| match header {
+            Header::Text(text) => CallHeader::Text(text),
+            Header::Secret(Secret { env, before }) => CallHeader::Secret(SecretHeader { env, before }),
+        };
+        let headers = headers.into_iter().map(|(name, value)| (name, header(value))).collect();
+        Self { name, description, method, url, query, headers, json, arguments, time_s, repeatable }
+    }
 }
 
 impl ApiDocument {

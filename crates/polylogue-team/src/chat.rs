@@ -1,53 +1,49 @@
-//! What a team file says of a chat.
+//! Chats.
 
+use polylogue_config::types::Type;
+use polylogue_config::yaml::Node;
+use polylogue_config::{Config, Cx, OneOrMany};
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::parameters::Parameters;
 use crate::pattern::{Group, Pattern, Pick};
 use crate::staff::Role;
 use crate::stop::Stop;
-use crate::text::{ConditionText, ModelText, NameText, Names, Template};
+use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Template};
 
-/// A chat: who speaks in which order, how it begins, when it ends and what comes of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A chat: who speaks in which order, how it begins, when it ends and what its result is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Chat {
     /// Who speaks when.
-    #[serde(default)]
+    #[key(default = Pattern::InTurn)]
     pub pattern: Pattern,
-    /// Who takes part, in the order in which they speak: agents, chats and teams by their names.
-    #[schemars(with = "Vec<NameText>", length(min = 1))]
+    /// Agents, chats and teams by their names, in the order in which they speak.
+    #[key(as = Vec<ParticipantRef>, required, nonempty)]
     pub participants: Vec<Name>,
-    /// What every participant is told first of all: `true` for who the others are, by their names and descriptions, or a
-    /// text. It is no message of the chat.
-    #[serde(default, skip_serializing_if = "Introductions::is_none")]
+    /// What every participant receives first: `true` for the names and descriptions of the others, or a text. It is not a
+    /// message of the chat.
+    #[key(default = Introductions::Others(false))]
     pub introductions: Introductions,
-    /// Who may join later.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 1))]
+    /// Participants that can join later.
+    #[key(nonempty)]
     pub joins: Vec<Join>,
-    /// What is said before the first turn: `{{task}}` when left out, nothing when it is an empty list.
-    #[serde(default)]
+    /// The messages before the first turn; an empty list for none.
+    #[key(default = Opening::default())]
     pub opening: Opening,
     /// What ends the chat: any of the conditions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[key(none = "the pattern, or `max_turns_cap`")]
     pub stop: Option<Stop>,
-    /// What counts as going in circles, which ends the chat too; `off` never does.
-    #[serde(default)]
+    /// What counts as a loop, which ends the chat; `off` for nothing.
+    #[key(default = Circles::On(CircleLimits::default()))]
     pub circles: Circles,
-    /// What comes of the chat.
-    #[serde(default)]
+    /// The result of the chat.
+    #[key(default = Summary::Last)]
     pub summary: Summary,
-    /// How many turns end the chat when nothing else does.
-    #[serde(default = "default_cap")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Maximum number of turns, if nothing else ends the chat.
+    #[key(default = 100, range = 1..=1_000_000)]
     pub max_turns_cap: u64,
-}
-
-const fn default_cap() -> u64 {
-    100
 }
 
 impl Chat {
@@ -72,154 +68,129 @@ impl Chat {
     }
 }
 
-/// A chat that takes part in other chats as if it were one agent: its summary is what it says there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+/// A chat that takes part in other chats like an agent. What it says there is its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct InnerChat {
     /// Its name.
-    #[schemars(with = "NameText")]
+    #[key(as = NewParticipant)]
     pub name: Name,
-    /// What it is for, in a line.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// What it is for, in one line.
+    #[key(default = String::new())]
     pub description: String,
-    /// How its task is made of the conversation around it.
-    #[serde(default)]
+    /// Which part of the surrounding conversation is its task.
+    #[key(default = Brief::Last)]
     pub brief: Brief,
-    /// Its task as a text of its own; then `brief` is left out. What came of the chats before is put behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its task as a text. The results of the chats before are added to it.
+    #[key(none = "by `brief`")]
     pub message: Option<Template>,
-    /// What of the chats before is put behind its task: with a `message`, what came of all of them when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Which results of the chats before are added to its task.
+    #[key(none = "`all` with `message`, otherwise `none`")]
     pub carryover: Option<Carryover>,
-    /// Whose conversation it goes on with when it has a turn again: `self`, or another chat that takes part where it
-    /// does. When left out, every turn is a conversation of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// The conversation that it continues when it has another turn: `self`, or another chat that takes part where it does.
+    #[key(as = Option<ParticipantRef>, none = "every turn begins a new conversation")]
     pub goes_on_from: Option<Name>,
     /// The chat itself.
-    #[serde(flatten)]
+    #[key(flatten)]
     pub chat: Chat,
 }
 
-/// How the task of a chat within a chat is made of what was said around it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// Which part of a conversation is the task of a chat within it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Brief {
-    /// The last message it sees.
+    /// The last message that it sees.
     #[default]
     Last,
-    /// Every message it sees, with the names of those who said them.
+    /// Every message that it sees, with the names of the speakers.
     All,
-    /// The task of the chat around it.
+    /// The task of the surrounding chat.
     Task,
 }
 
 /// The name that stands for a chat itself.
 pub(crate) const ITSELF: &str = "self";
 
-/// What of the chats before is put behind the task of a chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// Which results of the chats before are added to the task of a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "CarryoverValue", by_shape)]
 pub enum Carryover {
     /// All or nothing.
     Word(CarryWord),
-    /// A part, or more.
+    /// Some, or further texts.
     Of(Carried),
 }
 
 /// All or nothing of the chats before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum CarryWord {
-    /// What came of every chat that is finished.
+    /// The result of every chat that is finished.
     All,
     /// Nothing.
     None,
 }
 
-/// What is put behind the task of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(extend("minProperties" = 1))]
+/// What is added to the task of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Carryover", nonempty)]
 pub struct Carried {
-    /// These texts come first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 1))]
+    /// These texts, first.
+    #[key(nonempty)]
     pub also: Vec<Template>,
-    /// What came of these chats only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub only: Option<Names>,
-    /// What came of all chats but these.
-    #[serde(skip_serializing_if = "Names::is_empty")]
-    pub but: Names,
+    /// The results of these chats only.
+    #[key(as = Option<OneOrMany<ParticipantRef>>, none = "of all")]
+    pub only: Option<Vec<Name>>,
+    /// The results of all chats except these.
+    #[key(as = OneOrMany<ParticipantRef>)]
+    pub but: Vec<Name>,
 }
 
-/// What every participant is told first of all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// What every participant receives first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum Introductions {
     /// Who the others are, or nothing.
     Others(bool),
-    /// A text of its own.
-    Text(#[schemars(length(min = 1))] String),
+    /// A text.
+    Text(String),
 }
 
-impl Default for Introductions {
-    fn default() -> Self {
-        Self::Others(false)
-    }
-}
-
-impl Introductions {
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Somebody who joins a chat later.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A participant that joins a chat later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "LateJoiner")]
 pub struct Join {
-    /// Who: somebody who is no participant from the beginning.
-    #[schemars(with = "NameText")]
+    /// An agent, chat or team that is not a participant from the beginning.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// When: a condition, or what could stand in `stop`.
+    /// When it joins: a condition in CEL, or a mapping like `stop`.
     pub when: JoinsWhen,
-    /// What they see of what was said without them.
-    #[serde(default)]
+    /// Which earlier messages it sees.
+    #[key(default = JoinSees::All)]
     pub sees: JoinSees,
 }
 
-/// When somebody joins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// When a participant joins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum JoinsWhen {
     /// A condition, in CEL.
-    Holds(#[schemars(with = "ConditionText")] String),
-    /// As what ends a chat.
+    #[key(as = ConditionText)]
+    Holds(String),
+    /// Like `stop` of a chat.
     Stop(Box<Stop>),
 }
 
-/// What somebody who joins sees of what was said without them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// Which earlier messages a participant sees that joins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum JoinSees {
-    /// Everything.
+    /// All.
     #[default]
     All,
-    /// Nothing: only what is said from then on.
+    /// None: only what is said from then on.
     New,
 }
 
-/// What is said before the first turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "OpeningForm")]
-#[schemars(inline)]
-pub struct Opening(#[schemars(with = "OpeningForm")] pub Vec<OpeningLine>);
+/// The messages before the first turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening(pub Vec<OpeningLine>);
 
 /// The task, said to everybody by the user.
 impl Default for Opening {
@@ -228,67 +199,50 @@ impl Default for Opening {
     }
 }
 
-/// One message of an opening.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+impl Config for Opening {
+    fn ty() -> &'static Type {
+        OneOrMany::<OpeningLine>::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        Self(OneOrMany::read(node, cx).0)
+    }
+
+    fn hole() -> Self {
+        Self(Vec::new())
+    }
+
+    fn write(&self) -> Value {
+        match self.0.as_slice() {
+            [] => Value::Array(Vec::new()),
+            lines => OneOrMany(lines.to_vec()).write(),
+        }
+    }
+}
+
+/// A message of an opening: its text, or a mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "OpeningMessage", shorthand = "text")]
 pub struct OpeningLine {
-    /// Who says it: a participant, or `user` for whoever gave the task.
-    #[serde(default = "Name::user")]
-    #[schemars(with = "NameText")]
+    /// The sender: a participant, or `user` for the person who gave the task.
+    #[key(as = ParticipantRef, default = Name::user())]
     pub from: Name,
-    /// Who sees it: everybody when left out.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub to: Names,
-    /// What is said.
+    /// Who sees it.
+    #[key(as = OneOrMany<ParticipantRef>, none = "everybody")]
+    pub to: Vec<Name>,
+    /// The text.
     pub text: Template,
 }
 
 impl OpeningLine {
     fn of(text: Template) -> Self {
-        Self { from: Name::user(), to: Names::default(), text }
+        Self { from: Name::user(), to: Vec::new(), text }
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum OpeningForm {
-    Lines(Vec<LineForm>),
-    Line(OpeningLine),
-    Text(Template),
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum LineForm {
-    Line(OpeningLine),
-    Text(Template),
-}
-
-impl From<OpeningForm> for Opening {
-    fn from(form: OpeningForm) -> Self {
-        Self(match form {
-            OpeningForm::Text(text) => vec![OpeningLine::of(text)],
-            OpeningForm::Line(line) => vec![line],
-            OpeningForm::Lines(lines) => lines.into_iter().map(OpeningLine::from).collect(),
-        })
-    }
-}
-
-impl From<LineForm> for OpeningLine {
-    fn from(form: LineForm) -> Self {
-        match form {
-            LineForm::Text(text) => Self::of(text),
-            LineForm::Line(line) => line,
-        }
-    }
-}
-
-/// What counts as going in circles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// What counts as a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum Circles {
     /// Nothing does.
     Off(Off),
@@ -296,110 +250,78 @@ pub enum Circles {
     On(CircleLimits),
 }
 
-impl Default for Circles {
-    fn default() -> Self {
-        Self::On(CircleLimits::default())
-    }
-}
-
 /// The word `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Off {
-    /// It is not looked for.
+    /// Loops are not detected.
     Off,
 }
 
-/// What counts as going in circles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Circles")]
+/// What counts as a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "LoopDetection")]
 pub struct CircleLimits {
-    /// This many times nearly the same message of one speaker.
-    #[schemars(range(min = 2))]
+    /// Number of nearly equal messages of one speaker.
+    #[key(default = 3, range = 2..)]
     pub repetition: u32,
-    /// How alike two messages are that are nearly the same: 1 is equal.
-    #[schemars(range(min = 0.1, max = 1))]
+    /// Similarity from which two messages are nearly equal; 1 is equal.
+    #[key(default = 0.9, range = 0.1..=1.0)]
     pub similarity: f64,
-    /// This many farewells in a row.
-    #[schemars(range(min = 2))]
+    /// Number of farewells in a row.
+    #[key(default = 4, range = 2..)]
     pub farewells: u32,
-    /// This many empty messages in a row.
-    #[schemars(range(min = 1))]
+    /// Number of empty messages in a row.
+    #[key(default = 2, range = 1..)]
     pub silence: u32,
-    /// This many equal tool calls in a row with equal results: of an agent within one turn, or asked for in messages.
-    #[schemars(range(min = 2))]
+    /// Number of equal tool calls in a row with equal results, within one turn or between turns.
+    #[key(default = 8, range = 2..)]
     pub calls: u32,
 }
 
 impl Default for CircleLimits {
     fn default() -> Self {
-        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 8 }
+        Self::absent()
     }
 }
 
-/// What comes of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// The result of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum Summary {
     /// Its last message.
     #[default]
     Last,
     /// Nothing.
     None,
-    /// Its last message, with these texts taken out.
-    Without(Texts),
-    /// What a model writes of it when it has ended. The author is called `NAME_summary`, after the chat, if it is nobody else.
+    /// Its last message without these texts.
+    #[key(as = OneOrMany<String>, nonempty)]
+    Without(Vec<String>),
+    /// A summary that a model writes at the end. The author is called `NAME_summary` after the chat, unless `by` names an
+    /// agent.
     Reflect(Box<Reflect>),
 }
 
-/// One text or a list of texts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "TextsForm")]
-#[schemars(inline)]
-pub struct Texts(#[schemars(with = "TextsForm")] pub Vec<String>);
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum TextsForm {
-    One(#[schemars(length(min = 1))] String),
-    Many(#[schemars(length(min = 1))] Vec<String>),
-}
-
-impl From<TextsForm> for Texts {
-    fn from(form: TextsForm) -> Self {
-        Self(match form {
-            TextsForm::One(text) => vec![text],
-            TextsForm::Many(texts) => texts,
-        })
-    }
-}
-
 /// How a model writes a summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "ReflectedSummary")]
 pub struct Reflect {
-    /// What it is asked after it has read the chat.
+    /// The prompt, after the chat.
+    #[key(default = Template::new(SUMMARISE))]
     pub prompt: Template,
-    /// Who writes it, an agent with its own system text and model: then there is no other author.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// The author: an agent with its own system message and model.
+    #[key(as = Option<ParticipantRef>, none = "an author for this alone")]
     pub by: Option<Name>,
-    /// Its model, as `provider:model`, where it is not the team's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ModelText>")]
+    /// Its model, as `provider:model`.
+    #[key(as = Option<ModelText>, none = "the team's")]
     pub model: Option<String>,
     /// How it writes.
-    #[serde(skip_serializing_if = "Parameters::is_none")]
     pub parameters: Parameters,
 }
 
+const SUMMARISE: &str =
+    "Summarise what came of the conversation above, in a few sentences. Add nothing of your own.";
+
 impl Default for Reflect {
     fn default() -> Self {
-        let prompt =
-            "Summarise what came of the conversation above, in a few sentences. Add nothing of your own.";
-        Self { prompt: Template::new(prompt), by: None, model: None, parameters: Parameters::default() }
+        Self::absent()
     }
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use polylogue_config::types::{Kind, Text, Type, Variables};
+use polylogue_config::yaml::Node;
+use polylogue_config::{Config, Cx, Illegal, Leaf, TextKind};
 use serde::{Deserialize, Serialize};
-
-use crate::text::DurationText;
+use serde_json::Value;
 
 /// A time of a team file, such as `500 ms`, `10 s`, `1.5 min` or `1 h`; from a millisecond to a day.
 ///
@@ -17,9 +18,8 @@ use crate::text::DurationText;
 /// assert_eq!((Duration::from(time), time.to_string()), (Duration::from_secs(90), "90 s".to_owned()));
 /// # Ok::<(), polylogue_team::NoTime>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "DurationText", inline)]
 pub struct Time(Duration);
 
 /// Why a text is no [`Time`].
@@ -99,6 +99,49 @@ impl fmt::Display for Time {
 impl From<Time> for String {
     fn from(time: Time) -> Self {
         time.to_string()
+    }
+}
+
+impl TextKind for Time {
+    type Value = Self;
+    const TEXT: Text = Text {
+        format: "duration",
+        pattern: "^ *[0-9]*\\.?[0-9]* *(ms|s|min|h) *$",
+        examples: &["500 ms", "10 s", "2 min"],
+        variables: Variables::All,
+    };
+
+    fn parse(text: &str) -> Result<Self, Illegal> {
+        text.parse().map_err(|error| match error {
+            NoTime::Unreadable => Illegal::new(format!("`{text}` is not a time")).hint(Self::HINT),
+            NoTime::OutOfBounds => Illegal::new(format!("`{text}` is not a usable limit: {error}")),
+        })
+    }
+
+    fn to_text(time: &Self) -> String {
+        time.to_string()
+    }
+
+    fn hole() -> Self {
+        Self(SHORTEST)
+    }
+}
+
+impl Config for Time {
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Text(<Self as TextKind>::TEXT) } }
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        Leaf::<Self>::read(node, cx).0
+    }
+
+    fn hole() -> Self {
+        Self(SHORTEST)
+    }
+
+    fn write(&self) -> Value {
+        Value::String(self.to_string())
     }
 }
 

@@ -1,65 +1,53 @@
-//! What a team file says of the endpoints of models.
+//! Endpoints of models.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{HeaderText, UrlText, VariableText};
 
-/// How models are reached: at an endpoint of one's own, or at a provider that is known, with other settings.
-///
-/// What is left out is as it always is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// How models are reached: an endpoint of your own, or a known provider with other settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct Endpoint {
-    /// In what way its models are asked; as of OpenAI when left out. A provider that is known is asked in its way.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The API of its models.
+    #[key(none = "`chat_completions`; a known provider's own")]
     pub api: Option<Api>,
-    /// Where `/chat/completions` is, such as `http://127.0.0.1:8000/v1`, or `/api/chat` of Ollama, such as
-    /// `http://127.0.0.1:11434`. A provider that is known has an address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<UrlText>")]
+    /// The address below which `/chat/completions` is, such as `http://127.0.0.1:8000/v1`, or `/api/chat` of Ollama, such as
+    /// `http://127.0.0.1:11434`.
+    #[key(as = Option<UrlText>, none = "a known provider's own", nonempty)]
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key. The key itself never stands in a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<VariableText>")]
+    /// The name of the environment variable that holds the key. A file never holds the key itself.
+    #[key(as = Option<VariableText>, none = "no key; a known provider's own variable")]
     pub key: Option<String>,
-    /// Further headers of every request, by their names.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Further headers of every request, by name.
     pub headers: BTreeMap<String, Header>,
-    /// How many requests may be under way at once, of all agents together; 256 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100_000))]
+    /// Limit on concurrent requests, of all agents together.
+    #[key(none = "256", range = 1..=100_000)]
     pub in_flight: Option<u32>,
-    /// How many requests may begin in any 60 seconds, of all agents together. Any number when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Limit on requests in any 60 seconds, of all agents together.
+    #[key(none = "none", range = 1..=1_000_000)]
     pub per_minute: Option<u32>,
-    /// How long a call may take.
-    #[serde(skip_serializing_if = "Timeouts::is_none")]
+    /// Time limits of a call.
     pub timeouts: Timeouts,
-    /// How often a call that failed is made again; 4 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
+    /// How often a failed call is retried.
+    #[key(none = "4", range = 0..=100)]
     pub retries: Option<u32>,
-    /// Whether what several others say in a row goes out as one message, which many models want; `true` when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether consecutive messages of several others are sent as one, which many models need.
+    #[key(none = "`true`")]
     pub merge: Option<bool>,
-    /// What its models can do besides writing text: `text` for nothing else, or a mapping. What is left out is found out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What its models support besides text: `text` for nothing, or a mapping.
+    #[key(none = "found out by use")]
     pub skills: Option<Skills>,
 }
 
-/// What models can do besides writing text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// What models support besides text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[config(name = "CapabilitiesValue", by_shape)]
 pub enum Skills {
     /// Nothing.
     Text(OnlyText),
@@ -68,39 +56,36 @@ pub enum Skills {
 }
 
 /// The word `text`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub enum OnlyText {
-    /// They write text, and nothing else.
+    /// They write text only.
     Text,
 }
 
-/// What models can do, and what they cannot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Skills", extend("minProperties" = 1))]
+/// What models support, and what they do not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[config(name = "Capabilities", nonempty)]
 pub struct SkillSet {
-    /// Whether they call tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Tool calls.
+    #[key(none = "found out by use")]
     pub tools: Option<bool>,
-    /// Whether they can be held to a JSON Schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Replies constrained by a JSON Schema.
+    #[key(none = "found out by use")]
     pub schema: Option<bool>,
-    /// Whether they can be held to JSON of any form.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Replies constrained to JSON of any form.
+    #[key(none = "found out by use")]
     pub json: Option<bool>,
-    /// Whether they see the pictures that tools return. This is not found out: they do not when it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Pictures that tools return.
+    #[key(none = "`false`")]
     pub vision: Option<bool>,
-    /// Whether they take a text in the `system` role. Where they do not, it is part of the first message of the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The `system` role. Without it, the system message is part of the first user message.
+    #[key(none = "found out by use")]
     pub system_role: Option<bool>,
-    /// Whether they take `null` as the content of a message that only calls tools. Where they do not, it has no content.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `null` as the content of a message that only calls tools. Without it, such a message has no content.
+    #[key(none = "found out by use")]
     pub null_content: Option<bool>,
-    /// Whether they take a user message right after the result of a tool. Where they do not, `Noted.` stands between them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A user message right after the result of a tool. Without it, `Noted.` stands between them.
+    #[key(none = "found out by use")]
     pub user_after_tool: Option<bool>,
 }
 
@@ -123,14 +108,12 @@ impl Skills {
     }
 }
 
-/// In what way the models of an endpoint are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+/// The API of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub enum Api {
-    /// By OpenAI's chat completions, which most servers understand.
+    /// OpenAI's chat completions, which most servers support.
     ChatCompletions,
-    /// By Ollama's own API.
+    /// Ollama's own API.
     Ollama,
 }
 
@@ -144,48 +127,42 @@ impl From<Api> for models::Api {
 }
 
 /// The value of a header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[config(by_shape)]
 pub enum Header {
-    /// A text that is no secret.
-    Text(#[schemars(with = "HeaderText")] String),
-    /// What an environment variable holds.
+    /// A text that is not a secret.
+    #[key(as = HeaderText)]
+    Text(String),
+    /// The value of an environment variable.
     Variable(FromEnv),
 }
 
-/// What an environment variable holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// The value of an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct FromEnv {
     /// The name of the variable.
-    #[schemars(with = "VariableText")]
+    #[key(as = VariableText)]
     pub env: String,
 }
 
-/// How long the parts of a call may take, such as `10 s`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Time limits of the parts of a call, such as `10 s`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct Timeouts {
-    /// Until there is a connection; 10 s when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Until there is a connection.
+    #[key(none = "10 s")]
     pub connect: Option<Time>,
-    /// To the first word of a reply; 3 min when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Until the first word of a reply.
+    #[key(none = "3 min")]
     pub first_token: Option<Time>,
-    /// Between two words; 1 min when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Between two words.
+    #[key(none = "1 min")]
     pub idle: Option<Time>,
-    /// For the whole reply; 10 min when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For the whole reply.
+    #[key(none = "10 min")]
     pub total: Option<Time>,
 }
 
 impl Timeouts {
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     fn over(self, usual: models::Timeouts) -> models::Timeouts {
         let set = |time: Option<Time>, usual| time.map_or(usual, Duration::from);
         models::Timeouts {
@@ -214,9 +191,12 @@ impl Endpoint {
     /// ```
     /// use polylogue_models::Env;
     /// use polylogue_team::Endpoint;
-    /// let house: Endpoint = serde_json::from_str(
-    ///     r#"{"base_url": "http://127.0.0.1:8000/v1", "key": "HOUSE_KEY", "in_flight": 4}"#,
-    /// )?;
+    /// let house = Endpoint {
+    ///     base_url: Some("http://127.0.0.1:8000/v1".into()),
+    ///     key: Some("HOUSE_KEY".into()),
+    ///     in_flight: Some(4),
+    ///     ..Endpoint::default()
+    /// };
     /// let config = house.config("house", &Env::of([("HOUSE_KEY", "secret")]))?;
     /// assert_eq!((config.provider.as_str(), config.limits.in_flight), ("house", Some(4)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -333,7 +313,7 @@ mod tests {
     use super::*;
 
     fn endpoint(json: &str) -> Endpoint {
-        serde_json::from_str(json).unwrap()
+        crate::text::read(json)
     }
 
     #[test]

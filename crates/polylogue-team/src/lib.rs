@@ -42,6 +42,7 @@ mod build;
 mod calls;
 mod chat;
 mod check;
+mod command;
 mod condition;
 mod duration;
 mod endpoint;
@@ -53,7 +54,6 @@ mod parameters;
 mod path;
 mod pattern;
 mod permission;
-mod reader;
 mod reasoning;
 mod remote;
 mod rows;
@@ -80,7 +80,7 @@ pub use build::{Provide, built_in_tools};
 pub use calls::ApiDocument;
 pub use chat::{
     Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
-    JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary, Texts,
+    JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary,
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
@@ -91,7 +91,7 @@ pub use parameters::Parameters;
 pub use pattern::{
     Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
     PlanWords, Player, Repeat, Role, RolePlayTexts, Selector, Society, Specifier, States, Tie, Transitions,
-    Way, Ways,
+    Way,
 };
 pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
@@ -105,7 +105,7 @@ pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
 pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};
 pub use team::{Agent, Free, Limits, ModelPrice, Sees, ShowNames, SubTeam, Team, TokenPrice, Window};
-pub use text::{Names, Template};
+pub use text::Template;
 pub use tooling::{Example, OwnTool, RunTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{Consult, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};

@@ -10,25 +10,20 @@ mod work;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use polylogue_config::{Config as _, Cx, NameKind as _};
 use polylogue_core::{Name, Tool as _};
-use serde_json::Value;
 
 use crate::build::{FILES, known_tools};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
-use crate::reader::Reader;
-use crate::schema::schema;
 use crate::source::Source;
 use crate::suggest;
 use crate::team::Team;
+use crate::text::ToolKind;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
-use documents::put_operations;
 use file::{Files, NoFiles, OnDisk, Unreadable};
-use mcp::put_servers;
-use pages::put_pages;
-use work::put_files;
 
 /// How deep teams may be nested within teams.
 const DEEPEST: usize = 8;
@@ -197,14 +192,17 @@ impl<'a> Loader<'a> {
         let operations = self.operations(root, report);
         let services = documents::names(&operations);
         let tools: Vec<String> = self.tools.iter().cloned().chain(declared).chain(services).collect();
-        let mut value =
-            Reader { schema: schema(), vars: &mut vars, tools: &tools, report, filled: 0 }.read(root);
+        let mut team = read_team(root, &mut vars, tools, report);
         let teams = self.teams_within(root, report);
-        put_files(&mut value, self.work_files(root, report));
-        put_pages(&mut value, self.pages(root, report));
-        put_operations(&mut value, operations);
-        put_servers(&mut value, self.mcp_servers(root, report));
-        self.note_programs(&value);
+        team.files = self.work_files(root, report);
+        team.web.pages = self.pages(root, report);
+        for (name, operations) in operations {
+            if let Some(document) = team.openapi.get_mut(&name) {
+                document.operations = operations;
+            }
+        }
+        self.put_servers(&mut team, root, report);
+        self.note_programs(&team);
         let voices = voices(root, &teams);
         check::check(root, voices.as_deref(), report);
         check::check_teams(root, &teams, report);
@@ -212,11 +210,9 @@ impl<'a> Loader<'a> {
             return None;
         }
         warn_of_unused(root, &vars, report);
-        put_teams(&mut value, teams);
-        // The reader has looked at everything that can go wrong here.
-        let team: Team = serde_json::from_value(value)
-            .map_err(|error| report.error(&root.span, format!("this is no team: {error}")))
-            .ok()?;
+        for (entry, sub) in team.teams.iter_mut().zip(teams) {
+            entry.team = sub.map(Box::new).unwrap_or_default();
+        }
         check::check_built(root, &team, report);
         (!report.failed()).then_some(team)
     }
@@ -343,12 +339,11 @@ fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
     }
 }
 
-/// Puts the teams that were read from files where the type of a team has them.
-fn put_teams(value: &mut Value, teams: Vec<Option<Team>>) {
-    let entries = value.get_mut("teams").and_then(Value::as_array_mut).into_iter().flatten();
-    for (entry, team) in entries.zip(teams) {
-        if let (Some(entry), Ok(team)) = (entry.as_object_mut(), serde_json::to_value(team)) {
-            entry.insert("team".to_owned(), team);
-        }
-    }
+/// The team that a file is, if the report has no error then.
+fn read_team(root: &Node, vars: &mut Vars, tools: Vec<String>, report: &mut Report<'_>) -> Team {
+    let mut cx = Cx::new("a team", report, vars).with_deferred(&[vars::TASK]);
+    cx.names.know(ToolKind::KIND, tools);
+    let team = Team::read(root, &mut cx);
+    cx.resolve_kinds(&[ToolKind::KIND]);
+    team
 }

@@ -1,103 +1,117 @@
-//! What a team file says of how an agent replies: people, tools, chats of its own.
+//! How an agent replies besides its model: people, nested chats.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use polylogue_config::types::{Kind, Type};
+use polylogue_config::yaml::{Data, Node};
+use polylogue_config::{Config, Cx, OneOrMany};
 use polylogue_core::Name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::stop::{Matches, Says};
-use crate::text::{ConditionText, NameText, Names};
+use crate::text::{ConditionText, ParticipantRef, RegexText};
 
-/// When a person is asked before an agent replies by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// When a person is asked before an agent replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum HumanInput {
-    /// On every turn.
+    /// In every turn.
     Always,
-    /// When the chat would end otherwise: at a message that ends it, and at the limit on automatic replies.
+    /// When the chat would end: at a message that ends it, and at the limit on automatic replies.
     Terminate,
     /// Never.
     Never,
 }
 
-/// What a message is like that ends the chat for an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "EndsOnForm", rename_all = "snake_case")]
-#[schemars(inline)]
+/// Which message ends the chat for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndsOn {
-    /// It holds, or is, a text.
+    /// One that contains, or is, a text.
     Says(Says),
-    /// It matches a regular expression.
+    /// One that matches a regular expression.
     Matches(Matches),
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// Which message ends the chat for an agent.
+#[derive(Config)]
+#[config(name = "TerminateOn")]
 enum EndsOnForm {
-    Text(#[schemars(length(min = 1))] String),
-    Full(EndsOnFull),
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-enum EndsOnFull {
-    /// It holds a text.
+    /// One that contains a text.
     Says(Says),
-    /// It matches a regular expression.
+    /// One that matches a regular expression.
     Matches(Matches),
 }
 
-impl From<EndsOnForm> for EndsOn {
-    fn from(form: EndsOnForm) -> Self {
-        match form {
-            EndsOnForm::Text(text) => Self::Says(Says { text, by: Names::default(), whole: true }),
-            EndsOnForm::Full(EndsOnFull::Says(says)) => Self::Says(says),
-            EndsOnForm::Full(EndsOnFull::Matches(matches)) => Self::Matches(matches),
+/// A text alone is the whole message.
+impl Config for EndsOn {
+    fn ty() -> &'static Type {
+        const {
+            &Type {
+                name: "",
+                doc: "",
+                kind: Kind::Shapes(&[<String as Config>::ty, <EndsOnForm as Config>::ty]),
+            }
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        if matches!(node.data, Data::Text(_)) {
+            return Self::Says(Says { text: String::read(node, cx), by: Vec::new(), whole: true });
+        }
+        match EndsOnForm::read(node, cx) {
+            EndsOnForm::Says(says) => Self::Says(says),
+            EndsOnForm::Matches(matches) => Self::Matches(matches),
+        }
+    }
+
+    fn hole() -> Self {
+        Self::Says(Says::hole())
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::Says(says) => EndsOnForm::Says(says.clone()).write(),
+            Self::Matches(matches) => EndsOnForm::Matches(matches.clone()).write(),
         }
     }
 }
 
-/// A chat within an agent: what comes of it is what the agent says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A chat nested in an agent: its summary is the agent's reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "NestedChat")]
 pub struct Nested {
-    /// The chat, one of `chats`. The agent itself may take part in it, and is without chats of its own there.
-    #[schemars(with = "NameText")]
+    /// One of `chats`. The agent itself can take part in it, without its nested chats.
+    #[key(as = ParticipantRef)]
     pub chat: Name,
-    /// Which messages it is for: all when left out.
-    #[serde(default, skip_serializing_if = "Trigger::is_any")]
+    /// Which messages it replies to.
     pub when: Trigger,
-    /// What of the conversation it is told besides its task.
-    #[serde(default, skip_serializing_if = "Told::is_nothing")]
+    /// What of the conversation it receives besides its task.
+    #[key(default = Told::Nothing)]
     pub tells: Told,
 }
 
-/// What of a conversation is told to a chat within an agent, besides its task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// What of a conversation a nested chat receives besides its task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "NestedContext")]
 pub enum Told {
     /// Nothing.
     #[default]
     Nothing,
-    /// The message it is for.
+    /// The message that it replies to.
     Last,
     /// Every message that the agent sees.
     All,
-    /// What another agent makes of every message that the agent sees.
+    /// A summary by another agent of every message that the agent sees.
     Reflect(Gist),
 }
 
-/// What an agent makes of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A summary of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "NestedSummary")]
 pub struct Gist {
-    /// Who sums it up: an agent that speaks by a model.
-    #[schemars(with = "NameText")]
+    /// The agent that writes it; it must have a model.
+    #[key(as = ParticipantRef)]
     pub by: Name,
-    /// What it is asked after it has read the conversation.
-    #[serde(default = "gist_prompt")]
+    /// Its prompt, after the conversation.
+    #[key(default = gist_prompt())]
     pub prompt: String,
 }
 
@@ -105,34 +119,19 @@ fn gist_prompt() -> String {
     "Summarise the conversation above in a few sentences, for somebody who has not read it. Add nothing of your own.".into()
 }
 
-impl Told {
-    fn is_nothing(&self) -> bool {
-        *self == Self::Nothing
-    }
-}
-
-/// Which messages something is for: those of which everything holds that is given.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Which messages something is for: those that meet all conditions that are given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Trigger {
-    /// It is of one of these.
-    #[serde(skip_serializing_if = "Names::is_empty")]
-    pub from: Names,
-    /// It holds a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Sent by one of these.
+    #[key(as = OneOrMany<ParticipantRef>, none = "anybody")]
+    pub from: Vec<Name>,
+    /// Contains a text.
+    #[key(none = "any text")]
     pub says: Option<String>,
-    /// It matches a regular expression.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<crate::text::RegexText>")]
+    /// Matches a regular expression.
+    #[key(as = Option<RegexText>, none = "any text", nonempty)]
     pub matches: Option<String>,
-    /// A condition.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ConditionText>")]
+    /// A condition on the conversation, in CEL.
+    #[key(as = Option<ConditionText>, none = "none", nonempty)]
     pub when: Option<String>,
-}
-
-impl Trigger {
-    fn is_any(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -1,46 +1,31 @@
-//! What a team file says of what is remembered from one conversation to the next.
+//! What is remembered from one conversation to the next.
 
 use polylogue::memory::{LongTerm, MemoryError, Scope};
-use schemars::JsonSchema;
+use polylogue_config::{As, Config, Switch};
 use serde::{Deserialize, Serialize};
 
 use crate::team::{Agent, Team};
-use crate::text::{ModelText, OptionText};
+use crate::text::ModelText;
 
-/// Whose memory the agents with `memory` have, and how things are found in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "TeamMemory")]
+/// The memory of agents with `memory`, and how facts are found in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct TeamMemory {
-    /// Whose it is: teams that say the same share it. The team's name when left out; `user {{user}}` gives every value of a
-    /// variable a memory of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// Its name. Teams with the same scope share a memory; `user {{user}}` gives every value of a variable its own.
+    #[key(none = "the team's name", nonempty)]
     pub scope: Option<String>,
-    /// A model that makes vectors of texts, as `provider:model`: then things are found by what they mean, too. By their words
-    /// when left out. Of a team within a team it does not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ModelText>")]
+    /// An embedding model, as `provider:model`, to find facts by their meaning as well. Ignored in a team within a team.
+    #[key(as = Option<ModelText>, none = "facts are found by their words")]
     pub embed: Option<String>,
 }
 
-impl TeamMemory {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// What an agent remembers from one conversation to the next, and how.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "MemoryForm")]
-#[schemars(inline, with = "MemoryForm")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMemory {
     /// Whether it has the tools `remember`, `recall` and `forget`.
     pub tools: bool,
-    /// How many facts it is reminded of before it speaks.
+    /// How many facts are recalled before it speaks.
     pub recalls: u32,
-    /// Whether its memory is its own, and not that of the team.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether its memory is private, not the team's.
     pub own: bool,
 }
 
@@ -52,43 +37,38 @@ impl AgentMemory {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum MemoryForm {
-    /// Whether it has the tools, and is reminded of up to five facts.
-    Switch(bool),
-    /// How it does.
-    Full(FullMemory),
-}
-
-/// What an agent remembers from one conversation to the next, and how.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Memory")]
-struct FullMemory {
-    /// Whether it has the tools `remember`, `recall` and `forget`; true when left out.
-    #[serde(default)]
-    tools: Option<bool>,
-    /// Of how many facts that match what was said last it is reminded before it speaks, 5 when left out; of none by 0.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 50))]
-    recalls: Option<u32>,
-    /// Whether its memory is its own, and not that of the team.
-    #[serde(default)]
+/// What an agent remembers from one conversation to the next.
+#[derive(Config)]
+pub(crate) struct Memory {
+    /// Whether it has the tools `remember`, `recall` and `forget`.
+    #[key(default = true)]
+    tools: bool,
+    /// How many facts that match the last message are recalled before it speaks.
+    #[key(default = facts(), range = 0..=50)]
+    recalls: u32,
+    /// Whether its memory is private, not the team's.
+    #[key(default = false)]
     own: bool,
 }
 
-impl From<MemoryForm> for AgentMemory {
-    fn from(form: MemoryForm) -> Self {
-        let facts = u32::try_from(LongTerm::DEFAULT_FACTS).unwrap_or(u32::MAX);
-        match form {
-            MemoryForm::Switch(false) => Self::default(),
-            MemoryForm::Switch(true) => Self { tools: true, recalls: facts, own: false },
-            MemoryForm::Full(FullMemory { tools, recalls, own }) => {
-                Self { tools: tools.unwrap_or(true), recalls: recalls.unwrap_or(facts), own }
-            }
+fn facts() -> u32 {
+    u32::try_from(LongTerm::DEFAULT_FACTS).unwrap_or(u32::MAX)
+}
+
+impl As<AgentMemory> for Switch<Memory> {
+    fn into_value(self) -> AgentMemory {
+        match self {
+            Self::Off => AgentMemory::default(),
+            Self::On(Memory { tools, recalls, own }) => AgentMemory { tools, recalls, own },
         }
+    }
+
+    fn from_value(value: &AgentMemory) -> Self {
+        if value.is_off() && !value.own {
+            return Self::Off;
+        }
+        let AgentMemory { tools, recalls, own } = *value;
+        Self::On(Memory { tools, recalls, own })
     }
 }
 

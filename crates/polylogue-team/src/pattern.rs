@@ -1,400 +1,326 @@
-//! What a team file says of who speaks when.
+//! Who speaks when.
 
 mod graph;
 mod society;
 
 use std::collections::BTreeMap;
 
+use polylogue_config::types::{Kind, Type};
+use polylogue_config::yaml::{Data, Node};
+use polylogue_config::{ByName, Config, Cx, OneOrMany, Same};
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-pub use self::graph::{Flow, Join, Way, Ways};
+pub use self::graph::{Flow, Join, Way};
 pub use self::society::{Critic, Done, Player, RolePlayTexts, Society, Specifier};
 use crate::parameters::Parameters;
 use crate::task::{Solve, Task};
-use crate::text::{ConditionText, ModelText, NameText, Names, OptionText};
+use crate::text::{ConditionText, ModelText, Participant, ParticipantRef};
 
 /// Who speaks when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum Pattern {
     /// The participants in their order, again and again until the chat ends.
     #[default]
     InTurn,
     /// Each participant once, in their order.
     OnceEach,
-    /// Every participant once, at the same time; nobody hears the others.
+    /// Every participant once, at the same time. None sees the others' messages.
     AllAtOnce,
-    /// One of the participants after the other: in turn, by chance, or as a model or a person picks.
+    /// One participant after the other, selected by order, chance, a model or a person.
     Group(Group),
-    /// A speaker for every state, and conditions that lead from one to the next.
+    /// A state machine: a speaker for every state, and conditions that select the next.
     States(States),
-    /// Chats by what has to be finished before them. A participant that is not named comes after nobody; all that wait
-    /// for nothing run at the same time.
-    After(#[schemars(with = "BTreeMap<String, Names>", extend("minProperties" = 1))] BTreeMap<Name, Names>),
-    /// Whoever speaks may hand over to somebody else; see `handoffs` of agents.
+    /// By dependencies: for each participant, the ones that must finish before it. Participants that depend on none run at
+    /// the same time.
+    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>, nonempty)]
+    After(BTreeMap<Name, Vec<Name>>),
+    /// The speaker can hand over to another participant; see `handoffs` of agents.
     Handoffs(Handoffs),
     /// Rounds of arguments, then a vote.
     Debate(Debate),
-    /// A planner makes a plan, and before each turn keeps a ledger of how the work stands and who is next.
+    /// A planner writes a plan and keeps a ledger of the progress, by which it selects the next speaker.
     Plan(Plan),
-    /// A graph: who speaks after whom, several at the same time if need be.
+    /// A graph: who speaks after whom, several at the same time where it branches.
     Flow(Flow),
-    /// Two roles that do a task by talking, one of which instructs.
+    /// Two roles that solve a task by talking; one instructs.
     Society(Box<Society>),
-    /// Two or more that solve their tasks by talking, until a limit or until they hold them to be complete.
+    /// Agents that solve their tasks by talking, until a limit or until they judge them complete.
     Solve(Box<Solve>),
     /// Tasks that are solved alone, one after the other.
-    Tasks(#[schemars(length(min = 1))] Vec<Task>),
+    #[key(nonempty)]
+    Tasks(Vec<Task>),
 }
 
 /// Who speaks next in a group.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Group {
-    /// Who or what picks the next speaker: `round_robin` when left out.
+    /// How the next speaker is selected.
+    #[key(default = Pick::RoundRobin)]
     pub pick: Pick,
-    /// Who may speak after whom. Whatever picks, it holds; where nobody may speak, the chat ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Who may speak after whom, however speakers are selected. The chat ends if none may.
+    #[key(none = "everybody after everybody")]
     pub transitions: Option<Transitions>,
-    /// Whether the last speaker may speak again: `true`, `false`, or the names of those who may. `true` when left out.
-    /// Where there are `transitions`, they say it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether the last speaker may speak again: `true`, `false`, or the names of those who may. With `transitions`, these
+    /// decide.
+    #[key(none = "`true`")]
     pub repeat: Option<Repeat>,
 }
 
-/// Who or what picks the next speaker.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "PickForm", rename_all = "snake_case")]
-#[schemars(inline)]
+/// How the next speaker is selected.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum Pick {
-    /// The order of the participants.
+    /// By the order of the participants.
     #[default]
     RoundRobin,
-    /// Chance.
+    /// By chance.
     Random(Chance),
-    /// A model, which is called `NAME_selector` after the chat.
+    /// By a model. It is called `NAME_selector` after the chat.
     Model(Box<Selector>),
-    /// A person, who takes no other part in the chat.
-    Person(#[schemars(with = "NameText")] Name),
+    /// By a person, who is not a participant of the chat.
+    #[key(as = ParticipantRef)]
+    Person(Name),
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum PickForm {
-    Word(PickWord),
-    Full(PickFull),
-}
-
-/// Who or what picks the next speaker.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-enum PickWord {
-    /// The order of the participants.
-    RoundRobin,
-    /// Chance.
-    Random,
-    /// A model.
-    Model,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-enum PickFull {
-    /// Chance.
-    Random(Chance),
-    /// A model.
-    Model(Box<Selector>),
-    /// A person, by name, who takes no other part in the chat.
-    Person(#[schemars(with = "NameText")] Name),
-}
-
-impl From<PickForm> for Pick {
-    fn from(form: PickForm) -> Self {
-        match form {
-            PickForm::Word(PickWord::RoundRobin) => Self::RoundRobin,
-            PickForm::Word(PickWord::Random) => Self::Random(Chance::default()),
-            PickForm::Word(PickWord::Model) => Self::Model(Box::default()),
-            PickForm::Full(PickFull::Random(chance)) => Self::Random(chance),
-            PickForm::Full(PickFull::Model(selector)) => Self::Model(selector),
-            PickForm::Full(PickFull::Person(name)) => Self::Person(name),
-        }
-    }
-}
-
-/// Chance picks the next speaker.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Random selection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Chance {
-    /// What makes it repeatable. When left out, it is taken of the time at which the chat begins; the log has it in any
-    /// case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    /// Makes it repeatable. The log always has the seed.
+    #[key(none = "from the time at which the chat begins")]
     pub seed: Option<u64>,
 }
 
-/// How a model picks the next speaker. `{roles}` in a text is the list of those it picks among, with their
-/// descriptions; `{agentlist}` is their names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Selection by a model. `{roles}` in a text is the list of the candidates with their descriptions, `{agentlist}` their names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Selector {
-    /// Its model, as `provider:model`, where it is not the team's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ModelText>")]
+    /// Its model, as `provider:model`.
+    #[key(as = Option<ModelText>, none = "the team's")]
     pub model: Option<String>,
     /// How it writes.
-    #[serde(skip_serializing_if = "Parameters::is_none")]
     pub parameters: Parameters,
-    /// Its system text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its system message.
+    #[key(none = "a built-in text")]
     pub system: Option<String>,
-    /// What it is asked after it has read the conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its prompt, after the conversation.
+    #[key(none = "a built-in text")]
     pub prompt: Option<String>,
-    /// What it is told when it named nobody.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The prompt after a reply that names no candidate.
+    #[key(none = "a built-in text")]
     pub none: Option<String>,
-    /// What it is told when it named several.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The prompt after a reply that names several.
+    #[key(none = "a built-in text")]
     pub several: Option<String>,
-    /// In which role it is asked: as a `user`, which every model takes, or as the `system`, which some models follow more
-    /// strictly and others refuse within a conversation. Default: `user`.
+    /// The role of the prompts: `user`, which every model takes, or `system`, which some models follow more strictly and
+    /// others reject within a conversation.
+    #[key(default = Role::User)]
     pub role: Role,
-    /// How often it is asked in all before the next in order speaks.
-    #[schemars(range(min = 1, max = 20))]
+    /// Maximum number of requests for a selection. Then the next participant in order speaks.
+    #[key(default = 3, range = 1..=20)]
     pub attempts: u32,
-    /// Whether it replies by a schema, which a model has to be able to. Else whoever it names is picked.
+    /// Whether its reply is constrained by a schema, which the model must support.
+    #[key(default = false)]
     pub constrained: bool,
 }
 
 impl Default for Selector {
     fn default() -> Self {
-        Self {
-            model: None,
-            parameters: Parameters::default(),
-            system: None,
-            prompt: None,
-            none: None,
-            several: None,
-            role: Role::User,
-            attempts: 3,
-            constrained: false,
-        }
+        Self::absent()
     }
 }
 
-/// Who asks a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// The role of a prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Role {
-    /// The system.
+    /// `system`.
     System,
-    /// A user.
+    /// `user`.
     #[default]
     User,
 }
 
 /// Who may speak after whom.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Transitions {
-    /// After a participant, only these may speak. After one that is not named here, nobody may.
-    Allowed(#[schemars(with = "BTreeMap<String, Names>")] BTreeMap<Name, Names>),
-    /// After a participant, all may speak but these.
-    Disallowed(#[schemars(with = "BTreeMap<String, Names>")] BTreeMap<Name, Names>),
+    /// After each participant, only these may speak. After one that is not listed, none may.
+    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
+    Allowed(BTreeMap<Name, Vec<Name>>),
+    /// After each participant, all may speak except these.
+    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
+    Disallowed(BTreeMap<Name, Vec<Name>>),
 }
 
 /// Whether the last speaker may speak again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum Repeat {
-    /// Everybody may, or nobody.
+    /// All may, or none.
     All(bool),
     /// These may.
-    Only(Names),
+    #[key(as = OneOrMany<ParticipantRef>)]
+    Only(Vec<Name>),
 }
 
-/// A speaker for every state, and conditions that lead from one to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A state machine: a speaker for every state, and conditions that select the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "StateMachine")]
 pub struct States {
-    /// Who speaks first: a name, or a list of conditions of which the first that holds counts; the first participant when left
-    /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Who speaks first: a name, or a list of conditions of which the first that holds counts.
+    #[key(none = "the first participant")]
     pub start: Option<Exits>,
-    /// Who speaks after whom: a name, `end`, or a list of conditions of which the first that holds counts. Where none
-    /// holds, the chat ends.
-    #[schemars(with = "BTreeMap<String, Exits>", extend("minProperties" = 1))]
+    /// Who speaks after each participant: a name, `end`, or a list of conditions of which the first that holds counts. The
+    /// chat ends if none holds.
+    #[key(as = ByName<Participant, Same<Exits>>, required, nonempty)]
     pub after: BTreeMap<Name, Exits>,
 }
 
 /// The name that stands for the end of a chat among the speakers of states and handoffs.
 pub(crate) const END: &str = "end";
-/// The name that stands for whoever speaks.
+/// The name that stands for the last speaker.
 pub(crate) const STAY: &str = "stay";
 
-/// What comes after a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "ExitsForm")]
-#[schemars(inline)]
+/// The transitions from a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exits(pub Vec<Exit>);
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum ExitsForm {
-    One(#[schemars(with = "NameText")] Name),
-    Many(#[schemars(length(min = 1))] Vec<Exit>),
-}
+/// A name alone is always taken.
+impl Config for Exits {
+    fn ty() -> &'static Type {
+        const { &Type { name: "", doc: "", kind: Kind::Shapes(&[ParticipantRef::ty, <Vec<Exit> as Config>::ty]) } }
+    }
 
-impl From<ExitsForm> for Exits {
-    fn from(form: ExitsForm) -> Self {
-        match form {
-            ExitsForm::One(then) => Self(vec![Exit { when: None, then }]),
-            ExitsForm::Many(exits) => Self(exits),
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        if matches!(node.data, Data::List(_)) {
+            return Self(Vec::read(node, cx));
+        }
+        Self(vec![Exit { when: None, then: ParticipantRef::read(node, cx).0 }])
+    }
+
+    fn hole() -> Self {
+        Self(Vec::new())
+    }
+
+    fn write(&self) -> Value {
+        match self.0.as_slice() {
+            [Exit { when: None, then }] => Value::String(then.to_string()),
+            exits => exits.iter().map(Exit::write).collect(),
         }
     }
 }
 
-/// A way out of a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A transition from a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Transition")]
 pub struct Exit {
-    /// The condition; always when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ConditionText>")]
+    /// Its condition, in CEL.
+    #[key(as = Option<ConditionText>, none = "always", nonempty)]
     pub when: Option<String>,
-    /// Who speaks then, or `end`.
-    #[schemars(with = "NameText")]
+    /// The next speaker, or `end`.
+    #[key(as = ParticipantRef)]
     pub then: Name,
 }
 
-/// Whoever speaks may hand over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Handoffs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Handoffs {
-    /// Who speaks first; the first participant when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// Who speaks first.
+    #[key(as = Option<ParticipantRef>, none = "the first participant")]
     pub start: Option<Name>,
-    /// What comes after a turn in which nobody was handed to: `stay` (the same speaks again), `end`, or a name.
-    #[schemars(with = "NameText")]
+    /// Who speaks after a turn without a handoff: `stay` (the same speaker), `end` (the chat ends), or a name.
+    #[key(as = ParticipantRef)]
     pub then: Name,
 }
 
-/// Rounds of arguments, then a vote. What came of the chat is the option that won.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Rounds of arguments, then a vote. The result is the option that won.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Debate {
-    /// What is voted on, at least two.
-    #[schemars(with = "Vec<OptionText>", length(min = 1))]
+    /// The options, at least two.
+    #[key(required, nonempty)]
     pub options: Vec<String>,
-    /// How many rounds of arguments there are before the vote; with 0 there is only the vote.
-    #[serde(default = "one")]
-    #[schemars(range(min = 0, max = 1000))]
+    /// Number of rounds of arguments before the vote.
+    #[key(default = 1, range = 0..=1000)]
     pub rounds: u32,
-    /// Whether they argue one after the other. Else all argue at the same time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether participants argue one after the other instead of at the same time.
+    #[key(default = false)]
     pub in_turn: bool,
-    /// Who votes: the participants when left out. Others are a jury that takes no other part.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub voters: Names,
-    /// What decides when several options have the most votes.
-    #[serde(default)]
+    /// Who votes. Voters that are not participants are a jury.
+    #[key(as = OneOrMany<ParticipantRef>, none = "the participants")]
+    pub voters: Vec<Name>,
+    /// What decides a tie.
+    #[key(default = Tie::First)]
     pub tie: Tie,
 }
 
-const fn one() -> u32 {
-    1
-}
-
-/// What decides when several options have the most votes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// What decides a tie.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Tie {
-    /// The first of them, in the order of the options.
+    /// The order of the options: the first wins.
     #[default]
     First,
-    /// Nothing is decided.
+    /// Nothing: the vote is undecided.
     Undecided,
-    /// This one, who is asked.
-    Chair(#[schemars(with = "NameText")] Name),
-    /// So many further rounds, each with a vote after it.
-    Again(#[schemars(range(min = 1, max = 1000))] u32),
+    /// This agent or person.
+    #[key(as = ParticipantRef)]
+    Chair(Name),
+    /// Up to so many further rounds, each with a vote.
+    #[key(range = 1..=1000)]
+    Again(u32),
 }
 
-/// A planner makes a plan, and before each turn keeps a ledger of how the work stands and who is next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A planner that writes a plan, and a ledger of the progress by which the next speaker is selected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Orchestrator")]
 pub struct Plan {
-    /// Who plans: an agent that takes no other part in the chat.
-    #[schemars(with = "NameText")]
+    /// The agent that plans; it is not a participant of the chat.
+    #[key(as = ParticipantRef)]
     pub planner: Name,
-    /// Who keeps the ledger, where it is not the planner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// The agent that keeps the ledger.
+    #[key(as = Option<ParticipantRef>, none = "the planner")]
     pub keeper: Option<Name>,
-    /// How many turns there are at most, 20 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Maximum number of turns.
+    #[key(none = "20", range = 1..=1_000_000)]
     pub max_turns: Option<u64>,
-    /// After how many turns without progress the plan is made anew, 3 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Number of turns without progress after which a new plan is made.
+    #[key(none = "3", range = 1..=1_000_000)]
     pub max_stalls: Option<u64>,
-    /// How many plans are made at most, 3 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1000))]
+    /// Maximum number of plans.
+    #[key(none = "3", range = 1..=1000)]
     pub max_plans: Option<u64>,
-    /// How often a ledger that cannot be read is asked for again, 3 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
+    /// How often a ledger that cannot be read is requested again.
+    #[key(none = "3", range = 0..=100)]
     pub max_retries: Option<u32>,
-    /// What the planner is asked.
-    #[serde(default, skip_serializing_if = "PlanWords::is_default")]
+    /// Prompts of the planner.
     pub words: PlanWords,
 }
 
-/// What a planner is asked. In the texts `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` stand
-/// for what they say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Prompts of a planner. `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` are replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "OrchestratorPrompts")]
 pub struct PlanWords {
     /// For the facts.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "a built-in text")]
     pub facts: Option<String>,
     /// For a plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "a built-in text")]
     pub plan: Option<String>,
-    /// What the others are told of the plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For the others, about the plan.
+    #[key(none = "a built-in text")]
     pub briefing: Option<String>,
     /// For the ledger.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "a built-in text")]
     pub progress: Option<String>,
-    /// For the ledger again, when it cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For the ledger again, if it cannot be read.
+    #[key(none = "a built-in text")]
     pub unreadable: Option<String>,
-    /// For the facts anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For updated facts.
+    #[key(none = "a built-in text")]
     pub facts_again: Option<String>,
     /// For another plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "a built-in text")]
     pub plan_again: Option<String>,
     /// For the final answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "a built-in text")]
     pub answer: Option<String>,
-}
-
-impl PlanWords {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Pattern {
@@ -403,7 +329,7 @@ impl Pattern {
         match self {
             Self::Debate(Debate { voters, tie, .. }) => {
                 let chair = if let Tie::Chair(chair) = tie { Some(chair) } else { None };
-                voters.0.iter().chain(chair).collect()
+                voters.iter().chain(chair).collect()
             }
             Self::Plan(Plan { planner, keeper, .. }) => std::iter::once(planner).chain(keeper).collect(),
             Self::Society(society) => society.beside().collect(),

@@ -1,67 +1,62 @@
-//! What a team file says of MCP servers, and of which of their tools agents get.
+//! MCP servers, and which of their tools agents get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue_config::{As, Config};
 use polylogue_mcp::Allowed;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::team::Team;
-use crate::text::{OptionText, PathText};
+use crate::text::PathText;
 use crate::tooling::OwnTool;
 
 /// MCP servers, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(inline, with = "ServersForm")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpServers(pub BTreeMap<String, McpServer>);
 
-impl McpServers {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-#[expect(
-    dead_code,
-    reason = "a schema is made of it; a path is replaced by what is in the file when it is read"
-)]
-enum ServersForm {
-    /// The usual JSON document with `mcpServers`, by its path seen from this file's folder, below which it is.
-    File(#[schemars(with = "PathText")] String),
-    /// The servers.
+/// MCP servers: in the file, or in a document of their own.
+#[derive(Config)]
+#[config(by_shape)]
+pub(crate) enum ServersForm {
+    /// The path of a JSON document with `mcpServers`, below the folder of this file.
+    File(PathText),
+    /// The servers, by name.
     Servers(BTreeMap<String, McpServer>),
 }
 
-/// An MCP server: a program of this machine, or an address. `${NAME}` in its texts is a variable of the environment of whoever
+/// A document is read by the loader.
+impl As<McpServers> for ServersForm {
+    fn into_value(self) -> McpServers {
+        match self {
+            Self::File(_) => McpServers::default(),
+            Self::Servers(servers) => McpServers(servers),
+        }
+    }
+
+    fn from_value(value: &McpServers) -> Self {
+        Self::Servers(value.0.clone())
+    }
+}
+
+/// An MCP server: a program of this machine, or an address. `${NAME}` in its texts is an environment variable of the user who
 /// runs the team.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct McpServer {
     /// The program that is the server. It runs outside the sandbox, in the folder of the team file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    #[key(none = "the server has a `url`", nonempty)]
     pub command: Option<String>,
     /// Its arguments.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Its environment, besides what every program needs. Keys come as `${NAME}`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Its environment, besides what every program needs. Write keys as `${NAME}`.
     pub env: BTreeMap<String, String>,
-    /// The folder it runs in, where that is not the team file's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<PathText>")]
+    /// The folder it runs in.
+    #[key(as = Option<PathText>, none = "the team file's")]
     pub cwd: Option<String>,
     /// The address of a server that runs elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    #[key(none = "the server has a `command`", nonempty)]
     pub url: Option<String>,
-    /// What requests to that address carry. Keys come as `${NAME}`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Headers of requests to that address. Write keys as `${NAME}`.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -92,10 +87,9 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
     inside.map(|(inside, _)| inside.split_once(":-").map_or(inside, |(name, _)| name))
 }
 
-/// Tools of an agent or of a task: one by its name, or those of an MCP server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// Tools of an agent or of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "Tool", by_shape)]
 pub enum GivenTool {
     /// One by its name, or `files`.
     Own(OwnTool),
@@ -119,20 +113,17 @@ impl GivenTool {
     }
 }
 
-/// The tools of an MCP server: all of them, unless it is said which.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// The tools of an MCP server: all, unless some are named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct McpTools {
-    /// The server: one of this file's `mcp`, or of the file that the command line names.
-    #[schemars(with = "OptionText")]
+    /// The server: one of `mcp` in this file, or of the file that the command line names.
+    #[key(nonempty)]
     pub mcp: String,
     /// These tools only, by the server's names for them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<OptionText>", length(min = 1), extend("uniqueItems" = true))]
+    #[key(nonempty, unique)]
     pub only: Vec<String>,
-    /// All tools but these.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<OptionText>", length(min = 1), extend("uniqueItems" = true))]
+    /// All tools except these.
+    #[key(nonempty, unique)]
     pub but: Vec<String>,
 }
 
@@ -165,7 +156,9 @@ impl Team {
     /// The same as the usual JSON document, `mcpServers`.
     #[must_use]
     pub fn mcp_document(&self) -> Value {
-        json!({ "mcpServers": self.mcp_declared() })
+        let declared =
+            self.mcp_declared().into_iter().map(|(name, server)| (name.to_owned(), server.write()));
+        json!({ "mcpServers": declared.collect::<serde_json::Map<_, _>>() })
     }
 
     /// The tools that agents and tasks of this team are given.

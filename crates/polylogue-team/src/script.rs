@@ -1,151 +1,277 @@
-//! How a script is described in the schema of team files. What it is, [`polylogue_models::Script`] says.
+//! Scripts: the replies of models, for demonstrations and tests.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use polylogue_config::types::Type;
+use polylogue_config::yaml::Node;
+use polylogue_config::{As, Config, Cx, Leaf, Pair};
+use polylogue_core::{Finish, Name, Usage};
+use polylogue_models::{Expectation, Script, ScriptCall, ScriptError, ScriptStep};
 use serde_json::{Map, Value};
 
-use crate::text::ScriptText;
+use crate::text::StepText;
 
-/// One model call: the agent's name, and what it replies.
-pub(crate) struct StepForm;
+/// The model calls of all agents: for each the agent's name, and its reply.
+pub(crate) struct Steps(Vec<Pair<Reply>>);
 
-impl JsonSchema for StepForm {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Step".into()
+impl Config for Steps {
+    const OPTIONAL: bool = true;
+
+    fn ty() -> &'static Type {
+        <Vec<Pair<Reply>> as Config>::ty()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = generator.subschema_for::<BTreeMap<String, ReplyForm>>();
-        schema.insert("description".into(), "One model call: the agent's name, and what it replies.".into());
-        schema.insert("minProperties".into(), 1.into());
-        schema.insert("maxProperties".into(), 1.into());
-        schema
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        Self(Vec::read(node, cx))
+    }
+
+    fn hole() -> Self {
+        Self(Vec::new())
+    }
+
+    fn write(&self) -> Value {
+        self.0.write()
     }
 }
 
-#[derive(JsonSchema)]
-#[schemars(untagged, rename = "Reply")]
-#[expect(dead_code, reason = "it is there for its schema")]
-enum ReplyForm {
-    /// What it says.
-    Text(#[schemars(with = "ScriptText")] String),
-    /// What it does.
+impl As<Script> for Steps {
+    fn into_value(self) -> Script {
+        let step = |(who, reply): (String, Reply)| Some(reply.of(Name::new(&who).ok()?));
+        self.0.into_iter().filter_map(|pair| pair.0).filter_map(step).collect()
+    }
+
+    fn from_value(script: &Script) -> Self {
+        let step = |step: &ScriptStep| Pair(Some((step.who.to_string(), Reply::from(step))));
+        Self(script.steps().iter().map(step).collect())
+    }
+}
+
+/// A reply: its text, or a mapping.
+#[derive(Config)]
+#[config(name = "ScriptReply", by_shape)]
+enum Reply {
+    /// What the agent says.
+    Text(StepText),
+    /// What the agent does.
     Full(Box<FullReply>),
 }
 
 /// What an agent does with one model call.
-#[derive(Default, JsonSchema)]
-#[schemars(deny_unknown_fields, default, inline, extend("minProperties" = 1))]
+#[derive(Default, Config)]
+#[config(name = "ScriptStep", nonempty)]
 struct FullReply {
     /// What it says.
-    #[schemars(with = "Option<ScriptText>")]
+    #[key(as = Option<StepText>, none = "nothing")]
     say: Option<String>,
     /// What it thinks before it speaks.
-    #[schemars(with = "Option<ScriptText>")]
+    #[key(as = Option<StepText>, none = "nothing")]
     think: Option<String>,
     /// The tools it calls.
-    calls: Vec<CallForm>,
-    /// Milliseconds before the first word.
-    #[schemars(range(max = 86_400_000))]
+    calls: Vec<CallKeys>,
+    /// Delay before the first word, in milliseconds.
+    #[key(default = 0, range = 0..=86_400_000)]
     delay_ms: u64,
-    /// Words per second; 0 is at once.
-    #[schemars(range(min = 0, max = 10_000))]
+    /// Words per second; 0 for all at once.
+    #[key(none = "`script_pace`", range = 0..=10_000)]
     pace: Option<f64>,
-    /// What the request has to be like for the step to be played.
-    expect: Option<ExpectForm>,
-    /// Tokens it claims to have used.
-    usage: Option<UsageForm>,
+    /// What the request must be like.
+    #[key(none = "not checked")]
+    expect: Option<ExpectKeys>,
+    /// The tokens that it reports.
+    #[key(none = "none")]
+    usage: Option<UsageKeys>,
     /// The call fails.
-    error: Option<ErrorForm>,
+    #[key(none = "it succeeds")]
+    error: Option<ErrorKeys>,
     /// Why the reply ends.
-    finish: Option<FinishForm>,
+    #[key(none = "`calls` with calls, otherwise `stop`")]
+    finish: Option<FinishWord>,
 }
 
 /// A tool call.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "ScriptCall")]
-#[expect(dead_code, reason = "it is there for its schema")]
-struct CallForm {
+#[derive(Config)]
+#[config(name = "ScriptCall")]
+struct CallKeys {
     /// The tool's name.
     tool: String,
-    /// Its arguments: an object, or a text where a model is played that writes no proper JSON.
-    #[schemars(default)]
-    args: ArgsForm,
-    /// The call's id; made up when left out.
+    /// Its arguments: an object, or a text to play a model that does not write proper JSON.
+    #[key(default = Arguments::Object(Map::new()))]
+    args: Arguments,
+    /// The id of the call.
+    #[key(none = "a generated id")]
     id: Option<String>,
 }
 
-#[derive(serde::Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-#[expect(dead_code, reason = "it is there for its schema")]
-enum ArgsForm {
+/// The arguments of a tool call.
+#[derive(Config)]
+#[config(name = "ScriptArguments", by_shape)]
+enum Arguments {
+    /// An object.
     Object(Map<String, Value>),
-    Text(#[schemars(with = "ScriptText")] String),
+    /// A text that is not JSON.
+    Text(StepText),
 }
 
-impl Default for ArgsForm {
-    fn default() -> Self {
-        Self::Object(Map::new())
-    }
-}
-
-/// What a request has to be like; what is left out is not looked at.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "ScriptExpectation")]
-#[expect(dead_code, reason = "it is there for its schema")]
-struct ExpectForm {
-    /// A text that the last entry holds.
-    #[schemars(with = "Option<ScriptText>")]
+/// What a request must be like.
+#[derive(Config)]
+#[config(name = "ScriptExpectation")]
+struct ExpectKeys {
+    /// A text that its last entry contains.
+    #[key(as = Option<StepText>, none = "not checked")]
     last: Option<String>,
-    /// A text that the system text holds.
-    #[schemars(with = "Option<ScriptText>")]
+    /// A text that its system message contains.
+    #[key(as = Option<StepText>, none = "not checked")]
     system: Option<String>,
-    /// Exactly the tools that are offered, in any order.
+    /// Its tools, in any order.
+    #[key(none = "not checked")]
     tools: Option<Vec<String>>,
 }
 
 /// Tokens.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "ScriptUsage")]
-#[expect(dead_code, reason = "it is there for its schema")]
-struct UsageForm {
-    /// Tokens read.
+#[derive(Config)]
+#[config(name = "ScriptUsage")]
+struct UsageKeys {
+    /// Input tokens.
+    #[key(none = "unknown")]
     input: Option<u64>,
-    /// Tokens written.
+    /// Output tokens.
+    #[key(none = "unknown")]
     output: Option<u64>,
-    /// Those of `input` that came from a cache.
+    /// Input tokens from a cache.
+    #[key(none = "unknown")]
     cached: Option<u64>,
-    /// Those of `output` that were reasoning.
+    /// Output tokens of reasoning.
+    #[key(none = "unknown")]
     reasoning: Option<u64>,
 }
 
-/// How a model call fails.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "ScriptError")]
-#[expect(dead_code, reason = "it is there for its schema")]
-struct ErrorForm {
-    /// The HTTP status; the connection breaks when left out.
-    #[schemars(range(min = 100, max = 599))]
+/// The failure of a model call.
+#[derive(Config)]
+#[config(name = "ScriptError")]
+struct ErrorKeys {
+    /// The HTTP status.
+    #[key(none = "the connection breaks", range = 100..=599)]
     status: Option<u16>,
     /// What happened.
     message: String,
 }
 
 /// Why a reply ends.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case", rename = "ScriptFinish", inline)]
-#[expect(dead_code, reason = "it is there for its schema")]
-enum FinishForm {
+#[derive(Config)]
+#[config(name = "ScriptFinish")]
+enum FinishWord {
     /// The model is done.
     Stop,
-    /// It wants tools.
+    /// It calls tools.
     Calls,
-    /// It met the limit on tokens.
+    /// It reached the limit on tokens.
     Length,
     /// The provider filtered the reply.
     Filter,
     /// The provider does not say.
     Unknown,
+}
+
+impl Reply {
+    fn of(self, who: Name) -> ScriptStep {
+        match self {
+            Self::Text(text) => ScriptStep::say(who, text.0),
+            Self::Full(full) => full.of(who),
+        }
+    }
+}
+
+impl FullReply {
+    fn of(self, who: Name) -> ScriptStep {
+        let Self { say, think, calls, delay_ms, pace, expect, usage, error, finish } = self;
+        let text = |text: Option<String>| text.map(Arc::from);
+        let usage = usage.map(|UsageKeys { input, output, cached, reasoning }| Usage {
+            input,
+            output,
+            cached,
+            reasoning,
+        });
+        ScriptStep {
+            who,
+            say: text(say),
+            think: text(think),
+            calls: calls.into_iter().map(CallKeys::call).collect(),
+            delay_ms,
+            pace,
+            error: error.map(|ErrorKeys { status, message }| ScriptError { status, message }),
+            expect: expect.map(|ExpectKeys { last, system, tools }| Expectation { last, system, tools }),
+            usage: usage.unwrap_or_default(),
+            finish: finish.map(FinishWord::finish),
+        }
+    }
+}
+
+impl CallKeys {
+    fn call(self) -> ScriptCall {
+        let args = match self.args {
+            Arguments::Object(object) => Value::Object(object),
+            Arguments::Text(text) => Value::String(text.0),
+        };
+        ScriptCall { tool: self.tool, args, id: self.id }
+    }
+}
+
+impl FinishWord {
+    const fn finish(self) -> Finish {
+        match self {
+            Self::Stop => Finish::Stop,
+            Self::Calls => Finish::Calls,
+            Self::Length => Finish::Length,
+            Self::Filter => Finish::Filter,
+            Self::Unknown => Finish::Unknown,
+        }
+    }
+}
+
+impl From<&ScriptStep> for Reply {
+    fn from(step: &ScriptStep) -> Self {
+        if let Some(text) =
+            step.say.as_ref().filter(|text| ScriptStep::say(step.who.clone(), text.to_string()) == *step)
+        {
+            return Self::Text(Leaf(text.to_string()));
+        }
+        let step = step.clone();
+        let text = |text: Option<Arc<str>>| text.map(|text| text.to_string());
+        let Usage { input, output, cached, reasoning } = step.usage;
+        let usage = UsageKeys { input, output, cached, reasoning };
+        Self::Full(Box::new(FullReply {
+            say: text(step.say),
+            think: text(step.think),
+            calls: step.calls.into_iter().map(CallKeys::from).collect(),
+            delay_ms: step.delay_ms,
+            pace: step.pace,
+            expect: step.expect.map(|Expectation { last, system, tools }| ExpectKeys { last, system, tools }),
+            usage: (!step.usage.is_unknown()).then_some(usage),
+            error: step.error.map(|ScriptError { status, message }| ErrorKeys { status, message }),
+            finish: step.finish.map(FinishWord::from),
+        }))
+    }
+}
+
+impl From<ScriptCall> for CallKeys {
+    fn from(ScriptCall { tool, args, id }: ScriptCall) -> Self {
+        let args = match args {
+            Value::Object(object) => Arguments::Object(object),
+            Value::String(text) => Arguments::Text(Leaf(text)),
+            other => Arguments::Text(Leaf(other.to_string())),
+        };
+        Self { tool, args, id }
+    }
+}
+
+impl From<Finish> for FinishWord {
+    fn from(finish: Finish) -> Self {
+        match finish {
+            Finish::Stop => Self::Stop,
+            Finish::Calls => Self::Calls,
+            Finish::Length => Self::Length,
+            Finish::Filter => Self::Filter,
+            _ => Self::Unknown,
+        }
+    }
 }

@@ -1,192 +1,153 @@
-//! What a team file says of tasks, alone and in a group that solves them by talking.
+//! Tasks, alone and in a group that solves them by talking.
 
+use polylogue_config::Config;
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::remote::GivenTool;
-use crate::text::{MediaText, NameText, OptionText, Template};
+use crate::text::{MediaText, ParticipantRef, Template};
 
-/// Two or more that solve their tasks by talking.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Agents that solve their tasks by talking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "GroupSolve")]
 pub struct Solve {
-    /// The tasks of those who talk, one of each participant, in the order in which they speak.
-    #[schemars(length(min = 1))]
+    /// The tasks, one of each participant, in the order in which they speak.
+    #[key(required, nonempty)]
     pub tasks: Vec<Task>,
-    /// Tasks that are solved alone before the talk: nobody else reads them, and they stay in the history of their agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Tasks that are solved alone before the talk. The others do not read them, and they stay in the history of their agent.
     pub before: Vec<Task>,
-    /// Tasks that are solved alone when the talk is over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Tasks that are solved alone after the talk.
     pub after: Vec<Task>,
-    /// What ends the talk: `max_iterations` when left out.
-    #[serde(default)]
+    /// What ends the talk.
+    #[key(default = EndMode::MaxIterations)]
     pub end: EndMode,
-    /// How many iterations there are at most, however the talk ends: in each, everybody speaks once.
-    #[serde(default = "five")]
-    #[schemars(range(min = 1, max = 100_000))]
+    /// Maximum number of iterations, in every mode. In an iteration every participant speaks once.
+    #[key(default = polylogue::Solve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
-    /// The first message of a talk of two: who is told it, and what it says.
-    #[serde(default, skip_serializing_if = "Shift::is_default")]
+    /// The first message of a talk of two.
     pub shift: Shift,
-    /// Whether each of two knows the other's task and answer, as if it had been its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether each of two has the other's task and answer in its history, as if it were its own.
+    #[key(default = false)]
     pub reconcile: bool,
     /// How agents are asked whether their task is complete.
-    #[serde(default, skip_serializing_if = "Completion::is_default")]
     pub check: Completion,
 }
 
-const fn five() -> u64 {
-    polylogue::Solve::DEFAULT_MAX_ITERATIONS
-}
-
-/// What ends a talk. In every mode the limit on iterations does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// What ends a talk. The limit on iterations always does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum EndMode {
-    /// The limit alone: nobody is asked whether a task is complete.
+    /// Only the limit. No agent is asked whether its task is complete.
     #[default]
     MaxIterations,
     /// The first task that is complete, at once.
     FirstCompletion,
-    /// The first task that is complete, when whoever comes next has spoken.
+    /// The first task that is complete, after the next speaker has spoken.
     OneLastChat,
-    /// The first task that is complete, when everybody has spoken once more.
+    /// The first task that is complete, after every participant has spoken once more.
     OneLastGroupChat,
-    /// All tasks of those who are asked, at once.
+    /// All tasks of agents that are asked, at once.
     AllComplete,
 }
 
-/// A task: what an agent is told to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A task of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Task {
-    /// Whose task it is.
-    #[schemars(with = "NameText")]
+    /// The agent.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// What it is told to do.
+    /// What it must do.
     pub prompt: Template,
     /// Tools for this task, besides those of the agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("uniqueItems" = true))]
+    #[key(unique)]
     pub tools: Vec<GivenTool>,
-    /// The JSON Schema that all that the agent says about this task has to satisfy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minProperties" = 1))]
+    /// The JSON Schema that the agent's replies about this task must satisfy.
+    #[key(none = "none", nonempty)]
     pub answers: Option<Map<String, Value>>,
-    /// Pictures, sounds and documents that are told with the prompt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Pictures, sounds and documents that belong to the prompt.
     pub media: Vec<Media>,
-    /// Whether the agent says when its task is complete: it is asked after each of its turns.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the agent is asked after each of its turns whether its task is complete.
+    #[key(default = false)]
     pub stops_by_itself: bool,
-    /// Whether what it thinks is left to do, when it is asked, stays in its history.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether its thoughts about what is left to do stay in its history.
+    #[key(default = false)]
     pub keeps_reflections: bool,
-    /// Whether a task that is solved alone leaves neither prompt nor answer in the agent's history.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether prompt and answer of a task that is solved alone are removed from the agent's history.
+    #[key(default = false)]
     pub forgets: bool,
 }
 
 /// A picture, sound or document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Media {
     /// Its media type, such as `image/png`.
-    #[serde(rename = "type")]
-    #[schemars(with = "OptionText")]
+    #[key(name = "type", nonempty)]
     pub kind: String,
-    /// Where it is: a URL that begins with `https:` or `data:`.
-    #[schemars(with = "MediaText")]
+    /// Its address, which begins with `https:` or `data:`.
+    #[key(as = MediaText, nonempty)]
     pub url: String,
 }
 
 /// The first message of a talk of two.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "FirstMessage")]
 pub struct Shift {
-    /// Who is told it, and so speaks first: the second when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// The agent that receives it, and speaks first.
+    #[key(as = Option<ParticipantRef>, none = "the second")]
     pub to: Option<Name>,
-    /// What it says: the other's answer to its task when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// Its text.
+    #[key(none = "the other's answer to its task", nonempty)]
     pub says: Option<String>,
 }
 
-impl Shift {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// How agents are asked whether their task is complete: what is left to do, then whether that is anything.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// How agents are asked whether their task is complete: first what is left to do, then whether that is anything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Completion {
-    /// What an agent is asked first: what is left to do. It answers freely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// The first question: what is left to do. The agent answers freely.
+    #[key(none = "a built-in text", nonempty)]
     pub reflection: Option<String>,
-    /// What it is asked then: whether that is anything.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// The second question: whether that is anything.
+    #[key(none = "a built-in text", nonempty)]
     pub decision: Option<String>,
-    /// What it is asked when it decided neither.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// The question after an answer that decides neither.
+    #[key(none = "a built-in text", nonempty)]
     pub again: Option<String>,
-    /// The words of the decision: `yes` and `no` when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The words of the decision.
+    #[key(none = "`yes` and `no`")]
     pub words: Option<DecisionWords>,
-    /// The temperature of the decision, 0.3 when left out; `own` for that of the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The temperature of the decision; `own` for the agent's.
+    #[key(none = "0.3", range = 0..=2)]
     pub temperature: Option<DecisionTemperature>,
-    /// Whether the decision is asked for as JSON: where the model is known to keep to a schema when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether the decision is requested as JSON.
+    #[key(none = "if the model is known to support a schema")]
     pub structured: Option<bool>,
 }
 
-impl Completion {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The words of a decision, of letters alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
+/// The words of a decision. They have letters only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct DecisionWords {
     /// Something is left to do.
-    #[schemars(with = "OptionText")]
+    #[key(nonempty)]
     pub open: String,
-    /// Nothing is.
-    #[schemars(with = "OptionText")]
+    /// Nothing is left to do.
+    #[key(nonempty)]
     pub complete: String,
 }
 
 /// The temperature of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum DecisionTemperature {
-    /// That of the agent, for models that take no other.
+    /// The agent's, for models that take no other.
     Own(Own),
     /// This.
-    Of(#[schemars(range(min = 0, max = 2))] f64),
+    Of(f64),
 }
 
 /// The word `own`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "OwnTemperature")]
 pub enum Own {
-    /// As the agent writes.
+    /// The agent's temperature.
     Own,
 }

@@ -1,223 +1,194 @@
-//! What a team file says, as types.
-//!
-//! The JSON Schema of team files is made of these types, and files are read by that schema: the comments here are
-//! what people read in their editors.
+//! Teams and agents.
 
 use std::collections::BTreeMap;
 
+use polylogue_config::{ByName, Config, Same, Switch};
 use polylogue_core::{Name, Price};
 use polylogue_models::Script;
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::approve::ApproveCalls;
-use crate::calls::ApiDocument;
+use crate::calls::{ApiDocument, CallKeys};
 use crate::chat::{Brief, Chat, InnerChat};
+use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
 use crate::member::{EndsOn, HumanInput, Nested};
-use crate::memory::{AgentMemory, TeamMemory};
+use crate::memory::{AgentMemory, Memory, TeamMemory};
 use crate::parameters::Parameters;
 use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
-use crate::remote::{GivenTool, McpServers};
-use crate::script::StepForm;
-use crate::text::{ModelText, NameText, OwnModelText, PathText, Template, ToolText, VarText};
+use crate::remote::{GivenTool, McpServers, ServersForm};
+use crate::script::Steps;
+use crate::text::{
+    ModelText, NewParticipant, OwnModelText, Participant, ParticipantRef, PathText, Template, ToolRef,
+    VarText,
+};
 use crate::tooling::{RunTool, ToolLimits, ToolsBy, Trace};
 use crate::web::Web;
-use crate::working::{Consult, RunsCode, SandboxSettings, WorkFile};
+use crate::working::{CodeKeys, Consult, RunsCode, SandboxSettings, WorkFile};
 
 /// A team: agents, how they talk with one another, and what they talk about.
 ///
-/// Texts may hold `{{name}}` for the variables of `vars`; system texts, prompts and openings may hold `{{task}}`,
-/// the task of the chat they are used in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Texts can hold `{{name}}` for the variables of `vars`; system messages, prompts and openings can hold `{{task}}`, the task
+/// of the chat they are used in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Team {
-    /// The team's name; the outermost chat has it too.
-    #[schemars(with = "NameText")]
+    /// The name of the team and of its outermost chat.
+    #[key(as = NewParticipant)]
     pub name: Name,
     /// One line for lists of teams.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[key(default = String::new())]
     pub description: String,
-    /// The task when the command line gives none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The task, if the command line gives none.
+    #[key(none = "the command line must give one")]
     pub task: Option<String>,
-    /// The model of every agent that names none, as `provider:model`. `--model` replaces it and every agent's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ModelText>")]
+    /// The model of agents without one of their own, as `provider:model`. `--model` replaces it and every agent's own.
+    #[key(as = Option<ModelText>, none = "`--model`, or the script")]
     pub model: Option<String>,
     /// Variables: `{{name}}` in a text of this file is replaced by the value, literally and once. `--var NAME=VALUE`
     /// replaces a value.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, VarText>")]
+    #[key(as = BTreeMap<String, VarText>)]
     pub vars: BTreeMap<String, String>,
-    /// How models are reached: endpoints of one's own by their names, which then go before the `:` of a model's, and
-    /// providers that are known, with other settings.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// How models are reached: endpoints of your own by their names, which are then used before the `:` of a model, and known
+    /// providers with other settings.
     pub endpoints: BTreeMap<String, Endpoint>,
-    /// Prices of models, by `provider:model`; they go before the built-in ones.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Prices of models, by `provider:model`. They replace the built-in ones.
     pub prices: BTreeMap<String, ModelPrice>,
-    /// Who there is. A team can do without when only other teams take part.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The agents. A team of teams needs none.
     pub agents: Vec<Agent>,
     /// The outermost chat.
     pub chat: Chat,
-    /// Chats that take part in other chats, each as if it were one agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Chats that take part in other chats like an agent.
     pub chats: Vec<InnerChat>,
-    /// Teams of other files that take part in chats, each as if it were one agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Teams of other files that take part in chats like an agent.
     pub teams: Vec<SubTeam>,
-    /// Where programs run: code, and commands that are tools. Enclosed on this machine when left out.
-    #[serde(default, skip_serializing_if = "SandboxSettings::is_default")]
+    /// Where programs run: code, and commands that are tools.
     pub sandbox: SandboxSettings,
-    /// Files that are in the work directory when a conversation begins, by their paths seen from this file's folder, below
-    /// which they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("uniqueItems" = true))]
+    /// Files in the work directory when a conversation begins, by their paths relative to this file's folder, below which they
+    /// are.
+    #[key(unique)]
     pub files: Vec<WorkFile>,
     /// Commands that are tools. They run where code does, and never through a shell.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[key(as = Vec<CommandKeys>)]
     pub commands: Vec<Declaration>,
-    /// MCP servers, whose tools agents can be given: by name, or the path of a JSON document with `mcpServers`. They are
-    /// programs that run outside the sandbox, which has to be allowed on the command line as well.
-    #[serde(default, skip_serializing_if = "McpServers::is_empty")]
+    /// MCP servers whose tools agents can have: by name, or the path of a JSON document with `mcpServers`. They run outside the
+    /// sandbox, and must be allowed on the command line as well.
+    #[key(as = ServersForm, default = McpServers::default())]
     pub mcp: McpServers,
-    /// Calls over HTTP that are tools. Their hosts have to be allowed on the command line as well.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Calls over HTTP that are tools. Their hosts must be allowed on the command line as well.
+    #[key(as = Vec<CallKeys>)]
     pub calls: Vec<http::Declaration>,
-    /// Services whose operations are tools, as OpenAPI documents describe them. They have to be allowed as well.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Services whose operations are tools, described by OpenAPI documents. They must be allowed as well.
     pub openapi: BTreeMap<String, ApiDocument>,
     /// What the tools `web_search` and `web_fetch` find and read.
-    #[serde(default, skip_serializing_if = "Web::is_none")]
     pub web: Web,
-    /// Whose memory the agents with `memory` have, and how things are found in it.
-    #[serde(default, skip_serializing_if = "TeamMemory::is_default")]
+    /// The memory of agents with `memory`.
     pub memory: TeamMemory,
-    /// Limits of the whole run; of a team within a team, they do not count.
-    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    /// Limits of the whole run. Those of a team within a team are ignored.
     pub limits: Limits,
-    /// What the agents reply when there is no model: the nth step of an agent is its nth model call.
-    #[serde(default, skip_serializing_if = "Script::is_empty")]
-    #[schemars(with = "Vec<StepForm>")]
+    /// What agents reply without a model: the nth step of an agent is its nth model call.
+    #[key(as = Steps)]
     pub script: Script,
-    /// How fast scripted agents speak, in words per second; 0 is at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 10_000))]
+    /// How fast scripted agents speak, in words per second; 0 for all at once.
+    #[key(none = "0", range = 0..=10_000)]
     pub script_pace: Option<f64>,
 }
 
-/// Somebody who can take part in chats: a model with a part to play, or a person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// An agent: a model with a role, a person, or neither.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Agent {
-    /// Its name, in any script: a letter, then letters, digits, `_`, `-`, `'`, `’`, `·` and single spaces, at most 64 characters.
-    #[schemars(with = "NameText")]
+    /// Its name, in any script: a letter, then letters, digits, `_`, `-`, `'`, `’`, `·` and single spaces, at most 64
+    /// characters.
+    #[key(as = NewParticipant)]
     pub name: Name,
-    /// What it is for, in a line; others are told this of it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// What it is for, in one line, for the other participants.
+    #[key(default = String::new())]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `reasons`, `examples`, `blocks`, `offers`, `consults`, `handoffs`, `memory` and `sees`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `reasons`, `examples`, `blocks`, `offers`, `consults`, `handoffs`,
+    /// `memory` and `sees`.
+    #[key(default = false)]
     pub human: bool,
-    /// Its system text.
-    #[serde(default, skip_serializing_if = "Template::is_empty")]
+    /// Its system message.
+    #[key(default = Template::default())]
     pub system: Template,
-    /// Its model, as `provider:model`, where it is not the team's; `none` for an agent that speaks by none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OwnModelText>")]
+    /// Its model, as `provider:model`; `none` for an agent without one.
+    #[key(as = Option<OwnModelText>, none = "the team's")]
     pub model: Option<String>,
     /// How its model writes.
-    #[serde(default, skip_serializing_if = "Parameters::is_none")]
     pub parameters: Parameters,
-    /// The tools it may call: its model is told of them, and it runs them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("uniqueItems" = true))]
+    /// Tools that its model can call, and that it runs.
+    #[key(unique)]
     pub tools: Vec<GivenTool>,
-    /// How long a call of one of its tools may take, and how much it may return.
-    #[serde(default, skip_serializing_if = "ToolLimits::is_none")]
+    /// Limits on every call of its tools.
+    #[key(default = ToolLimits::default())]
     pub tool_limits: ToolLimits,
-    /// How its model is made to call tools, and to answer in a form; by the best way that it knows when left out.
-    #[serde(default, skip_serializing_if = "ToolsBy::is_auto")]
+    /// How its model calls tools and keeps to an output schema.
+    #[key(default = ToolsBy::Auto)]
     pub tools_by: ToolsBy,
-    /// What it remembers of a turn in which it called tools step by step; what it said in the end when left out.
-    #[serde(default, skip_serializing_if = "Trace::is_answer")]
+    /// What it keeps in its history of a turn in which it called tools step by step.
+    #[key(default = Trace::Answer)]
     pub trace: Trace,
-    /// The JSON Schema that all that it says has to satisfy, whatever its model can do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minProperties" = 1))]
+    /// The JSON Schema that its replies must satisfy, whatever its model supports.
+    #[key(none = "free text", nonempty)]
     pub answers: Option<Map<String, Value>>,
-    /// How often an answer that does not satisfy the schema is repaired, 3 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
+    /// How often a reply that does not satisfy the schema is retried.
+    #[key(none = "3", range = 0..=100)]
     pub repairs: Option<u32>,
-    /// In what way it reasons before it says something; it just says it when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How it reasons before it replies.
+    #[key(none = "it replies at once")]
     pub reasons: Option<Reasons>,
-    /// Examples of what it hears and says, which its model reads before every conversation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Examples of what it receives and replies, which its model reads before every conversation.
     pub examples: Vec<Shot>,
-    /// Blocks in what it says that programs read. The first that stands in a message, in the order given here, counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Blocks that are read in its replies. The first in this order that a message contains counts.
     pub blocks: Vec<TextBlock>,
-    /// The tools its model is told of, and somebody else runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<ToolText>", extend("uniqueItems" = true))]
+    /// Tools that its model can call, and that another agent runs.
+    #[key(as = Vec<ToolRef>, unique)]
     pub offers: Vec<String>,
-    /// The tools it runs for others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("uniqueItems" = true))]
+    /// Tools that it runs for others.
+    #[key(unique)]
     pub runs: Vec<RunTool>,
-    /// What it runs of the blocks in what it hears.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Which blocks of the messages it receives it runs.
+    #[key(none = "none")]
     pub runs_blocks: Option<RunsBlocks>,
-    /// Agents, chats and teams that it may ask as it calls a tool.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Agents, chats and teams that are its tools.
     pub consults: Vec<Consult>,
-    /// Whether it runs the code in what it hears, and how: `true` for Python, shell and JavaScript.
-    #[serde(default, skip_serializing_if = "RunsCode::is_off")]
+    /// Whether it runs the code in the messages it receives, and how: `true` for Python, shell and JavaScript.
+    #[key(as = Switch<CodeKeys>)]
     pub runs_code: RunsCode,
-    /// When a person is asked before it calls one of its tools, or runs one for others; never when left out, but where
-    /// nothing encloses programs always before tools that run them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When a person is asked before it calls one of its tools, or runs one for others.
+    #[key(none = "never; always for tools that run programs which nothing encloses")]
     pub approve: Option<ApproveCalls>,
-    /// To whom it may hand over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<NameText>", extend("uniqueItems" = true))]
+    /// Whom it can hand over to.
+    #[key(as = Vec<ParticipantRef>, unique)]
     pub handoffs: Vec<Name>,
-    /// Whether it remembers things from one conversation to the next, and how: `true` for the tools `remember`, `recall` and
-    /// `forget`, and for being reminded of up to five facts before it speaks.
-    #[serde(default, skip_serializing_if = "AgentMemory::is_off")]
+    /// Whether it remembers facts from one conversation to the next: `true` for the tools `remember`, `recall` and `forget`,
+    /// and for up to five recalled facts before it speaks.
+    #[key(as = Switch<Memory>)]
     pub memory: AgentMemory,
-    /// When a person is asked before it replies by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When a person is asked before it replies.
+    #[key(none = "never")]
     pub human_input: Option<HumanInput>,
-    /// How many replies in a row it gives that no person had a part in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// Maximum number of replies in a row without input of a person.
+    #[key(none = "none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,
-    /// A message that ends the chat when it hears it, unless a person goes on: the text that it is, or a mapping that
-    /// says more of it. `TERMINATE` when left out and there is `human_input` or `max_auto_replies`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A message that ends the chat when it receives it, unless its person continues: the whole text, or a mapping.
+    #[key(none = "`TERMINATE` with `human_input` or `max_auto_replies`", nonempty)]
     pub ends_on: Option<EndsOn>,
-    /// What it says when nothing else replies. An empty text says nothing, and the chat continues, as in AutoGen. Without it, a chat
-    /// ends when an agent has neither a model nor a person and nothing to reply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its reply when nothing else replies. With an empty text it says nothing, and the chat continues, as in AutoGen. Without
+    /// it, the chat ends if an agent has neither a model nor a person, and no reply.
+    #[key(none = "none")]
     pub auto_reply: Option<String>,
-    /// Whether its person may clear what agents see: `clear history`, `clear history NAME`, `clear history 5`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether its person can clear histories: `clear history`, `clear history NAME`, `clear history 5`.
+    #[key(default = false)]
     pub clear_command: bool,
-    /// Chats of its own, which reply for it: the first whose `when` fits the message.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 1))]
+    /// Nested chats that reply for it: the first whose `when` fits the message.
+    #[key(nonempty)]
     pub nested: Vec<Nested>,
-    /// What it gets to see of a conversation.
-    #[serde(default, skip_serializing_if = "Sees::is_default")]
+    /// What it sees of a conversation.
+    #[key(default = Sees::default())]
     pub sees: Sees,
 }
 
@@ -247,32 +218,31 @@ impl Agent {
     }
 }
 
-/// What an agent gets to see of a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// What an agent sees of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "View")]
 pub struct Sees {
-    /// Whether what others say begins with their names.
+    /// Whether messages of others begin with their names.
+    #[key(default = ShowNames::Auto)]
     pub names: ShowNames,
-    /// How much of a long conversation it sees: the latest part. Everything when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How much of a long conversation it sees: the latest part.
+    #[key(none = "everything")]
     pub window: Option<Window>,
-    /// What is put before the words of others, by their names.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, String>")]
+    /// Texts before the messages of others, by their names.
+    #[key(as = ByName<Participant, Same<String>>)]
     pub prefix: BTreeMap<Name, String>,
 }
 
-impl Sees {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
+impl Default for Sees {
+    fn default() -> Self {
+        Self::absent()
     }
 }
 
-/// Whether what others say begins with their names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// Whether messages of others begin with their names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum ShowNames {
-    /// When more than two are in the room.
+    /// In chats of more than two.
     #[default]
     Auto,
     /// Always.
@@ -281,47 +251,45 @@ pub enum ShowNames {
     Never,
 }
 
-/// The latest part of a conversation. The system text is always seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// The latest part of a conversation. The system message is always seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Window {
     /// At most this many messages.
-    Messages(#[schemars(range(min = 1))] u32),
-    /// At most this many tokens, as they are estimated.
-    Tokens(#[schemars(range(min = 1))] u32),
+    #[key(range = 1..)]
+    Messages(u32),
+    /// At most this many tokens, estimated.
+    #[key(range = 1..)]
+    Tokens(u32),
 }
 
-/// What a model costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+/// The price of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "Price", by_shape)]
 pub enum ModelPrice {
     /// Nothing.
     Free(Free),
-    /// Dollars for a million tokens.
+    /// US dollars for a million tokens.
     Tokens(TokenPrice),
 }
 
 /// The word `free`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Free {
     /// It costs nothing.
     Free,
 }
 
-/// Dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 pub struct TokenPrice {
-    /// For a million tokens read.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// For input tokens.
+    #[key(range = 0..=1_000_000)]
     pub input: f64,
-    /// For a million tokens read from the prompt cache; as `input` when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// For input tokens from the prompt cache.
+    #[key(none = "as `input`", range = 0..=1_000_000)]
     pub cached: Option<f64>,
-    /// For a million tokens written.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// For output tokens.
+    #[key(range = 0..=1_000_000)]
     pub output: f64,
 }
 
@@ -334,55 +302,46 @@ impl From<ModelPrice> for Price {
     }
 }
 
-/// A team of another file, which takes part in chats as if it were one agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A team of another file that takes part in chats like an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[config(name = "TeamFile")]
 pub struct SubTeam {
     /// Its name here.
-    #[schemars(with = "NameText")]
+    #[key(as = NewParticipant)]
     pub name: Name,
-    /// Its file, seen from this file's folder.
-    #[schemars(with = "PathText")]
+    /// Its file, relative to this file's folder.
+    #[key(as = PathText)]
     pub file: String,
-    /// How its task is made of the conversation around it.
-    #[serde(default)]
+    /// Which part of the surrounding conversation is its task.
+    #[key(default = Brief::Last)]
     pub brief: Brief,
-    /// What the file says.
-    #[schemars(skip)]
+    /// The team of the file.
+    #[key(skip)]
     pub team: Box<Team>,
 }
 
-/// Limits of a whole run. Whichever is met first ends it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Limits of a whole run. The first that is reached ends it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Limits {
-    /// Model calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    /// Number of model calls.
+    #[key(none = "none", range = 1..)]
     pub calls: Option<u64>,
-    /// Tokens read and written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    /// Number of tokens, input and output.
+    #[key(none = "none", range = 1..)]
     pub tokens: Option<u64>,
-    /// Dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// Money, in US dollars.
+    #[key(none = "none", range = 0..=1_000_000)]
     pub cost: Option<f64>,
-    /// Chats within chats.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 64))]
+    /// Depth of chats within chats.
+    #[key(none = "8", range = 1..=64)]
     pub depth: Option<u32>,
 }
 
-impl Limits {
-    fn is_none(&self) -> bool {
-        *self == Self::default()
+/// A team without anything, which stands for one that could not be read.
+impl Default for Team {
+    fn default() -> Self {
+        Self::hole()
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(bool: &bool) -> bool {
-    !*bool
 }
 
 impl Team {

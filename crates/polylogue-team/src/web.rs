@@ -1,61 +1,72 @@
-//! What a team file says of the web.
+//! The web.
 
-use schemars::JsonSchema;
+use polylogue_config::types::Type;
+use polylogue_config::yaml::Node;
+use polylogue_config::{As, Config, Cx, Switch};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{HostText, PathText, UrlText, VariableText};
 use crate::working::WorkFile;
 
-/// What the tools `web_search` and `web_fetch` find and read: pages that the team brings along, and those of the web. The web
-/// has to be allowed on the command line as well.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// What the tools `web_search` and `web_fetch` find and read: pages of the team, and the web. The web must be allowed on the
+/// command line as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Web {
-    /// A folder of pages below this file's folder, in Markdown, HTML or plain text. They are searched when there is no
+    /// A folder of pages below this file's folder, in Markdown, HTML or plain text. They are searched if there is no
     /// `search`, and read by their addresses, such as `page:/bees.md`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[key(none = "no pages")]
     pub pages: Option<PageFolder>,
-    /// Who searches the web.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The search engine.
+    #[key(none = "the web is not searched")]
     pub search: Option<WebSearch>,
-    /// Whether pages of the web are fetched, and from where: `true` for all that is public.
-    #[serde(skip_serializing_if = "WebFetch::is_off")]
+    /// Whether pages of the web are fetched, and from where: `true` for all public hosts.
+    #[key(as = Switch<FetchSettings>)]
     pub fetch: WebFetch,
 }
 
-impl Web {
-    pub(crate) fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// A folder of pages, with what is in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline, with = "PathText")]
+/// A folder of pages, with its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageFolder {
-    /// Where it was read from, seen from the team file's folder.
+    /// Its path, relative to the team file's folder.
     pub folder: String,
     /// The pages, by their paths in the folder.
     pub pages: Vec<WorkFile>,
 }
 
-/// Who searches the web.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+/// The pages are read by the loader.
+impl Config for PageFolder {
+    fn ty() -> &'static Type {
+        PathText::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        Self { folder: PathText::read(node, cx).0, pages: Vec::new() }
+    }
+
+    fn hole() -> Self {
+        Self { folder: String::new(), pages: Vec::new() }
+    }
+
+    fn write(&self) -> Value {
+        Value::String(self.folder.clone())
+    }
+}
+
+/// The search engine: its name, or a mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(by_shape)]
 pub enum WebSearch {
-    /// A search engine that takes a key, which is in `BRAVE_API_KEY` or `TAVILY_API_KEY`.
+    /// A search engine with a key, in `BRAVE_API_KEY` or `TAVILY_API_KEY`.
     Named(KeyedEngine),
-    /// One with settings of its own.
+    /// A search engine with settings of its own.
     Own(SearchEngine),
 }
 
-/// A search engine that takes a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+/// A search engine with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum KeyedEngine {
     /// Brave; its key is in `BRAVE_API_KEY`.
     Brave,
@@ -63,28 +74,23 @@ pub enum KeyedEngine {
     Tavily,
 }
 
-/// A search engine, with settings of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A search engine with settings of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct SearchEngine {
-    /// Which one it is.
+    /// The engine.
     pub engine: EngineName,
-    /// Where it is; `searxng` needs an address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<UrlText>")]
+    /// Its address; `searxng` needs one.
+    #[key(as = Option<UrlText>, none = "the engine's own", nonempty)]
     pub url: Option<String>,
-    /// The name of the environment variable that holds its key; the usual one when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<VariableText>")]
+    /// The name of the environment variable that holds its key.
+    #[key(as = Option<VariableText>, none = "the usual one")]
     pub key: Option<String>,
 }
 
 /// A search engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum EngineName {
-    /// `SearXNG`, which has to answer in JSON.
+    /// `SearXNG`, which must answer in JSON.
     Searxng,
     /// Brave.
     Brave,
@@ -93,34 +99,43 @@ pub enum EngineName {
 }
 
 /// Whether pages of the web are fetched, and from where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WebFetch {
     /// Whether all public pages are.
     Switch(bool),
-    /// Which ones are, and how.
+    /// Which pages are, and how.
     Own(FetchSettings),
 }
 
 /// Which pages of the web are fetched, and how.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct FetchSettings {
-    /// The only hosts that pages are fetched from, which may be private; all public ones when left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<HostText>", extend("uniqueItems" = true))]
+    /// The only hosts that pages are fetched from. They can be private.
+    #[key(as = Vec<HostText>, none = "all public hosts", unique)]
     pub hosts: Vec<String>,
-    /// Hosts and nets that may be private, besides all public hosts: `wiki.house.example`, `localhost:8080`, `10.1.0.0/16`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>", extend("uniqueItems" = true))]
+    /// Private hosts and networks, besides all public hosts: `wiki.house.example`, `localhost:8080`, `10.1.0.0/16`.
+    #[key(unique)]
     pub private: Vec<String>,
-    /// Whether pages are fetched that their sites ask programs to leave alone, in `robots.txt`.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether pages are fetched that `robots.txt` of their site excludes.
+    #[key(default = false)]
     pub ignore_robots: bool,
-    /// How long a page may take; 30 s when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Time limit of a page.
+    #[key(none = "30 s")]
     pub time: Option<Time>,
+}
+
+impl As<WebFetch> for Switch<FetchSettings> {
+    fn into_value(self) -> WebFetch {
+        match self {
+            Self::Off => WebFetch::Switch(false),
+            Self::On(settings) if settings == FetchSettings::default() => WebFetch::Switch(true),
+            Self::On(settings) => WebFetch::Own(settings),
+        }
+    }
+
+    fn from_value(value: &WebFetch) -> Self {
+        value.settings().map_or(Self::Off, Self::On)
+    }
 }
 
 impl Default for WebFetch {

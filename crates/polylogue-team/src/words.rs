@@ -65,9 +65,9 @@ impl Pattern {
                 )
             }
             Self::Plan(Plan { planner, .. }) => format!("as {planner} plans"),
-            Self::Flow(Flow { start, .. }) if start.0.is_empty() => "along a graph".to_owned(),
+            Self::Flow(Flow { start, .. }) if start.is_empty() => "along a graph".to_owned(),
             Self::Flow(Flow { start, .. }) => {
-                format!("along a graph from {} on", listed(start.0.iter().map(Name::as_str)))
+                format!("along a graph from {} on", listed(start.iter().map(Name::as_str)))
             }
             Self::Society(society) => society.in_words(),
             Self::Solve(solve) => solve.in_words(),

@@ -1,62 +1,51 @@
-//! What a team file says of programs: where they run, whose code is run, what else is a tool.
+//! Programs: where they run, whose code is run, and agents that are tools.
 
+use polylogue_config::types::Type;
+use polylogue_config::yaml::Node;
+use polylogue_config::{As, Config, Cx, Switch};
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::approve::Approve;
 use crate::duration::Time;
-use crate::text::{HostText, NameText, OptionText, PathText};
+use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 
-/// Where programs run, and what they may use. What is left out is the safest there is: enclosed, without a network.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Sandbox")]
+/// Where programs run, and what they can use. The defaults are the safest: enclosed, without a network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Sandbox")]
 pub struct SandboxSettings {
     /// Where programs run.
-    #[serde(skip_serializing_if = "Place::is_enclosed")]
+    #[key(default = Place::Enclosed)]
     pub place: Place,
-    /// The image that programs run in, in a container; the engine has to have it already.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// The container image. The engine must have it already.
+    #[key(none = "the engine's Python image", nonempty)]
     pub image: Option<String>,
-    /// The hosts that enclosed programs may reach: `example.org`, `*.example.org`, `example.org:8080`. Has to be allowed on
+    /// The hosts that enclosed programs can reach: `example.org`, `*.example.org`, `example.org:8080`. Must be allowed on
     /// the command line as well.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<HostText>", extend("uniqueItems" = true))]
+    #[key(as = Vec<HostText>, none = "no network", unique)]
     pub network: Vec<String>,
-    /// Files and folders that programs may read besides those of the system and of the work directory, by whole paths. Has to
-    /// be allowed on the command line as well.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<PathText>", extend("uniqueItems" = true))]
+    /// Absolute paths of files and folders that programs can read besides those of the system and the work directory. Must be
+    /// allowed on the command line as well.
+    #[key(as = Vec<PathText>, unique)]
     pub readable: Vec<String>,
-    /// How long a program may run; a minute when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Time limit of a program.
+    #[key(none = "1 min")]
     pub time: Option<Time>,
-    /// MiB of memory; 1024 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 16, max = 1_048_576))]
+    /// Limit on memory, in MiB.
+    #[key(none = "1024", range = 16..=1_048_576)]
     pub memory_mib: Option<u32>,
-    /// MiB of all that is in the work directory; 1024 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    /// Limit on the size of the work directory, in MiB.
+    #[key(none = "1024", range = 1..=1_048_576)]
     pub disk_mib: Option<u32>,
-    /// Processes and threads at the same time; 128 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 65_536))]
+    /// Limit on processes and threads at the same time.
+    #[key(none = "128", range = 1..=65_536)]
     pub processes: Option<u32>,
 }
 
-impl SandboxSettings {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Where programs run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "SandboxPlace")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
+#[config(name = "SandboxPlace")]
 pub enum Place {
     /// On this machine, enclosed by its kernel.
     #[default]
@@ -65,26 +54,20 @@ pub enum Place {
     Docker,
     /// In containers of Podman.
     Podman,
-    /// On this machine, with all rights of whoever runs the team. Has to be allowed on the command line as well.
+    /// On this machine, with all rights of the user who runs the team. Must be allowed on the command line as well.
+    #[config(name = "unsafe-host")]
     UnsafeHost,
 }
 
-impl Place {
-    fn is_enclosed(&self) -> bool {
-        *self == Self::Enclosed
-    }
-}
-
 /// A language that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
 pub enum Language {
     /// Python, by `python3`.
     Python,
     /// Shell, by `bash` or `sh`.
     Shell,
     /// JavaScript, by `node`.
-    #[serde(rename = "javascript")]
+    #[config(name = "javascript")]
     JavaScript,
 }
 
@@ -92,24 +75,18 @@ impl Language {
     pub(crate) const ALL: [Self; 3] = [Self::Python, Self::Shell, Self::JavaScript];
 }
 
-/// Whether an agent runs the code in what it hears, and how.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "RunsCodeForm")]
-#[schemars(inline, with = "RunsCodeForm")]
+/// Whether an agent runs the code in the messages it receives, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunsCode {
-    /// The languages it runs; it runs nothing when there is none.
+    /// The languages it runs; it runs nothing if there is none.
     pub languages: Vec<Language>,
-    /// Further languages whose code it saves to files, without running it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Further languages whose code it saves to files without running it.
     pub saves: Vec<String>,
     /// When a person is asked before code is run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<Approve>,
-    /// How many of the latest messages it looks at; those since it spoke last when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How many of the latest messages it looks at; those since its last turn by default.
     pub last: Option<u32>,
-    /// How long one block may run; as the sandbox has it when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Time limit of a block; the sandbox's by default.
     pub time: Option<Time>,
 }
 
@@ -121,121 +98,90 @@ impl RunsCode {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum RunsCodeForm {
-    /// Whether it runs Python, shell and JavaScript.
-    Switch(bool),
-    /// How it does.
-    Full(FullRunsCode),
-}
-
-/// Which code an agent runs, and how.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "RunsCode")]
-struct FullRunsCode {
-    /// The languages it runs; Python, shell and JavaScript when left out.
-    #[serde(default)]
-    #[schemars(length(min = 1), extend("uniqueItems" = true))]
-    languages: Option<Vec<Language>>,
+/// Which code of the messages it receives an agent runs, and how.
+#[derive(Config)]
+#[config(name = "RunsCode")]
+pub(crate) struct CodeKeys {
+    /// The languages it runs.
+    #[key(default = Language::ALL.to_vec(), nonempty, unique)]
+    languages: Vec<Language>,
     /// Further languages, by their tags such as `html`, whose code it saves to files without running it.
-    #[serde(default)]
-    #[schemars(with = "Vec<OptionText>", extend("uniqueItems" = true))]
+    #[key(unique)]
     saves: Vec<String>,
-    /// When a person is asked before code is run: never when left out, but always for code that nothing encloses.
-    #[serde(default)]
+    /// When a person is asked before code is run.
+    #[key(none = "never; always with `place: unsafe-host`")]
     approve: Option<Approve>,
-    /// How many of the latest messages it looks at, whoever spoke since; those since it spoke last when left out.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    /// How many of the latest messages it looks at.
+    #[key(none = "those since its last turn", range = 1..)]
     last: Option<u32>,
-    /// How long one block may run; as the sandbox has it when left out.
-    #[serde(default)]
+    /// Time limit of a block.
+    #[key(none = "the sandbox's")]
     time: Option<Time>,
 }
 
-impl From<RunsCodeForm> for RunsCode {
-    fn from(form: RunsCodeForm) -> Self {
-        match form {
-            RunsCodeForm::Switch(false) => Self::default(),
-            RunsCodeForm::Switch(true) => Self { languages: Language::ALL.to_vec(), ..Self::default() },
-            RunsCodeForm::Full(FullRunsCode { languages, saves, approve, last, time }) => {
-                let languages = languages.unwrap_or_else(|| Language::ALL.to_vec());
-                Self { languages, saves, approve, last, time }
+impl As<RunsCode> for Switch<CodeKeys> {
+    fn into_value(self) -> RunsCode {
+        match self {
+            Self::Off => RunsCode::default(),
+            Self::On(CodeKeys { languages, saves, approve, last, time }) => {
+                RunsCode { languages, saves, approve, last, time }
             }
         }
     }
+
+    fn from_value(value: &RunsCode) -> Self {
+        if value.is_off() {
+            return Self::Off;
+        }
+        let RunsCode { languages, saves, approve, last, time } = value.clone();
+        Self::On(CodeKeys { languages, saves, approve, last, time })
+    }
 }
 
-/// An agent, a chat or a team that an agent may ask as it calls a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "ConsultForm")]
-#[schemars(inline, with = "ConsultForm")]
+/// An agent, a chat or a team that is a tool of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "AgentTool", shorthand = "who")]
 pub struct Consult {
-    /// Who is asked.
+    /// An agent, a chat or a team.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// The name of the tool; that of who is asked when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The name of the tool: ASCII letters, digits, `_` and `-`.
+    #[key(as = Option<ToolNameText>, none = "the name of `who`, in these characters")]
     pub tool: Option<String>,
-    /// What the model is told of it; the description of who is asked when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What it does and when to ask it, for the model.
+    #[key(none = "the description of `who`", nonempty)]
     pub about: Option<String>,
-    /// How often it is asked in one turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Maximum number of calls in a turn. A call beyond that fails.
+    #[key(none = "8", range = 1..=1000)]
     pub at_most: Option<u32>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum ConsultForm {
-    Name(#[schemars(with = "NameText")] Name),
-    Full(FullConsult),
-}
-
-/// Who is asked as a tool, and how.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Consult")]
-struct FullConsult {
-    /// Who is asked: an agent, a chat or a team.
-    #[schemars(with = "NameText")]
-    who: Name,
-    /// The name of the tool: ASCII letters, digits, `_` and `-`. Default: that of who is asked, in these characters.
-    #[serde(default)]
-    #[schemars(with = "Option<NameText>")]
-    tool: Option<String>,
-    /// What the model is told of it: what it does, and when to ask it. The description of who is asked when left out.
-    #[serde(default)]
-    #[schemars(with = "Option<OptionText>")]
-    about: Option<String>,
-    /// How often it is asked in one turn, 8 when left out; a call beyond that fails.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1000))]
-    at_most: Option<u32>,
-}
-
-impl From<ConsultForm> for Consult {
-    fn from(form: ConsultForm) -> Self {
-        match form {
-            ConsultForm::Name(who) => Self { who, tool: None, about: None, at_most: None },
-            ConsultForm::Full(FullConsult { who, tool, about, at_most }) => {
-                Self { who, tool, about, at_most }
-            }
-        }
-    }
-}
-
 /// A file that is in the work directory when a conversation begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline, with = "PathText")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkFile {
-    /// Where it was read from, seen from the team file's folder.
+    /// Its path, relative to the team file's folder.
     pub file: String,
     /// What is in it.
     pub content: String,
+}
+
+/// A file is read by the loader.
+impl Config for WorkFile {
+    fn ty() -> &'static Type {
+        PathText::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        Self { file: PathText::read(node, cx).0, content: String::new() }
+    }
+
+    fn hole() -> Self {
+        Self { file: String::new(), content: String::new() }
+    }
+
+    fn write(&self) -> Value {
+        Value::String(self.file.clone())
+    }
 }
 
 impl WorkFile {

@@ -280,10 +280,10 @@ fn oversight(agent: &Agent) -> Result<Option<Oversight>> {
         None => oversight,
         Some(EndsOn::Says(says)) => {
             let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-            oversight.ends_on(says.by.0.iter().cloned().fold(text, stop::Says::by))
+            oversight.ends_on(says.by.iter().cloned().fold(text, stop::Says::by))
         }
         Some(EndsOn::Matches(matches)) => {
-            let (regex, by) = (expression(&matches.pattern)?, matches.by.0.clone());
+            let (regex, by) = (expression(&matches.pattern)?, matches.by.clone());
             oversight.ends_when(&matches.pattern, move |line| {
                 let from = &line.message.from;
                 (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
@@ -298,8 +298,8 @@ pub(super) fn expression(pattern: &str) -> Result<Regex> {
 
 fn trigger(given: &Trigger) -> Result<Triggers> {
     let mut all = Triggers::anyone();
-    if !given.from.0.is_empty() {
-        all = all & Triggers::among(given.from.0.clone());
+    if !given.from.is_empty() {
+        all = all & Triggers::among(given.from.clone());
     }
     if let Some(text) = given.says.clone() {
         all = all & Triggers::heard(move |line: &Line| line.message.plain().contains(&text));

@@ -14,7 +14,7 @@ use crate::team::Team;
 pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
     let debate = Debate::between(given.options.iter().cloned()).map_err(Error::from)?.rounds(given.rounds);
     let debate = if given.in_turn { debate.in_turn() } else { debate };
-    let debate = match given.voters.0.as_slice() {
+    let debate = match given.voters.as_slice() {
         [] => debate,
         voters => debate.voters(voters.iter().cloned()),
     };
@@ -63,11 +63,11 @@ fn words(given: &pattern::PlanWords) -> Words {
 /// The graph of the participants. The checks of a file build it, too, to see whether it can be.
 pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<Graph> {
     let mut flow = Flow::of(chat.participants.iter().map(ToString::to_string));
-    for start in &given.start.0 {
+    for start in &given.start {
         flow = flow.starts_with(start.as_str());
     }
     for (from, ways) in &given.edges {
-        for way in &ways.0 {
+        for way in ways {
             let edge = Edge::from((from.as_str(), way.to.as_str()));
             let edge = match (&way.says, &way.when) {
                 _ if way.otherwise => edge.otherwise(),

@@ -18,7 +18,6 @@ use crate::pattern::{self, END, Exit, Exits, Pattern, Pick, Repeat, STAY, States
 use crate::staff::Role;
 use crate::stop::Stop;
 use crate::team::{Agent, Team};
-use crate::text::Names;
 
 use super::beyond;
 
@@ -76,8 +75,7 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
             Box::new(stated(&start, states, chat, &team.agents)?)
         }
         Pattern::After(after) => {
-            let before =
-                |name: &Name| after.get(name).map_or_else(Vec::new, |names| names.0.iter().collect());
+            let before = |name: &Name| after.get(name).map_or_else(Vec::new, |names| names.iter().collect());
             let named =
                 |name: &Name| (name.to_string(), before(name).into_iter().map(Name::to_string).collect());
             let all = chat.participants.iter().map(named);
@@ -107,8 +105,8 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
         Pick::Model(_) => Group::picked_by(Name::new(Role::Picker.name(name.as_str()))?),
         Pick::Person(person) => Group::picked_by(person.clone()),
     };
-    let names = |map: &BTreeMap<Name, Names>| {
-        map.iter().map(|(name, names)| (name.clone(), names.0.clone())).collect::<Vec<_>>()
+    let names = |map: &BTreeMap<Name, Vec<Name>>| {
+        map.iter().map(|(name, names)| (name.clone(), names.clone())).collect::<Vec<_>>()
     };
     let group = match &given.transitions {
         None => group,
@@ -119,7 +117,7 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
         None => group,
         Some(Repeat::All(true)) => group.repeat(group::Repeat::Yes),
         Some(Repeat::All(false)) => group.repeat(group::Repeat::No),
-        Some(Repeat::Only(names)) => group.repeat(group::Repeat::Only(names.0.clone())),
+        Some(Repeat::Only(names)) => group.repeat(group::Repeat::Only(names.clone())),
     };
     Ok(owned(group, chat, agents))
 }
@@ -196,10 +194,10 @@ pub(super) fn ends(given: &Stop) -> Result<Option<Ends>> {
     let mut any: Vec<Ends> = Vec::new();
     if let Some(says) = &given.says {
         let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-        any.push(says.by.0.iter().cloned().fold(text, stop::Says::by).into());
+        any.push(says.by.iter().cloned().fold(text, stop::Says::by).into());
     }
     if let Some(matches) = &given.matches {
-        let regex = stop::matches(&matches.pattern, matches.by.0.clone());
+        let regex = stop::matches(&matches.pattern, matches.by.clone());
         any.push(regex.map_err(|error| Error::Config(error.to_string()))?);
     }
     if let Some(when) = &given.when {

@@ -104,7 +104,7 @@ impl<'a> Crew<'a> {
             }
             (Summary::None, _) => builder.policy(summed_up(policy, |_| String::new())),
             (Summary::Without(texts), _) => {
-                let texts = texts.0.clone();
+                let texts = texts.clone();
                 builder.policy(summed_up(policy, move |chat| taken_out(chat, &texts)))
             }
             _ => builder.policy(policy),
@@ -191,9 +191,9 @@ fn with_message(message: Template, carried: Carried) -> polylogue::Brief {
 
 fn carrying(carry: Carry, carried: &Carried, task: &str) -> Carry {
     let carry = carried.also.iter().fold(carry, |carry, text| carry.also(text.fill(task)));
-    let carry = carry.but(carried.but.0.iter().cloned());
+    let carry = carry.but(carried.but.iter().cloned());
     match &carried.only {
-        Some(only) => carry.only(only.0.iter().cloned()),
+        Some(only) => carry.only(only.iter().cloned()),
         None => carry,
     }
 }
@@ -205,7 +205,7 @@ fn opened(builder: ChatBuilder, opening: Opening) -> ChatBuilder {
 /// A line of an opening. A blank one of the user is not said; one of a participant is, so that the next one replies to it.
 fn said(line: &OpeningLine, task: &str) -> Option<Message> {
     let text = line.text.fill(task);
-    let to = if line.to.0.is_empty() { Audience::All } else { Audience::Only(line.to.0.clone()) };
+    let to = if line.to.is_empty() { Audience::All } else { Audience::Only(line.to.clone()) };
     let is_nothing = line.from == Name::user() && text.trim().is_empty();
     (!is_nothing).then(|| Message::text(line.from.clone(), text).to(to))
 }

@@ -9,6 +9,7 @@ use crate::endpoint::canonical;
 use crate::secret;
 use crate::suggest;
 use crate::team::Team;
+use crate::text::KEEP_SECRET;
 use crate::vars;
 use crate::yaml::{Data, Entry, Node};
 
@@ -100,6 +101,12 @@ fn check_headers(headers: &[Entry], report: &mut Report<'_>) {
         } else if !seen.insert(name) {
             report.error(key_span, format!("there is a header `{key}` already"));
         }
+        if let (true, Some(text)) = (secret::is_secret_header(key), value.text())
+            && !secret::looks_like_key(text)
+        {
+            let message = format!("a key never stands in a team file, and `{key}` looks like one");
+            report.error_with_hint(&value.span, message, format!("{KEEP_SECRET}: `{{env: NAME}}`"));
+        }
         // A text that holds variables is looked at for what can be known of it.
         let text = value.text().unwrap_or("x");
         if let Err(error) = sendable(key, text) {
@@ -149,7 +156,7 @@ pub(super) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
 
 /// Where the name of a variable belongs, what is none may be a key.
 fn hide_strange_variable(node: &Node, report: &mut Report<'_>) {
-    if !node.text().is_some_and(crate::reader::is_variable) {
+    if !node.text().is_some_and(crate::text::is_variable) {
         report.hide(&node.span);
     }
 }

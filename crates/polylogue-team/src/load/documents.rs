@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use polylogue_tools::openapi::{Document, Operation};
-use serde_json::{Value, json};
 
 use super::Loader;
 use crate::diagnostic::Report;
@@ -36,15 +35,4 @@ impl Loader<'_> {
 pub(super) fn names(operations: &Operations) -> impl Iterator<Item = String> {
     let each = operations.values().flatten().map(|operation| operation.name.clone());
     operations.keys().cloned().chain(each)
-}
-
-/// Puts operations that were read where the type of a team has them.
-pub(super) fn put_operations(value: &mut Value, operations: Operations) {
-    for (name, operations) in operations {
-        let document =
-            value.get_mut("openapi").and_then(|all| all.get_mut(&name)).and_then(Value::as_object_mut);
-        if let Some(document) = document {
-            document.insert("operations".to_owned(), json!(operations));
-        }
-    }
 }

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
 use super::Loader;
 use super::file::Unreadable;
 use crate::diagnostic::Report;
@@ -91,11 +89,4 @@ impl Loader<'_> {
 fn is_page(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|page| page.eq_ignore_ascii_case(ending))
-}
-
-/// Puts pages that were read where the type of a team has them.
-pub(super) fn put_pages(value: &mut Value, pages: Option<PageFolder>) {
-    if let (Some(web), Some(pages)) = (value.get_mut("web").and_then(Value::as_object_mut), pages) {
-        web.insert("pages".to_owned(), json!(pages));
-    }
 }

@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use serde_json::{Value, json};
-
 use super::Loader;
 use super::file::Unreadable;
 use crate::diagnostic::Report;
@@ -72,12 +70,5 @@ impl Loader<'_> {
             return Err("it is not below the folder of the team file".into());
         }
         String::from_utf8(bytes).map_err(|_| "it is no text in UTF-8".into())
-    }
-}
-
-/// Puts files that were read where the type of a team has them.
-pub(super) fn put_files(value: &mut Value, files: Vec<WorkFile>) {
-    if let (Some(team), false) = (value.as_object_mut(), files.is_empty()) {
-        team.insert("files".to_owned(), json!(files));
     }
 }

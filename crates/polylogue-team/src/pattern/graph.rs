@@ -1,100 +1,56 @@
-//! What a team file says of a graph.
+//! Graphs.
 
 use std::collections::BTreeMap;
 
+use polylogue_config::{ByName, Config, OneOrMany, Same};
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::{ConditionText, NameText, Names, OptionText};
+use crate::text::{ConditionText, Participant, ParticipantRef};
 
 /// A graph: who speaks after whom.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Graph")]
 pub struct Flow {
-    /// Who begins; those to whom no edge leads when left out.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub start: Names,
-    /// To whom the way leads from each: a name, or a list of names and of edges with conditions. All that are due speak at
-    /// the same time.
-    #[schemars(with = "BTreeMap<String, Ways>", extend("minProperties" = 1))]
-    pub edges: BTreeMap<Name, Ways>,
-    /// When somebody speaks to whom several edges lead: when reached by `all` of them, which it is when left out, or by
-    /// `any`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, Join>")]
+    /// Who begins.
+    #[key(as = OneOrMany<ParticipantRef>, none = "participants without an incoming edge")]
+    pub start: Vec<Name>,
+    /// The edges from each participant: a name, or a list of names and of edges with conditions. All participants that are
+    /// reached speak at the same time.
+    #[key(as = ByName<Participant, OneOrMany<Same<Way>>>, required, nonempty)]
+    pub edges: BTreeMap<Name, Vec<Way>>,
+    /// For participants with several incoming edges, whether `all` of them (default) or `any` must reach them.
+    #[key(as = ByName<Participant, Same<Join>>)]
     pub join: BTreeMap<Name, Join>,
 }
 
-/// When somebody speaks to whom several edges lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "FlowJoin")]
+/// When a participant with several incoming edges speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "GraphJoin")]
 pub enum Join {
-    /// When all of them led there.
+    /// When all of them reached it.
     All,
-    /// When any of them did, each time.
+    /// Each time one of them reaches it.
     Any,
 }
 
-/// To whom the way leads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "WaysForm")]
-#[schemars(inline)]
-pub struct Ways(pub Vec<Way>);
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum WaysForm {
-    One(#[schemars(with = "NameText")] Name),
-    Many(#[schemars(length(min = 1))] Vec<WayForm>),
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum WayForm {
-    Name(#[schemars(with = "NameText")] Name),
-    Way(Way),
-}
-
-impl From<WaysForm> for Ways {
-    fn from(form: WaysForm) -> Self {
-        let plain = |to| Way { to, says: None, when: None, otherwise: false, at_most: None };
-        Self(match form {
-            WaysForm::One(to) => vec![plain(to)],
-            WaysForm::Many(ways) => ways
-                .into_iter()
-                .map(|way| match way {
-                    WayForm::Name(to) => plain(to),
-                    WayForm::Way(way) => way,
-                })
-                .collect(),
-        })
-    }
-}
-
-/// An edge of a graph. At most one of `says`, `when` and `otherwise` is given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// An edge of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "Edge", shorthand = "to")]
 pub struct Way {
-    /// To whom.
-    #[schemars(with = "NameText")]
+    /// The next participant.
+    #[key(as = ParticipantRef)]
     pub to: Name,
-    /// Only when what was said holds this text, in upper or lower case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// Only if the last message contains this text, in upper or lower case.
+    #[key(none = "always", nonempty)]
     pub says: Option<String>,
-    /// Only when this condition holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<ConditionText>")]
+    /// Only if this condition holds, in CEL.
+    #[key(as = Option<ConditionText>, none = "always", nonempty)]
     pub when: Option<String>,
-    /// Only when no other edge of the same leads on.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Only if no other edge from the same participant is taken.
+    #[key(default = false)]
     pub otherwise: bool,
-    /// At most so many times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// How often it can be taken.
+    #[key(none = "any number of times", range = 1..=1_000_000)]
     pub at_most: Option<u64>,
 }

@@ -1,261 +1,135 @@
-//! What a team file says of two roles that do a task by talking.
+//! Two roles that solve a task by talking.
 
+use polylogue_config::Config;
 use polylogue_core::Name;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::reasoning::ChoiceTexts;
-use crate::text::{NameText, OptionText, Template};
+use crate::text::{ParticipantRef, Template};
 
-/// Two roles that do a task by talking: one instructs, the other solves, as in CAMEL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Two roles that solve a task by talking: one instructs, the other solves, as in CAMEL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(name = "RolePlay")]
 pub struct Society {
-    /// Who instructs: an agent, or a mapping that says more of the role.
+    /// The role that instructs: an agent, or a mapping.
     pub user: Player,
-    /// Who solves: an agent, or a mapping that says more of the role.
+    /// The role that solves: an agent, or a mapping.
     pub assistant: Player,
-    /// Who makes a definite task of the idea, before all else; nobody when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The agent that turns the idea into a specific task, before all else.
+    #[key(none = "the task is used as given")]
     pub specifier: Option<Specifier>,
-    /// Who divides the task as it was specified; nobody when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NameText>")]
+    /// The agent that divides the specified task into steps.
+    #[key(as = Option<ParticipantRef>, none = "no plan")]
     pub planner: Option<Name>,
-    /// Who chooses among several proposals, for each message of both roles; nobody when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The agent or person that chooses among several proposals, for each message of both roles.
+    #[key(none = "one proposal")]
     pub critic: Option<Critic>,
     /// The language in which everybody writes, such as `French`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    #[key(none = "the models'", nonempty)]
     pub language: Option<String>,
-    /// Texts instead of the usual ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Texts that replace the built-in ones.
+    #[key(none = "the built-in ones")]
     pub texts: Option<RolePlayTexts>,
-    /// What the user role writes when the task is done, and nothing else: `<CAMEL_TASK_DONE>` when left out. A mapping says
-    /// that it also counts within a message.
-    #[serde(default, skip_serializing_if = "Done::is_default")]
+    /// The marker by which the user role says that the task is done. It must be the whole message; a mapping can allow it
+    /// within a message.
+    #[key(default = Done::default())]
     pub done: Done,
-    /// How many rounds there are at most, each of an instruction and a solution; 50 when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Maximum number of rounds, each of an instruction and a solution.
+    #[key(none = "50", range = 1..=1_000_000)]
     pub max_rounds: Option<u64>,
-    /// How many messages the two write at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Maximum number of messages of the two roles.
+    #[key(none = "none", range = 1..=1_000_000)]
     pub max_messages: Option<u64>,
-    /// After how many messages in a row in which the user role gives no instruction it is over, 3 when left out; 0 for never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// After how many messages in a row without an instruction by the user role the chat ends; 0 for never.
+    #[key(none = "3", range = 0..=1_000_000)]
     pub uninstructed: Option<u32>,
-    /// After how many messages in a row in which the assistant role gives an instruction it is over, 1 when left out; 0 for
-    /// never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// After how many messages in a row with an instruction by the assistant role the chat ends; 0 for never.
+    #[key(none = "1", range = 0..=1_000_000)]
     pub flips: Option<u32>,
-    /// Whether it is left to the models how random they are, where an agent does not say it. Else the temperature of the
-    /// specifier is 1, and that of everybody else 0.2.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether agents without a temperature use their model's default. Otherwise the specifier uses 1, and everybody else 0.2.
+    #[key(default = false)]
     pub own_temperatures: bool,
 }
 
-/// Fixed texts of a role-play; `{{task}}` in them is the task as it is known by then.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Texts of a role-play. `{{task}}` in them is the task as it is known by then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct RolePlayTexts {
-    /// What the user role receives at the beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The first message to the user role.
+    #[key(none = "the built-in one")]
     pub opening: Option<Template>,
-    /// What the specifier is asked; the number of words is not added to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The prompt of the specifier. The number of words is not added to it.
+    #[key(none = "the built-in one")]
     pub specifier: Option<Template>,
-    /// What the planner is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The prompt of the planner.
+    #[key(none = "the built-in one")]
     pub planner: Option<Template>,
     /// The rules of the critic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[key(none = "the built-in ones")]
     pub critic: Option<Template>,
 }
 
-/// Who plays a role.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "PlayerForm")]
-#[schemars(inline, with = "PlayerForm")]
+/// A role, and the agent that plays it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(shorthand = "who")]
 pub struct Player {
-    /// An agent that speaks by a model.
+    /// An agent with a model.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// What the role is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The name of the role, in the rules of both.
+    #[key(none = "the agent's name with spaces for `_`", nonempty)]
     pub role: Option<String>,
-    /// The rules of the role.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The rules of the role. `{{task}}` in them is the specified task with its plan.
+    #[key(none = "the built-in ones")]
     pub rules: Option<Template>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum PlayerForm {
-    Name(#[schemars(with = "NameText")] Name),
-    Full(FullPlayer),
-}
-
-/// Who plays a role, and how.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Player")]
-struct FullPlayer {
-    /// An agent that speaks by a model.
-    #[schemars(with = "NameText")]
-    who: Name,
-    /// What the role is called, in the rules of both; the name of the agent, with a space for every `_`, when left out.
-    #[serde(default)]
-    #[schemars(with = "Option<OptionText>")]
-    role: Option<String>,
-    /// The rules of the role, in place of the usual ones; `{{task}}` in them is the task as it was specified, with its plan.
-    #[serde(default)]
-    rules: Option<Template>,
-}
-
-impl From<PlayerForm> for Player {
-    fn from(form: PlayerForm) -> Self {
-        match form {
-            PlayerForm::Name(who) => Self { who, role: None, rules: None },
-            PlayerForm::Full(FullPlayer { who, role, rules }) => Self { who, role, rules },
-        }
-    }
-}
-
-/// Who makes a definite task of an idea.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "SpecifierForm")]
-#[schemars(inline, with = "SpecifierForm")]
+/// The agent that turns an idea into a specific task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(shorthand = "who")]
 pub struct Specifier {
-    /// An agent that speaks by a model.
+    /// An agent with a model.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// In how many words it is to write.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Number of words that it is asked for.
+    #[key(none = "50", range = 1..=100_000)]
     pub words: Option<u32>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum SpecifierForm {
-    Name(#[schemars(with = "NameText")] Name),
-    Full(FullSpecifier),
-}
-
-/// Who makes a definite task of an idea, and how.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Specifier")]
-struct FullSpecifier {
-    /// An agent that speaks by a model.
-    #[schemars(with = "NameText")]
-    who: Name,
-    /// In how many words it is asked to write, 50 when left out.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 100_000))]
-    words: Option<u32>,
-}
-
-impl From<SpecifierForm> for Specifier {
-    fn from(form: SpecifierForm) -> Self {
-        match form {
-            SpecifierForm::Name(who) => Self { who, words: None },
-            SpecifierForm::Full(FullSpecifier { who, words }) => Self { who, words },
-        }
-    }
-}
-
-/// Who chooses among several proposals.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// The agent or person that chooses among several proposals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Critic {
-    /// An agent that speaks by a model, or a person.
-    #[schemars(with = "NameText")]
+    /// An agent with a model, or a person.
+    #[key(as = ParticipantRef)]
     pub who: Name,
-    /// How often the role is asked for a proposal, 3 when left out; of one, nobody is asked.
-    #[serde(default = "three")]
-    #[schemars(range(min = 1, max = 100))]
+    /// Number of proposals that a role is asked for. With one, the critic is not asked.
+    #[key(default = 3, range = 1..=100)]
     pub options: u32,
-    /// By what it chooses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OptionText>")]
+    /// Criteria of the choice.
+    #[key(none = "built-in ones", nonempty)]
     pub criteria: Option<String>,
-    /// How often it is asked again when it chooses none of them, 2 when left out. Then the first is taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
+    /// How often it is asked again when it chooses none. Then the first proposal is taken.
+    #[key(none = "2", range = 0..=100)]
     pub retries: Option<u32>,
     /// The texts in which the proposals are shown to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[key(none = "the built-in ones")]
     pub texts: Option<ChoiceTexts>,
 }
 
-const fn three() -> u32 {
-    3
-}
-
-/// What says that a task is done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "DoneForm")]
-#[schemars(inline, with = "DoneForm")]
+/// The marker of a task that is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[config(shorthand = "text")]
 pub struct Done {
     /// The marker.
+    #[key(default = polylogue::Society::DEFAULT_DONE.to_owned(), nonempty)]
     pub text: String,
-    /// Whether it counts within a message, too.
+    /// Whether it also counts within a message.
+    #[key(default = false)]
     pub anywhere: bool,
 }
 
 impl Default for Done {
     fn default() -> Self {
-        Self::of(polylogue::Society::DEFAULT_DONE.to_owned())
-    }
-}
-
-impl Done {
-    fn of(text: String) -> Self {
-        Self { text, anywhere: false }
-    }
-
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-enum DoneForm {
-    Text(#[schemars(with = "OptionText")] String),
-    Full(FullDone),
-}
-
-/// What says that a task is done, and where.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Done")]
-struct FullDone {
-    /// The marker; `<CAMEL_TASK_DONE>` when left out.
-    #[serde(default = "usual_marker")]
-    #[schemars(with = "OptionText")]
-    text: String,
-    /// Whether it counts within a message, too.
-    #[serde(default)]
-    anywhere: bool,
-}
-
-fn usual_marker() -> String {
-    polylogue::Society::DEFAULT_DONE.to_owned()
-}
-
-impl From<DoneForm> for Done {
-    fn from(form: DoneForm) -> Self {
-        match form {
-            DoneForm::Text(text) => Self::of(text),
-            DoneForm::Full(FullDone { text, anywhere }) => Self { text, anywhere },
-        }
+        Self::absent()
     }
 }
 

@@ -41,7 +41,7 @@ fn calls_that_cannot_be_made_are_told_where_they_stand() {
             "[calculator]",
             "there is a tool `calculator` already",
         ),
-        ("".into(), "[ask]", "there is no tool `ask`"),
+        ("".into(), "[ask]", "unknown tool `ask`"),
         (
             "openapi: {pets: {file: pets.yaml}}".into(),
             "[]",
@@ -124,7 +124,7 @@ fn documents_and_operations_that_are_none_are_told() {
             "[pets]",
             "there is no operation `getPets`; there is `listPets`, `addPet`",
         ),
-        (PETS, ", only: [listPets]", "[addPet]", "there is no tool `addPet`"),
+        (PETS, ", only: [listPets]", "[addPet]", "unknown tool `addPet`"),
         (PETS, ", base_url: /v1", "[pets]", "no whole address"),
         (PETS, ", keys: {tokn: K}", "[pets]", "no operation asks for the security scheme `tokn`"),
         (

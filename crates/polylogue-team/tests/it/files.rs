@@ -158,8 +158,8 @@ fn every_key_of_the_format_arrives() {
 
     assert_eq!((&team.chat.pattern, team.chat.circles), (&Pattern::OnceEach, Circles::Off(Off::Off)));
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
-    assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.0.len()), ("user", "T".into(), 0));
-    assert_eq!((private.from.as_str(), private.to.0[0].as_str()), ("Ann", "work"));
+    assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.len()), ("user", "T".into(), 0));
+    assert_eq!((private.from.as_str(), private.to[0].as_str()), ("Ann", "work"));
     let stop = team.chat.stop.as_ref().unwrap();
     assert!(stop.says.as_ref().unwrap().whole);
     assert_eq!(stop.all[1].any[0].max_turns, Some(3));
@@ -176,7 +176,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
 
     check_servers(&team, ann, bob);
-    assert_eq!(ann.tool_limits, ToolLimits { time: Some("90 s".parse().unwrap()), bytes: Some(4000) });
+    assert_eq!(ann.tool_limits, ToolLimits { time: Some("90 s".parse().unwrap()), bytes: 4000 });
     let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &bob.tools[..] else { panic!() };
     assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
     assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));

@@ -50,7 +50,7 @@ fn variables_cannot_be_used_to_fill_the_memory() {
         let team = format!(
             "name: t\nvars: {{a: {long}}}\nagents: [{{name: A, {agent}}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"
         );
-        assert!(refused(&team).contains("too large here when its variables are filled in"));
+        assert!(refused(&team).contains("too large here with its variables filled in"));
     }
 }
 

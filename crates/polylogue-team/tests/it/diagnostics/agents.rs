@@ -57,7 +57,7 @@ script: [{A: x}]
               |                            ^^^^^^^^
             hint: leave out `handoffs`, or `human: true`
 
-            error: there is no tool `ches`
+            error: unknown tool `ches`
              --> t.yaml:4:50
               |
             4 |   - {name: B, human: true, handoffs: [A], runs: [ches]}
@@ -101,7 +101,7 @@ fn a_tool_is_run_by_one() {
     check(
         "name: t\nagents: [{name: A, tools: [chess, chess], offers: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
         &expect![[r#"
-            error: "chess" is in `tools` already
+            error: `chess` is in `tools` already
              --> t.yaml:2:35
               |
             2 | agents: [{name: A, tools: [chess, chess], offers: [chess]}]
@@ -134,7 +134,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |                            ^^^^^^^^^
             hint: there is `always`, `terminate`, `never`
 
-            error: `max_auto_replies` has to be at least 0
+            error: `max_auto_replies` must be at least 0
              --> t.yaml:3:57
               |
             3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
@@ -215,7 +215,7 @@ chats: [{name: inner, pattern: once_each, participants: [B]}]
               |                                                                  ^
             hint: there is `A`, `B`, `inner`
 
-            error: `(` is no regular expression: unclosed group
+            error: `(` is not a regular expression: unclosed group
              --> t.yaml:2:78
               |
             2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]

@@ -43,7 +43,7 @@ endpoints:
               |               ^^^^^^^^^^^
             hint: it looks like `http://127.0.0.1:8000/v1`
 
-            error: this is no name of an environment variable
+            error: this is not the name of an environment variable
              --> t.yaml:9:10
               |
             9 |     key: *********
@@ -68,18 +68,12 @@ endpoints:
             10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
                |                                             ^^^
 
-            error: `X-B` has to be a text or a mapping, not a number
+            error: `X-B` must be a text or a mapping, not a number
               --> t.yaml:10:58
                |
             10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
                |                                                          ^
             hint: put it in quotes: "2"
-
-            error: `X-C` needs the key `env`
-              --> t.yaml:10:67
-               |
-            10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
-               |                                                                   ^^^
 
             error: unknown key `var`
               --> t.yaml:10:67
@@ -88,33 +82,39 @@ endpoints:
                |                                                                   ^^^
             hint: there is `env`
 
-            error: `in_flight` has to be at least 1
+            error: `X-C` needs the key `env`
+              --> t.yaml:10:67
+               |
+            10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
+               |                                                                   ^^^
+
+            error: `in_flight` must be at least 1
               --> t.yaml:11:16
                |
             11 |     in_flight: 0
                |                ^
 
-            error: `per_minute` has to be a whole number, not a text
+            error: `per_minute` must be a whole number, not a text
               --> t.yaml:12:17
                |
             12 |     per_minute: many
                |                 ^^^^
 
-            error: `connect` has to be a text, not a number
+            error: `connect` must be a text, not a number
               --> t.yaml:13:25
                |
             13 |     timeouts: {connect: 10, first_token: ten s, idle: 0 s, totel: 1 min}
                |                         ^^
-            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+            hint: write a text such as `500 ms`
 
-            error: `ten s` is no time
+            error: `ten s` is not a time
               --> t.yaml:13:42
                |
             13 |     timeouts: {connect: 10, first_token: ten s, idle: 0 s, totel: 1 min}
                |                                          ^^^^^
             hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
 
-            error: `0 s` is no usable limit: it is less than 1 ms or more than 24 h
+            error: `0 s` is not a usable limit: it is less than 1 ms or more than 24 h
               --> t.yaml:13:55
                |
             13 |     timeouts: {connect: 10, first_token: ten s, idle: 0 s, totel: 1 min}
@@ -127,13 +127,13 @@ endpoints:
                |                                                            ^^^^^
             hint: did you mean `total`?
 
-            error: `retries` has to be at least 0
+            error: `retries` must be at least 0
               --> t.yaml:14:14
                |
             14 |     retries: -1
                |              ^^
 
-            error: `merge` has to be `true` or `false`, not a text
+            error: `merge` must be `true` or `false`, not a text
               --> t.yaml:15:12
                |
             15 |     merge: maybe
@@ -190,16 +190,16 @@ endpoints:
               |
             7 |   house: {base_url: *****************************, key: ************, headers: {X-A: ***********, Au
               |                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: leave it out of the address; `key` and `headers` take secrets from environment variables
+            hint: remove it from the address; `key` and `headers` take secrets from environment variables
 
-            error: this is no name of an environment variable
+            error: this is not the name of an environment variable
              --> t.yaml:7:57
               |
             7 | **************************, key: ************, headers: {X-A: ***********, Authorization: ****, X-B:
               |                                  ^^^^^^^^^^^^
             hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
 
-            error: a key never stands in a team file, and `X-A` looks like one
+            error: a key never stands in a team file, and this header looks like one
              --> t.yaml:7:86
               |
             7 | ey: ************, headers: {X-A: ***********, Authorization: ****, X-B: "{{secret}}"}, tmeout: 1}
@@ -213,7 +213,7 @@ endpoints:
               |                                  ^^^^
             hint: put it into an environment variable or into `.env`, and the variable's name here: `{env: NAME}`
 
-            error: a key never stands in a team file, and `X-B` looks like one
+            error: a key never stands in a team file, and this header looks like one
              --> t.yaml:7:125
               |
             7 | *****, Authorization: ****, X-B: "{{secret}}"}, tmeout: 1}
@@ -232,7 +232,7 @@ endpoints:
               |
             9 |     base_url: *******************************
               |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: leave it out of the address; `key` and `headers` take secrets from environment variables
+            hint: remove it from the address; `key` and `headers` take secrets from environment variables
 
             error: unknown key `api_key`
               --> t.yaml:10:5
@@ -241,21 +241,21 @@ endpoints:
                |     ^^^^^^^
             hint: there is `api`, `base_url`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `merge`, `skills`
 
-            error: this is no name of an environment variable
+            error: this is not the name of an environment variable
               --> t.yaml:12:18
                |
             12 |       X-C: {env: ************}
                |                  ^^^^^^^^^^^^
             hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
 
-            error: a key never stands in a team file, and `X-D` looks like one
+            error: a key never stands in a team file, and this header looks like one
               --> t.yaml:13:12
                |
             13 |       X-D: *****************
                |            ^^^^^^^^^^^^^^^^^
             hint: put it into an environment variable or into `.env`, and the variable's name here: `{env: NAME}`
 
-            error: this is no name of an environment variable
+            error: this is not the name of an environment variable
               --> t.yaml:14:21
                |
             14 |       Cookie: {env: *******}

@@ -79,7 +79,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |               ^^^^^^
             hint: did you mean `command`?
 
-            error: `cwd` has to be a text, not a number
+            error: `cwd` must be a text, not a number
              --> t.yaml:2:31
               |
             2 | mcp: {clock: {comand: x, cwd: 7}}

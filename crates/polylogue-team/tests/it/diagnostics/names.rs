@@ -144,7 +144,7 @@ chat:
               |                                  ^^^^
             hint: there is `Ann`, `Bob`
 
-            error: there is no variable `name`
+            error: unknown variable `name`
              --> t.yaml:6:102
               |
             6 |  user, to: user, text: '{{task}} {{name}}'}]
@@ -158,7 +158,7 @@ chat:
               |                                  ^^^
             hint: there is `Ann`, `Bob`
 
-            error: `[` is no regular expression: unclosed character class
+            error: `[` is not a regular expression: unclosed character class
              --> t.yaml:7:79
               |
             7 | r]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
@@ -283,7 +283,7 @@ script:
                |     ^
             hint: there is `A`
 
-            error: an item of `script` has to be a mapping, not a text
+            error: an item of `script` must be a mapping, not a text
               --> t.yaml:15:5
                |
             15 |   - hello
@@ -295,7 +295,7 @@ script:
             16 |   - A: {calls: [{tool: x, args: {limit: 2, deep: '{{x}}'}}, {args: []}]}
                |                                                              ^^^^
 
-            error: `args` has to be a text or a mapping, not a list
+            error: `args` must be a text or a mapping, not a list
               --> t.yaml:16:68
                |
             16 |   - A: {calls: [{tool: x, args: {limit: 2, deep: '{{x}}'}}, {args: []}]}

@@ -95,41 +95,41 @@ fn whoever_picks_is_a_person_beside_the_room() {
     check_pattern(
         "{group: {pick: person}}",
         &expect![[r#"
-        error: `pick` cannot be `person`
-         --> t.yaml:6:27
-          |
-        6 |   pattern: {group: {pick: person}}
-          |                           ^^^^^^
-        hint: it takes more than a word: `pick: {person: ...}`
-    "#]],
+            error: `pick` cannot be only `person`
+             --> t.yaml:6:27
+              |
+            6 |   pattern: {group: {pick: person}}
+              |                           ^^^^^^
+            hint: it takes more than a word: `pick: {person: ...}`
+        "#]],
     );
     check_pattern(
         "{group: {pick: auto}}",
         &expect![[r#"
-        error: `pick` cannot be `auto`
-         --> t.yaml:6:27
-          |
-        6 |   pattern: {group: {pick: auto}}
-          |                           ^^^^
-        hint: there is `round_robin`, `random`, `model`
-    "#]],
+            error: `pick` cannot be `auto`
+             --> t.yaml:6:27
+              |
+            6 |   pattern: {group: {pick: auto}}
+              |                           ^^^^
+            hint: there is `round_robin`, `random`, `model`, `person`
+        "#]],
     );
     check_pattern(
         "{group: {pick: {model: {attempts: 0, role: assistant}}}}",
         &expect![[r#"
-        error: `attempts` has to be at least 1
-         --> t.yaml:6:46
-          |
-        6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
-          |                                              ^
+            error: `attempts` must be at least 1
+             --> t.yaml:6:46
+              |
+            6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
+              |                                              ^
 
-        error: `role` cannot be `assistant`
-         --> t.yaml:6:55
-          |
-        6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
-          |                                                       ^^^^^^^^^
-        hint: there is `system`, `user`
-    "#]],
+            error: `role` cannot be `assistant`
+             --> t.yaml:6:55
+              |
+            6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
+              |                                                       ^^^^^^^^^
+            hint: there is `system`, `user`
+        "#]],
     );
 }
 
@@ -216,7 +216,7 @@ fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
         "{states: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
         &expect![[r#"
-            error: `turns >> 3` is no condition: extraneous input '>'
+            error: `turns >> 3` is not a condition: extraneous input '>'
              --> t.yaml:6:49
               |
             6 |   pattern: {states: {after: {A: [{when: 'turns >> 3', then: B}]}}}
@@ -226,23 +226,23 @@ fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
         "{states: {after: {A: [{when: turn > 3, then: B}]}}}",
         &expect![[r#"
-        error: `turn > 3` is no condition: there is nothing called `turn`
-         --> t.yaml:6:41
-          |
-        6 |   pattern: {states: {after: {A: [{when: turn > 3, then: B}]}}}
-          |                                         ^^^^^^^^
-        hint: did you mean `turns`?
-    "#]],
+            error: `turn > 3` is not a condition: there is nothing called `turn`
+             --> t.yaml:6:41
+              |
+            6 |   pattern: {states: {after: {A: [{when: turn > 3, then: B}]}}}
+              |                                         ^^^^^^^^
+            hint: did you mean `turns`?
+        "#]],
     );
     check_pattern(
         "{states: {after: {A: [{when: last.text, then: B}]}}}",
         &expect![[r#"
-        error: `last.text` is no condition: it gives a text, and neither `true` nor `false`
-         --> t.yaml:6:41
-          |
-        6 |   pattern: {states: {after: {A: [{when: last.text, then: B}]}}}
-          |                                         ^^^^^^^^^
-    "#]],
+            error: `last.text` is not a condition: it gives a text, and neither `true` nor `false`
+             --> t.yaml:6:41
+              |
+            6 |   pattern: {states: {after: {A: [{when: last.text, then: B}]}}}
+              |                                         ^^^^^^^^^
+        "#]],
     );
     check_pattern(
         "{states: {after: {A: [{when: '', then: B}]}}}",
@@ -272,14 +272,14 @@ chat:
           )
 ",
         &expect![[r#"
-            error: `turns > 3 && nosuch(turns)` is no condition: there is no function `nosuch`
+            error: `turns > 3 && nosuch(turns)` is not a condition: there is no function `nosuch`
              --> t.yaml:6:11
               |
             6 |     when: "turns > 3 &&
               |           ^^^^^^^^^^^^^
             hint: there is `contains`, `startsWith`, `endsWith`, `matches`, `size`, `int`, `double`, `string`, `has`
 
-            error: this is no condition: mismatched input ')'
+            error: this is not a condition: mismatched input ')'
               --> t.yaml:10:11
                |
             10 |           turns > 3 &&
@@ -438,18 +438,18 @@ fn a_vote_has_options_and_voters() {
     check_pattern(
         "{debate: {options: [x], tie: {again: 0}}}",
         &expect![[r#"
-        error: a vote needs at least two options
-         --> t.yaml:6:32
-          |
-        6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
-          |                                ^
+            error: a vote needs at least two options
+             --> t.yaml:6:32
+              |
+            6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
+              |                                ^
 
-        error: `again` has to be at least 1
-         --> t.yaml:6:49
-          |
-        6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
-          |                                                 ^
-    "#]],
+            error: `again` must be at least 1
+             --> t.yaml:6:49
+              |
+            6 |   pattern: {debate: {options: [x], tie: {again: 0}}}
+              |                                                 ^
+        "#]],
     );
 }
 
@@ -458,26 +458,26 @@ fn a_planner_takes_no_other_part() {
     check_pattern(
         "{plan: {planner: A, keeper: P, max_stalls: 0}}",
         &expect![[r#"
-        error: `A` takes part, and cannot plan besides
-         --> t.yaml:6:29
-          |
-        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-          |                             ^
-        hint: take it out of `participants`: it is asked beside them
+            error: `A` takes part, and cannot plan besides
+             --> t.yaml:6:29
+              |
+            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+              |                             ^
+            hint: take it out of `participants`: it is asked beside them
 
-        error: there is no agent, chat or team `P`
-         --> t.yaml:6:40
-          |
-        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-          |                                        ^
-        hint: there is `A`, `B`, `Zoe`, `inner`
+            error: there is no agent, chat or team `P`
+             --> t.yaml:6:40
+              |
+            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+              |                                        ^
+            hint: there is `A`, `B`, `Zoe`, `inner`
 
-        error: `max_stalls` has to be at least 1
-         --> t.yaml:6:55
-          |
-        6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-          |                                                       ^
-    "#]],
+            error: `max_stalls` must be at least 1
+             --> t.yaml:6:55
+              |
+            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
+              |                                                       ^
+        "#]],
     );
 }
 
@@ -589,7 +589,7 @@ chat:
             5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
               |                                  ^
 
-            error: `x` is no condition: there is nothing called `x`
+            error: `x` is not a condition: there is nothing called `x`
              --> t.yaml:5:115
               |
             5 | ho: B, when: {}}, {who: B, when: 'x', sees: some}]

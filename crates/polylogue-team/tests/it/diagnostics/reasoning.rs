@@ -49,13 +49,13 @@ fn whoever_is_named_is_another_agent_that_speaks_by_a_model() {
     check_agent(
         "reasons: best",
         &expect![[r#"
-        error: `reasons` cannot be `best`
-         --> t.yaml:3:24
-          |
-        3 |   - {name: A, reasons: best}
-          |                        ^^^^
-        hint: it takes more than a word: `reasons: {best: ...}`
-    "#]],
+            error: `reasons` cannot be only `best`
+             --> t.yaml:3:24
+              |
+            3 |   - {name: A, reasons: best}
+              |                        ^^^^
+            hint: it takes more than a word: `reasons: {best: ...}`
+        "#]],
     );
 }
 

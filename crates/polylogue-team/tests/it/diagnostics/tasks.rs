@@ -208,12 +208,12 @@ fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
     check_pattern(
         &format!("{{solve: {{tasks: [{TWO}], max_iterations: 0}}}}"),
         &expect![[r#"
-        error: `max_iterations` has to be at least 1
-         --> t.yaml:3:115
-          |
-        3 |  B, prompt: b}], max_iterations: 0}}}
-          |                                  ^
-    "#]],
+            error: `max_iterations` must be at least 1
+             --> t.yaml:3:115
+              |
+            3 |  B, prompt: b}], max_iterations: 0}}}
+              |                                  ^
+        "#]],
     );
 }
 
@@ -369,7 +369,7 @@ fn the_words_of_a_decision_can_be_told_apart() {
             3 | : {words: {open: 'No', complete: 'no'}, temperature: 3}}}}
               |                                  ^^^^
 
-            error: `temperature` has to be at most 2
+            error: `temperature` must be at most 2
              --> t.yaml:3:157
               |
             3 | ', complete: 'no'}, temperature: 3}}}}
@@ -435,7 +435,7 @@ fn pictures_are_on_the_web_or_in_the_file() {
     check_pattern(
         "{tasks: [{who: A, prompt: a, media: [{type: image/png, url: map.png}]}, {who: B, prompt: b, media: [{type: image/png, url: 'data:image/png;base64,AA=='}]}]}",
         &expect![[r#"
-            error: `url` has to begin with `https:` or `data:`
+            error: `url` must begin with `https:` or `data:`
              --> t.yaml:3:99
               |
             3 | , media: [{type: image/png, url: map.png}]}, {who: B, prompt: b, media: [{type: image/png, url: 'dat
@@ -463,7 +463,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             3 |   - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], offers: [chess], tools_b
               |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-            error: there is no tool `ches`
+            error: unknown tool `ches`
              --> t.yaml:3:69
               |
             3 |  chess, mandatory: true}, {tool: ches}], offers: [chess], tools_by: magic, trace: all}
@@ -503,13 +503,13 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             4 | , examples: [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
               |                                  ^^
 
-            error: `args` has to be a mapping, not a list
+            error: `args` must be a mapping, not a list
              --> t.yaml:4:81
               |
             4 | : [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
               |                                  ^^
 
-            error: `max_errors` has to be at least 0
+            error: `max_errors` must be at least 0
              --> t.yaml:4:99
               |
             4 | ked: '', args: []}], max_errors: -1}], repairs: 2}

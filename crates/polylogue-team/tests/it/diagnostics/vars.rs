@@ -22,9 +22,9 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |
             3 | task: About {{task}}
               |             ^^^^^^^^
-            hint: it is in system texts, prompts and openings: the task is given when a chat begins
+            hint: its value is known only when a chat begins
 
-            error: there is no variable `zz`
+            error: unknown variable `zz`
              --> t.yaml:4:27
               |
             4 | description: "{{a}} \u0041{{zz}}"
@@ -45,7 +45,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |                             ^^
             hint: a name begins with a letter and goes on with letters, digits, `_` and `-`
 
-            error: there is no variable `B`
+            error: unknown variable `B`
              --> t.yaml:6:37
               |
             6 | agents: [{name: A, system: "{{ a }} {{B}} {{task}} {b} {{{b}}}"}]
@@ -64,7 +64,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |
             7 | chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |                                               ^^^^^^^^
-            hint: it is in system texts, prompts and openings: the task is given when a chat begins
+            hint: its value is known only when a chat begins
         "#]],
     );
 }
@@ -98,6 +98,6 @@ fn what_a_missing_variable_would_be_is_not_guessed_at() {
         );
         let errors = parse(&team, "t.yaml", &Overrides::default()).unwrap_err().to_string();
         assert_eq!(errors.matches("error: ").count(), 1, "{errors}");
-        assert!(errors.contains("there is no variable `x`"), "{errors}");
+        assert!(errors.contains("unknown variable `x`"), "{errors}");
     }
 }

@@ -36,17 +36,11 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |                                       ^^^^^
             hint: give one of them another name with `tool`
 
-            error: `at_most` has to be at least 1
+            error: `at_most` must be at least 1
              --> t.yaml:5:65
               |
             5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
               |                                                                 ^
-
-            error: an item of `consults` needs the key `who`
-             --> t.yaml:5:70
-              |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                                                                      ^^^^
 
             error: unknown key `whom`
              --> t.yaml:5:70
@@ -54,6 +48,12 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
             5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
               |                                                                      ^^^^
             hint: did you mean `who`?
+
+            error: an item of `consults` needs the key `who`
+             --> t.yaml:5:70
+              |
+            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
+              |                                                                      ^^^^
 
             error: an agent without a model has no `consults`
              --> t.yaml:6:43
@@ -88,7 +88,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             3 |   - {name: A, runs_code: {languages: [], approve: sometimes}}
               |                                                   ^^^^^^^^^
-            hint: there is `never`, `always`
+            hint: there is `never`, `always`, `when`, `matches`
 
             error: an item of `languages` cannot be `pyhton`
              --> t.yaml:4:47
@@ -97,33 +97,33 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |                                  ^^^^^^
             hint: did you mean `python`?
 
-            error: `codes.size() > 3` is no condition: there is nothing called `codes`
+            error: `codes.size() > 3` is not a condition: there is nothing called `codes`
              --> t.yaml:4:72
               |
             4 | python, pyhton], approve: {when: 'codes.size() > 3'}, time: 10, last: 0}}
               |                                  ^^^^^^^^^^^^^^^^^^
             hint: did you mean `code`?
 
-            error: `time` has to be a text, not a number
+            error: `time` must be a text, not a number
              --> t.yaml:4:99
               |
             4 | when: 'codes.size() > 3'}, time: 10, last: 0}}
               |                                  ^^
-            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+            hint: write a text such as `500 ms`
 
-            error: `last` has to be at least 1
+            error: `last` must be at least 1
              --> t.yaml:4:109
               |
             4 | es.size() > 3'}, time: 10, last: 0}}
               |                                  ^
 
-            error: `code.size()` is no condition: it gives a number, and neither `true` nor `false`
+            error: `code.size()` is not a condition: it gives a number, and neither `true` nor `false`
              --> t.yaml:5:43
               |
             5 |   - {name: C, runs_code: {approve: {when: 'code.size()'}}}
               |                                           ^^^^^^^^^^^^^
 
-            error: `runs_code` has to be `true` or `false` or a mapping, not a text
+            error: `runs_code` must be `true` or `false` or a mapping, not a text
              --> t.yaml:6:26
               |
             6 |   - {name: D, runs_code: yes please}
@@ -167,14 +167,14 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
               |               ^^^^^^^
             hint: give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`
 
-            error: `arg.path == 1` is no condition: there is nothing called `arg`
+            error: `arg.path == 1` is not a condition: there is nothing called `arg`
              --> t.yaml:5:47
               |
             5 |   - {name: C, tools: [chess], approve: {when: 'arg.path == 1'}}
               |                                               ^^^^^^^^^^^^^^^
             hint: did you mean `args`?
 
-            error: `size(tool)` is no condition: it gives a number, and neither `true` nor `false`
+            error: `size(tool)` is not a condition: it gives a number, and neither `true` nor `false`
              --> t.yaml:7:47
               |
             7 |   - {name: E, tools: [chess], approve: {when: size(tool)}}
@@ -186,7 +186,7 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
             8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
               |                                                ^^
 
-            error: `tools` and `matches` cannot both be given
+            error: `approve` takes one key only, and `matches` is another
              --> t.yaml:8:52
               |
             8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
@@ -218,7 +218,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                          ^^^^^^^
             hint: leave out `network`, or `place`
 
-            error: `https://example.org` is no host
+            error: `https://example.org` is not a host
              --> t.yaml:3:36
               |
             3 | ndbox: {place: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], memor
@@ -232,7 +232,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                                  ^^^^
             hint: write the whole path, or bring the file along with `files`
 
-            error: `memory_mib` has to be at least 16
+            error: `memory_mib` must be at least 16
              --> t.yaml:3:110
               |
             3 | ], readable: [data], memory_mib: 1}
@@ -367,7 +367,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
             3 | files: [data.csv, ../secret, /etc/passwd, '']
               |                              ^^^^^^^^^^^
 
-            error: an item of `files` is empty
+            error: the path is empty
              --> t.yaml:3:43
               |
             3 | files: [data.csv, ../secret, /etc/passwd, '']
@@ -431,14 +431,14 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
     check(
         &with("{time: 20, bytes: 99, size: 4}"),
         &expect![[r#"
-            error: `time` has to be a text, not a number
+            error: `time` must be a text, not a number
              --> t.yaml:3:51
               |
             3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
               |                                                   ^^
-            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+            hint: write a text such as `500 ms`
 
-            error: `bytes` has to be at least 100
+            error: `bytes` must be at least 100
              --> t.yaml:3:62
               |
             3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
@@ -455,13 +455,13 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
     check(
         &with("{time: 2 d}"),
         &expect![[r#"
-        error: `2 d` is no time
-         --> t.yaml:3:51
-          |
-        3 |   - {name: A, tools: [chess], tool_limits: {time: 2 d}}
-          |                                                   ^^^
-        hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
-    "#]],
+            error: `2 d` is not a time
+             --> t.yaml:3:51
+              |
+            3 |   - {name: A, tools: [chess], tool_limits: {time: 2 d}}
+              |                                                   ^^^
+            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
+        "#]],
     );
     check(
         &with("{}"),
