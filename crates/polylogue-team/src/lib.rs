@@ -34,8 +34,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The types are the one definition of the format. [`schema`] makes a JSON Schema of them for editors, and files are
-//! read by that same schema. The reference for people is `docs/team-file.md`.
+//! The types are the one definition of the format: a field is a key. Files are read by them, and [`schema`] makes a JSON Schema
+//! of them for editors. The reference for people is `docs/team-file.md`.
 
 mod approve;
 mod build;

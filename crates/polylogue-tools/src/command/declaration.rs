@@ -2,7 +2,6 @@
 
 use indexmap::IndexMap;
 use polylogue_core::ToolSpec;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub type Arguments = IndexMap<String, Argument>;
 
 /// A command that a model may run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
@@ -28,7 +27,7 @@ pub struct Declaration {
 }
 
 /// Words of a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Words {
     /// One word.
@@ -43,7 +42,7 @@ pub enum Words {
 }
 
 /// An argument of a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Argument {
     /// What it is
@@ -73,7 +72,7 @@ pub struct Argument {
 }
 
 /// What an argument is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A text.

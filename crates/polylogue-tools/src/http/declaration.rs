@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use polylogue_http::Method;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::command::Arguments;
 
 /// A call over HTTP that a model may make.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "HttpCall")]
 pub struct Declaration {
     /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
     pub name: String,
@@ -38,7 +36,6 @@ pub struct Declaration {
     pub arguments: Arguments,
     /// How many seconds it may take; 30 when left out
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 3600))]
     pub time_s: Option<u32>,
     /// Whether a call that was in flight when the process died may simply be made again; only a `get` when left out
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,9 +43,8 @@ pub struct Declaration {
 }
 
 /// The value of a header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[schemars(inline)]
 pub enum Header {
     /// A text that is no secret; `{name}` in it is the argument of that name.
     Text(String),
@@ -57,9 +53,8 @@ pub enum Header {
 }
 
 /// What an environment variable holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "SecretHeader")]
 pub struct Secret {
     /// The name of the variable
     pub env: String,
@@ -69,9 +64,8 @@ pub struct Secret {
 }
 
 /// In what way a server is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[schemars(inline)]
 pub enum Verb {
     /// For what is there.
     #[default]
