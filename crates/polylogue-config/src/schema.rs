@@ -10,7 +10,8 @@ use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Text, Type, TypeF
 #[must_use]
 pub fn schema(ty: &'static Type) -> Value {
     let mut definitions = Definitions::default();
-    let root = definitions.of(ty, Limits::NONE);
+    let mut root = definitions.inline(ty, Limits::NONE);
+    describe(&mut root, ty.doc);
     let mut schema = Map::new();
     schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
     if let Value::Object(root) = root {

@@ -149,7 +149,7 @@ fn a_team_can_name_a_document_beside_it() {
     }
     home.file("other.json", "{}");
     team(&home, "mcp: other.json", "[{mcp: s}]", &[]);
-    assert!(home.run(&["check", "team.yaml"]).exits(2).err.contains("no object with `mcpServers`"));
+    assert!(home.run(&["check", "team.yaml"]).exits(2).err.contains("not an object with `mcpServers`"));
 }
 
 /// A server that is reached by HTTP, and ends with this.

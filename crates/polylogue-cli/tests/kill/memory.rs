@@ -21,7 +21,7 @@ const TEAM: &str = "
 name: notes
 task: Work
 agents:
-  - {name: Ann, memory: {recalls: 1}}
+  - {name: Ann, memory: {recalls: 1}, parameters: {max_tokens: 1000}}
   - {name: Bob, model: none, auto_reply: Go on.}
 chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns_cap: 100000, circles: off}
 limits: {calls: 100000, tokens: 1000000000}

@@ -26,7 +26,7 @@ name: tools
 task: Work
 sandbox: {place: unsafe-host}
 agents:
-  - {name: Ann, system: You are Ann., tools: [once, again], approve: never}
+  - {name: Ann, system: You are Ann., tools: [once, again], approve: never, parameters: {max_tokens: 1000}}
   - {name: Bob, model: none, auto_reply: Go on.}
 commands:
   - name: once

@@ -105,12 +105,13 @@ fn only_strict_servers_ask_for_turns() {
         (vec![system(), assistant("a"), user("b")], "is a `assistant` after a `system`"),
         (vec![system(), system(), user("a")], "is a `system` after a `system`"),
         (vec![user("a"), system(), user("b")], "is a `system` after a `user`"),
-        (vec![user("a"), calls(&["x"]), tool("x"), user("b")], "is a `user` after a `tool`"),
     ] {
         let flaw = validate(&body(&messages)).unwrap_err();
         assert!(flaw.contains(why), "{flaw} instead of {why}");
         assert_eq!(validate_as(&body(&messages), History::Loose), Ok(()));
     }
+    // Templates differ here; a behavior of the server refuses it.
+    assert_eq!(validate(&body(&[user("a"), calls(&["x"]), tool("x"), user("b")])), Ok(()));
 }
 
 #[test]
