@@ -311,7 +311,7 @@ fn legal<T>(text: &str, condition: Result<T, NoCondition>) -> Result<(), Illegal
         let what =
             if text.trim_end().contains('\n') { "this".to_owned() } else { format!("`{}`", text.trim_end()) };
         let message = format!("{what} is not a condition: {}", error.why);
-        Illegal { message, hint: error.hint.map(Into::into), offset: error.at }
+        Illegal { message, hint: error.hint, offset: error.at }
     })
 }
 
