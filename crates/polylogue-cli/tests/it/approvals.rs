@@ -92,7 +92,7 @@ fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
         // Nothing is made before all is decided.
         assert!(noted(&home).is_empty());
         home.run(&["resume", "last"]).exits(5);
-        home.run(&["resume", "last", "--answer", "ok"]).ok();
+        home.run(&["resume", "last", "--answer", "yes"]).ok();
         assert_eq!(noted(&home), ["1", "three", "two"]);
         let events = home.events();
         assert_eq!((of_type(&events, "asked").len(), of_type(&events, "answered").len()), (2, 2));

@@ -85,7 +85,7 @@ fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
     let dir = work(&home);
     fs::write(dir.join("data.txt"), "changed meanwhile\n").unwrap();
     // What was allowed when it began is allowed still.
-    let resumed = home.run(&["resume", "last", "--answer", "run"]).ok();
+    let resumed = home.run(&["resume", "last", "--answer", "yes"]).ok();
     assert!(resumed.out.contains("Code output: changed meanwhile"), "{}", resumed.out);
     assert_eq!(work(&home), dir);
 }

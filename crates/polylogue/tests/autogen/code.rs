@@ -310,7 +310,7 @@ async fn a_person_approves_edits_or_rejects_each_block() {
     let Some(bench) = Bench::new() else { return };
     let chat = |coder: Coder| pair(&["```sh\necho one\n```\n```sh\necho two\n```"], coder, 2);
     let always = || chat(bench.coder().approval(Approval::always()));
-    let (_, events) = talk(&always(), "go", &["y", " Yes "]).await;
+    let (_, events) = talk(&always(), "go", &["yes", " Yes "]).await;
     assert_eq!(said(&events, "Bob"), [ok("one\ntwo")]);
     let asked = questions(&events);
     assert!(
@@ -318,14 +318,14 @@ async fn a_person_approves_edits_or_rejects_each_block() {
         "{asked:?}"
     );
     assert!(asked[1].contains("echo two"), "{asked:?}");
-    let (_, events) = talk(&always(), "go", &["y", "no, that is wrong"]).await;
+    let (_, events) = talk(&always(), "go", &["yes", "no, that is wrong"]).await;
     assert_eq!(
         said(&events, "Bob"),
         [
             "exitcode: 1 (execution failed)\nCode output: one\nThe code was not run: it was rejected. that is wrong"
         ]
     );
-    let (_, events) = talk(&always(), "go", &["This:\n```sh\necho 1\n```\n", "hm", "run"]).await;
+    let (_, events) = talk(&always(), "go", &["This:\n```sh\necho 1\n```\n", "hm", "yes"]).await;
     assert_eq!(
         said(&events, "Bob"),
         [format!("{}\n\nBefore it was run, the code was changed to:\n```sh\necho 1\n```", ok("1\ntwo"))]

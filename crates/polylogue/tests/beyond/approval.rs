@@ -41,7 +41,7 @@ const GONE: &str = "gone #c3 of Ann: There is no tool `gone`. There is `echo`.";
 
 #[tokio::test]
 async fn who_lets_calls_be_made_has_them_made() {
-    let (bob, text) = said(&["yes", "ok"]).await;
+    let (bob, text) = said(&["yes", "YES"]).await;
     assert_eq!(
         bob,
         format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")

@@ -42,10 +42,11 @@ pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, Reason>> {
     }
     let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
     let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
+    // The words that the question names, and no others, in any case of letters.
     match word.to_lowercase().as_str() {
-        "y" | "yes" | "run" | "ok" if rest.is_empty() => Some(Ok(Verdict::Run)),
+        "yes" if rest.is_empty() => Some(Ok(Verdict::Run)),
         "exit" if rest.is_empty() => Some(Err(Reason::Left { who: me.clone(), why: "said `exit`".into() })),
-        "n" | "no" | "reject" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
+        "no" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
         _ => None,
     }
 }

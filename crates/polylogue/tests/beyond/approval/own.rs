@@ -73,10 +73,21 @@ async fn calls_of_its_own_are_made_rejected_and_changed() {
 
 #[tokio::test]
 async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
-    let text = talk(ToolUse::Native, NATIVE, &["maybe", "yes", "ok"]).await;
+    let text = talk(ToolUse::Native, NATIVE, &["maybe", "yes", "yes"]).await;
     assert!(text.contains("asks: That was none of the answers below. `Ann` calls `echo`"), "{text}");
     let text = talk(ToolUse::Native, NATIVE, &["yes", "exit"]).await;
     assert!(text.contains("closed (Ann left: said `exit`)") && !text.contains("calls mute"), "{text}");
+}
+
+#[tokio::test]
+async fn only_the_words_that_the_question_names_approve_or_reject() {
+    for other in ["y", "ok", "run", "Run it", "yes please", "n", "reject", "always", "", "y\n"] {
+        let answers: &'static [&'static str] = vec![other, "yEs", "NO: too loud"].leak();
+        let text = talk(ToolUse::Native, NATIVE, answers).await;
+        assert_eq!(text.matches("That was none of the answers below.").count(), 1, "{other:?}: {text}");
+        assert_eq!(text.matches(" is answered: ").count(), 3, "{other:?}: {text}");
+        assert!(text.contains("it was rejected. too loud"), "{other:?}: {text}");
+    }
 }
 
 /// Where tools are called by text, what is rejected is no mistake of the model: it is told, and goes on.
