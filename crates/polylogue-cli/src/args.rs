@@ -62,7 +62,7 @@ pub(crate) enum Command {
     Batch(Batch),
     /// Go on with a conversation: with one that is over, about something more
     Resume(Resume),
-    /// List conversations
+    /// List conversations, by the last event of each: `verify` checks the rest
     Runs(Runs),
     /// Show a conversation, or what an agent's model was sent
     Show(Show),

@@ -40,7 +40,7 @@ fn as_json(listing: &Listing) -> Result<Shown, Trouble> {
     Shown::json(&row).map_err(|error| Trouble::failed(format!("the list cannot be written: {error}")))
 }
 
-/// How the conversation stands, as its last event tells.
+/// How the conversation stands, as its last event tells. What is before that is not read, let alone checked.
 fn state(listing: &Listing) -> String {
     if listing.is_damaged {
         return format!("damaged: `polylogue verify {}` says where", listing.id);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use polylogue::solve::Check;
 use polylogue::tooling::Asks;
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, Name, Sample, Skill, Store, Transcript, View,
+    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, LogId, Name, Sample, Skill, Store,
+    StoreError, Transcript, View,
 };
 use polylogue_models::{Forms, Provider, Script};
 use polylogue_team::{DecisionTemperature, Pattern, Team};
@@ -25,7 +26,11 @@ use crate::{args, place};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trouble> {
     let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
-    let Intact { events, damage } = store.read_intact(&id).await?;
+    let Intact { mut events, damage } = store.read_intact(&id).await?;
+    // From the first bad event on, nothing is known to be what was written.
+    if let Some(damage) = &damage {
+        events.truncate(usize::try_from(damage.intact()).unwrap_or(usize::MAX));
+    }
     let looks = Looks::of(wish(cli.color), &io::stdout());
     let pictures = work::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
@@ -55,7 +60,18 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
         write(&Shown::plain("\n"))?;
         write(&Shown::row(&files))?;
     }
-    damage.map_or(Ok(Exit::Done), |damage| Err(damage.into()))
+    let Some(damage) = damage else { return Ok(Exit::Done) };
+    if !args.json {
+        write(&Shown::plain("\n"))?;
+        write(&Shown::row(&cut_off(&id, &damage)))?;
+    }
+    Err(damage.into())
+}
+
+/// The last line of what is shown of a damaged conversation.
+fn cut_off(id: &LogId, damage: &StoreError) -> String {
+    let todo = format!("`polylogue verify {id}` checks it, and with `--repair` keeps the events before");
+    format!("DAMAGED: event {} and all after it are not shown; {todo}", damage.intact())
 }
 
 fn unwritable(error: serde_json::Error) -> Trouble {

@@ -102,11 +102,7 @@ struct Verdict {
 
 impl Verdict {
     fn new(id: Option<LogId>, events: u64, damage: Option<StoreError>) -> Self {
-        let intact = match damage {
-            Some(StoreError::Damaged { intact, .. }) => intact,
-            Some(_) => 0,
-            None => events,
-        };
+        let intact = damage.as_ref().map_or(events, StoreError::intact);
         Self { id, events, intact, damage }
     }
 

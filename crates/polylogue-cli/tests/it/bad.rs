@@ -225,7 +225,7 @@ fn a_damaged_log_is_read_as_far_as_it_goes() {
         ran.err.replace(&path.display().to_string(), "FILE").replace(&format!("talks/{id}.jsonl"), "FILE");
     expect![[r#"
         error (system): FILE is damaged: line 10 is no event: expected value at column 1; 7 events are intact
-          hint: `polylogue show` still shows what is intact, and `polylogue verify --repair` keeps that and sets the rest aside, so that the conversation can be resumed
+          hint: `polylogue show` shows the events before the damage, and `polylogue verify --repair` keeps that and sets the rest aside, so that the conversation can be resumed
     "#]]
     .assert_eq(&line);
     home.run(&["resume", "last"]).exits(1);

@@ -279,7 +279,7 @@ fn the_whole_of_the_help() {
           run     Run a team on a task
           batch   Run a team on many tasks, each in a conversation of its own
           resume  Go on with a conversation: with one that is over, about something more
-          runs    List conversations
+          runs    List conversations, by the last event of each: `verify` checks the rest
           show    Show a conversation, or what an agent's model was sent
           verify  Check that what is kept of conversations is what was written
           rm      Remove conversations

@@ -130,6 +130,15 @@ impl StoreError {
         }
     }
 
+    /// How many events of the log before the damage are what was written: of other errors none is known to be.
+    #[must_use]
+    pub const fn intact(&self) -> u64 {
+        match self {
+            Self::Damaged { intact, .. } => *intact,
+            _ => 0,
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -148,7 +157,7 @@ impl StoreError {
             Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
             Self::Damaged { intact, .. } if *intact > 0 => {
-                "`polylogue show` still shows what is intact, and `polylogue verify --repair` keeps that and \
+                "`polylogue show` shows the events before the damage, and `polylogue verify --repair` keeps that and \
                  sets the rest aside, so that the conversation can be resumed"
                     .into()
             }
