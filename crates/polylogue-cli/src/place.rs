@@ -26,6 +26,18 @@ pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
     Ok(Leases::of(AnyStore::new(Sqlite::open(&place)?)))
 }
 
+/// `path` as one word of a command for a shell, quoted where it has to be, so that what a hint names can be copied.
+pub(crate) fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    // What begins with `-` would be an option.
+    let text = if text.starts_with('-') { format!("./{text}") } else { text };
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%~=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('~') {
+        return text;
+    }
+    shlex::try_quote(&text).map_or_else(|_| format!("{text:?}"), Into::into)
+}
+
 /// Makes a folder that only its owner can look into, unless it exists.
 fn made_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();

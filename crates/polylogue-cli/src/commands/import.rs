@@ -7,10 +7,10 @@ use std::path::Path;
 use polylogue_team::import::{Imported, import};
 
 use super::write;
-use crate::args;
 use crate::play::tell;
 use crate::screen::Shown;
 use crate::trouble::{Exit, Trouble};
+use crate::{args, place};
 
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
@@ -69,7 +69,7 @@ fn report(imported: &Imported, output: Option<&Path>) -> Exit {
     let problems = imported.problems.to_string();
     if problems.is_empty() {
         if let Some(path) = output {
-            tell(&format!("`polylogue run {} \"TASK\"` runs it.", path.display()));
+            tell(&format!("`polylogue run {} \"TASK\"` runs it.", place::shell_word(path)));
         }
         return Exit::Done;
     }

@@ -48,6 +48,14 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
     let printed = home.run(&["import", definition]).ok();
     assert_eq!(printed.out, text);
 
+    // What the hint names can be copied into a shell.
+    let spaced = home.run(&["import", definition, "-o", "there/it's ö $HOME.yaml"]).ok();
+    let hint = spaced.err.lines().last().unwrap().strip_prefix("`polylogue ").unwrap();
+    let words = hint.split_once("` runs it.").unwrap().0;
+    let shell =
+        std::process::Command::new("sh").args(["-c", &format!("printf '%s|' {words}")]).output().unwrap();
+    assert_eq!(String::from_utf8(shell.stdout).unwrap(), "run|there/it's ö $HOME.yaml|TASK|", "{hint}");
+
     fs::write(home.path("team.yaml"), format!("{text}script: [{{Ann: Hello}}, {{Bob: Hi}}]\n")).unwrap();
     let ran = home.run(&["run", "team.yaml", "Greet", "--offline", "--style", "autogen"]).ok();
     assert!(ran.out.contains("Bob (to Ann):\n\nHi\n"), "{}", ran.out);

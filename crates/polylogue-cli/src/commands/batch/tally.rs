@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::State;
 use super::records::{Entry, Records};
+use crate::place;
 use crate::screen::text::folded;
 use crate::screen::{cost, tokens};
 use crate::trouble::Exit;
@@ -122,7 +123,7 @@ impl Tally {
             1 => "1 row".to_owned(),
             rows => format!("{rows} rows"),
         };
-        let store = store.display();
+        let store = place::shell_word(store);
         Some(format!(
             "{rows} met a limit of their own: `polylogue resume RUN --store {store}` with a higher limit continues one"
         ))
@@ -130,7 +131,7 @@ impl Tally {
 
     /// How people answer, if any are waited for.
     fn waiting(&self, store: &Path) -> Option<String> {
-        let store = store.display();
+        let store = place::shell_word(store);
         self.states.contains_key(&State::Waiting).then(|| {
             format!("who is waited for answers by `polylogue resume RUN --answer TEXT --store {store}`, with the `run` of the record")
         })
