@@ -32,7 +32,7 @@ fn strace_is_there() -> bool {
     let found = std::process::Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
     if !found {
         assert!(std::env::var_os("CI").is_none(), "strace is missing: `.ci/test` installs it");
-        println!("skipped: strace is not there");
+        polylogue_test::skip::skipped("strace is not there");
     }
     found
 }

@@ -184,7 +184,7 @@ fn can_mount(place: &Path) -> bool {
     let mut command = child(&small_disk("1m", "exit 0;"), "none", Kind::Jsonl, place);
     let allowed = command.output().is_ok_and(|output| output.status.success());
     if !allowed {
-        println!("skipped: file systems cannot be mounted here");
+        polylogue_test::skip::skipped("file systems cannot be mounted here");
     }
     allowed
 }
