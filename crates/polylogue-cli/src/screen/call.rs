@@ -30,12 +30,21 @@ pub(super) fn running(wanted: &Call, elapsed: Duration, width: usize) -> Line {
 
 /// A call with its result, on one line.
 pub(super) fn finished(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+    ended(wanted, outcome, &gist(outcome), took, width)
+}
+
+/// A call whose result stands elsewhere, on one line.
+pub(super) fn made(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+    ended(wanted, outcome, "", took, width)
+}
+
+fn ended(wanted: &Call, outcome: &Outcome, result: &str, took: Duration, width: Option<usize>) -> Line {
     let (sign, style) = match outcome.status {
         OutcomeStatus::Done => ("⚙ ", Style::DIM),
         OutcomeStatus::Failed => ("✗ ", Style::ERROR),
         OutcomeStatus::Unknown => ("? ", Style::PLAIN.colour(Colour::Yellow)),
     };
-    let mut result = Line::new(&gist(outcome), Style::PLAIN);
+    let mut result = Line::new(result, Style::PLAIN);
     if took >= LONG {
         result.push(&format!(" ({})", seconds(took)), Style::DIM);
     }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use polylogue_core::{
-    Audience, Body, CallOutcome, Entry, Event, Media, Message, Name, Outcome, Part, Path, plain,
+    Audience, Body, Call, CallOutcome, Entry, Event, Media, Message, Name, Outcome, Part, Path, plain,
 };
 
+use super::again;
 use super::call::{self, calls_tools, short};
 use super::choice;
 use super::familiar::Familiar;
@@ -15,7 +16,7 @@ use super::picture::Pictures;
 use super::room;
 use super::shown::Shown;
 use super::style::Style;
-use super::teller::{Format, Teller};
+use super::teller::{Format, Key, Teller};
 use super::text::{Line, neutral};
 use super::value::{self, Told};
 
@@ -85,8 +86,8 @@ fn raw_part(part: &Part) -> Vec<Line> {
 pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> Shown {
     let mut file = File { text: format!("# {}\n", one_line(title)), pictures, ..File::default() };
     events.iter().for_each(|event| file.event(event));
-    for (at, who, _, call) in std::mem::take(&mut file.calls) {
-        file.note(&format!("{who}{}: {call} has no result yet", place(&at)));
+    for (at, who, call) in std::mem::take(&mut file.calls) {
+        file.note(&format!("{who}{}: {} has no result yet", place(&at), written(&call)));
     }
     Shown::plain(&file.text)
 }
@@ -101,8 +102,10 @@ struct File {
     told: Vec<(Path, Name, String)>,
     /// What came of calls in the turns that are open: it is not written again as a part of the message that answers them.
     returned: Vec<(Path, Name, Outcome)>,
-    /// Calls without a result: in which chat, by whom, the call's id, and how it is written.
-    calls: Vec<(Path, Name, String, String)>,
+    /// The words of a handoff that were written with its call, and who hands over.
+    handed: Option<(Key, String)>,
+    /// Calls without a result: in which chat, and by whom.
+    calls: Vec<(Path, Name, Call)>,
     /// The calls that messages ask others to make: in which chat, who asks, the call's id, and how it is written.
     asked: HashMap<(Path, Name, String), String>,
 }
@@ -127,7 +130,11 @@ impl File {
                 opening.messages.iter().for_each(|message| self.message(at, message));
             }
             Body::Said(message) => self.said(at, message),
-            Body::Posted(message) => self.message(at, message),
+            Body::Posted(message) => {
+                if !again::is_of_handoff(self.handed.take(), at, message) {
+                    self.message(at, message);
+                }
+            }
             Body::Cued { cues } => {
                 cues.iter().filter_map(|cue| choice::told(cue, false)).for_each(|text| self.note(&text));
             }
@@ -142,8 +149,7 @@ impl File {
                 }
             }
             Body::Called { who, call } => {
-                let text = format!("{}({})", call.tool, call::arguments(&call.args));
-                self.calls.push((at.clone(), who.clone(), call.id.clone(), text));
+                self.calls.push((at.clone(), who.clone(), call.clone()));
             }
             Body::Returned { who, id, outcome } => self.returned(at, who, id, outcome),
             Body::Asked(question) => {
@@ -225,10 +231,16 @@ impl File {
         let has_parts = !message.parts.is_empty();
         let is_known = (is_told && message.parts.iter().all(is_text))
             || (has_parts && message.parts.iter().all(is_returned));
+        let returned = self.returned.iter().filter(|(of, who, _)| is_turn(of, who));
+        let returned: Vec<Outcome> = returned.map(|(_, _, outcome)| outcome.clone()).collect();
+        let rest = again::besides_results(message, &returned);
         self.told.retain(|(of, who, _)| !is_turn(of, who));
         self.returned.retain(|(of, who, _)| !is_turn(of, who));
-        if !is_known {
-            self.message(at, message);
+        match rest {
+            _ if is_known => {}
+            Some(parts) if parts.is_empty() => {}
+            Some(parts) => self.message(at, &Message { parts, ..message.clone() }),
+            None => self.message(at, message),
         }
     }
 
@@ -259,7 +271,7 @@ impl File {
                     Told::Json(json) => self.fenced("json", &json),
                 },
                 Part::Call(call) => {
-                    let text = format!("{}({})", call.tool, call::arguments(&call.args));
+                    let text = written(call);
                     self.block("asks for");
                     self.fenced("", &text);
                     self.asked.insert((at.clone(), message.from.clone(), call.id.clone()), text);
@@ -310,11 +322,15 @@ impl File {
     }
 
     fn returned(&mut self, at: &Path, who: &Name, id: &str, outcome: &Outcome) {
-        let index = self.calls.iter().position(|call| call.0 == *at && call.1 == *who && call.2 == id);
-        let call = index.map_or_else(|| id.to_owned(), |index| self.calls.remove(index).3);
+        let index = self.calls.iter().position(|call| call.0 == *at && call.1 == *who && call.2.id == id);
+        let call = index.map(|index| self.calls.remove(index).2);
         self.block(&format!("{who} calls"));
-        self.fenced("", &call);
-        self.result(outcome);
+        self.fenced("", &call.as_ref().map_or_else(|| id.to_owned(), written));
+        let handed = call.as_ref().and_then(|call| Some((call, again::note_of_transfer(call, outcome)?)));
+        if !handed.as_ref().is_some_and(|(call, words)| again::is_argument(call, words)) {
+            self.result(outcome);
+        }
+        self.handed = handed.map(|(_, words)| ((at.clone(), who.clone()), words));
         self.returned.push((at.clone(), who.clone(), outcome.clone()));
     }
 
@@ -335,6 +351,10 @@ impl File {
         }
         self.note(&format!("Ended: {reason}"));
     }
+}
+
+fn written(call: &Call) -> String {
+    format!("{}({})", call.tool, call::arguments(&call.args))
 }
 
 /// In which chat, if it is not the outermost.

@@ -19,6 +19,7 @@ use polylogue_core::{
     Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question, Reason, Sample,
 };
 
+use super::again;
 use super::call::result_text;
 use super::moves;
 use super::style::{Colour, Style};
@@ -26,6 +27,7 @@ use super::teller::Key;
 use super::text::Line;
 use super::value::{self, Told};
 use room::{Room, Turn};
+use serde_json::Value;
 
 /// How wide the line below a message is, and the stars around the beginning of a chat.
 const RULE: usize = 80;
@@ -46,13 +48,15 @@ pub(crate) struct Familiar {
     spoken: HashSet<Path>,
     rooms: HashMap<Path, Room>,
     turns: HashMap<Key, Turn>,
+    /// The words of a handoff that were told with its call, and who hands over.
+    handed: Option<(Key, String)>,
     out: Vec<Line>,
 }
 
 impl Familiar {
     pub(crate) fn new(title: &str, live: bool) -> Self {
         let (spoken, rooms, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
-        Self { title: title.into(), live, spoken, rooms, turns, out: Vec::new() }
+        Self { title: title.into(), live, spoken, rooms, turns, handed: None, out: Vec::new() }
     }
 
     /// The lines that tell of `events`, which are all there are.
@@ -81,11 +85,7 @@ impl Familiar {
             Body::Called { who, call } => self.called(&key(who), call),
             Body::Returned { who, id, outcome } => self.returned(&key(who), id, outcome),
             Body::Said(message) => self.said(at, message),
-            Body::Posted(message) => {
-                self.room(at).all.push(message.clone());
-                self.release(at);
-                self.message(at, message);
-            }
+            Body::Posted(message) => self.posted(at, message),
             Body::Asked(question) => self.asked(at, question),
             Body::Answered { to, text } => self.answered(&key(to), text),
             Body::Failed { who, error } => {
@@ -108,6 +108,9 @@ impl Familiar {
                 self.release(at);
             }
         }
+        let mut ran: Vec<Key> = self.turns.keys().cloned().collect();
+        ran.sort_by_key(|(at, who)| (at.as_str().to_owned(), who.clone()));
+        ran.iter().for_each(|key| self.tell_ran(key));
         let mut asked: Vec<(Key, String)> =
             self.turns.iter_mut().filter_map(|(key, turn)| Some((key.clone(), turn.asked.take()?))).collect();
         asked.sort_by_key(|(key, _)| (key.0.as_str().to_owned(), key.1.clone()));
@@ -207,6 +210,10 @@ impl Familiar {
     /// that asks for it.
     fn called(&mut self, key: &Key, call: &Call) {
         self.acts(key);
+        if self.runs_code(key, &call.id) {
+            return self.code_block(call);
+        }
+        self.turn(key).made = Some(call.clone());
         if self.is_own(key, &call.id) {
             let text = self.turn(key).text.take();
             self.turn(key).told.clone_from(&text);
@@ -225,10 +232,40 @@ impl Familiar {
 
     fn returned(&mut self, key: &Key, id: &str, outcome: &Outcome) {
         self.acts(key);
-        if self.is_own(key, id) {
-            self.head(&key.1, key.1.as_str());
-            self.response(id, outcome);
-            self.rule();
+        if self.runs_code(key, id) {
+            return self.turn(key).ran.push((id.to_owned(), outcome.clone()));
+        }
+        let made = self.turn(key).made.take().filter(|made| made.id == id);
+        let handed = made.and_then(|call| Some((again::note_of_transfer(&call, outcome)?, call)));
+        let is_told = handed.as_ref().is_some_and(|(words, call)| again::is_argument(call, words));
+        self.handed = handed.map(|(words, _)| (key.clone(), words));
+        if self.is_own(key, id) && !is_told {
+            self.own_response(key, id, outcome);
+        }
+    }
+
+    fn own_response(&mut self, key: &Key, id: &str, outcome: &Outcome) {
+        self.head(&key.1, key.1.as_str());
+        self.response(id, outcome);
+        self.rule();
+    }
+
+    /// Whether the call is that of code in a message. The reply with its result follows.
+    fn runs_code(&mut self, key: &Key, id: &str) -> bool {
+        let is_asked_for = self.room(&key.0).asked.iter().any(|asked| asked == id);
+        again::runs_code(id) && !is_asked_for && !self.turn(key).calls.iter().any(|own| own == id)
+    }
+
+    fn code_block(&mut self, call: &Call) {
+        let by_tool = if call.tool == "shell" { "sh" } else { &call.tool };
+        let language = call.args.get("language").and_then(Value::as_str).unwrap_or(by_tool);
+        self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
+    }
+
+    /// Tells the results of code that no reply had.
+    fn tell_ran(&mut self, key: &Key) {
+        for (id, outcome) in std::mem::take(&mut self.turn(key).ran) {
+            self.own_response(key, &id, &outcome);
         }
     }
 
@@ -243,6 +280,11 @@ impl Familiar {
             return self.room(at).held.push(message.clone());
         }
         self.acts(&key);
+        let ran = self.turn(&key).ran.iter().map(|(_, outcome)| outcome.clone()).collect::<Vec<_>>();
+        match again::besides_results(message, &ran) {
+            Some(_) => self.turn(&key).ran.clear(),
+            None => self.tell_ran(&key),
+        }
         // What was said with calls of its own is not said again.
         let told = self.turn(&key).told.take();
         let is_text = message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Thought(_)));
@@ -252,9 +294,18 @@ impl Familiar {
         self.turns.remove(&key);
     }
 
+    fn posted(&mut self, at: &Path, message: &Message) {
+        self.room(at).all.push(message.clone());
+        self.release(at);
+        if !again::is_of_handoff(self.handed.take(), at, message) {
+            self.message(at, message);
+        }
+    }
+
     fn asked(&mut self, at: &Path, question: &Question) {
         let key = (at.clone(), question.who.clone());
         self.acts(&key);
+        self.tell_ran(&key);
         if self.live {
             self.text(&question.text, Style::PLAIN);
         } else {
@@ -299,6 +350,7 @@ impl Familiar {
                 let in_vain = matches!(body, Body::Stopped { reason: Reason::NoReply { .. }, .. });
                 self.turn(&key).skipped &= in_vain;
                 self.acts(&key);
+                self.tell_ran(&key);
                 self.turns.remove(&key);
                 // There, turns without a message, and members that end the chat, make no line.
                 if matches!(body, Body::Left { .. }) {

@@ -1,6 +1,7 @@
 //! What each event of a log says to a person, as lines. Whatever shows a run - the live screen, plain text, `show` - tells it in
 //! these words; they differ in when and how the lines are written.
 
+mod already;
 mod private;
 mod tools;
 
@@ -61,6 +62,10 @@ pub(crate) struct Teller {
     asked: HashMap<(Path, Name, String), Call>,
     /// What came of calls in the open turns, which the message that answers them need not tell again.
     returned: Vec<(Key, Outcome)>,
+    /// Calls in the open turns whose results were not told, because the message that follows has them.
+    held: Vec<(Key, Call, Outcome)>,
+    /// The words of a handoff that were told with its call, and who hands over.
+    handed: Option<(Key, String)>,
     /// What an agent said with a reply that has calls: it is not told again as its message.
     narrated: HashMap<Key, String>,
     /// Text of an open turn's last reply, which is either said or was a draft.
@@ -93,6 +98,8 @@ impl Teller {
             calls: HashMap::new(),
             asked: HashMap::new(),
             returned: Vec::new(),
+            held: Vec::new(),
+            handed: None,
             narrated: HashMap::new(),
             drafts: HashMap::new(),
             thoughts: HashSet::new(),
@@ -121,6 +128,7 @@ impl Teller {
             }
             Body::Returned { .. } => self.returned(event),
             Body::Said(message) => self.said(at, message),
+            Body::Posted(message) if self.was_handed(at, message) => {}
             Body::Posted(message) => self.speech(at, message),
             Body::Asked(question) => self.asked(at, question),
             Body::Answered { to, text } => self.answered(at, to, text),
@@ -140,6 +148,8 @@ impl Teller {
     /// What is left to tell when the run is over: the calls that have no result, too.
     pub(crate) fn unfinished(&mut self) -> Vec<Line> {
         self.release(None);
+        let held: Vec<Key> = self.held.iter().map(|(key, ..)| key.clone()).collect();
+        held.iter().for_each(|key| self.tell_held(key));
         let mut calls: Vec<_> = self.calls.drain().collect();
         calls.sort_by_key(|(_, (_, time))| *time);
         for (((at, who), _), (wanted, _)) in calls {
@@ -375,32 +385,10 @@ impl Teller {
         }
     }
 
-    /// Called for a message that was shown while it was written: what is left of it to show.
-    pub(crate) fn said_already(&mut self, at: &Path, message: &Message) -> Vec<Line> {
-        let key = (at.clone(), message.from.clone());
-        self.prompts_of(at, message);
-        self.extras(at, &message.from, &message.parts);
-        self.last_said = message.in_words().into_owned();
-        self.drafts.remove(&key);
-        self.end_turn(&key);
-        std::mem::take(&mut self.out)
-    }
-
-    /// Called for a reply that was shown while it was written.
-    pub(crate) fn sampled_already(&mut self, key: &Key, sample: &Sample) {
-        let thoughts = sample.parts.iter().filter_map(|part| match part {
-            Part::Thought(text) => Some((key.clone(), text.to_string())),
-            _ => None,
-        });
-        self.thoughts.extend(thoughts);
-        if calls_tools(&sample.parts) {
-            self.narrated.insert(key.clone(), plain(&sample.parts).into_owned());
-        }
-    }
-
     fn end_turn(&mut self, key: &Key) {
         self.prompts(key);
         self.memories.remove(key);
+        self.tell_held(key);
         self.draft(key);
         self.audiences.remove(key);
         self.narrated.remove(key);
@@ -416,7 +404,11 @@ impl Teller {
         }
         self.draft(&key);
         self.prompts_of(at, message);
-        self.speech(at, message);
+        match self.besides_results(&key, message) {
+            Some(parts) if parts.is_empty() => self.known(at, message),
+            Some(parts) => self.speech(at, &Message { parts, ..message.clone() }),
+            None => self.speech(at, message),
+        }
         self.end_turn(&key);
     }
 
@@ -446,6 +438,7 @@ impl Teller {
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {
+        self.tell_held(&(at.clone(), question.who.clone()));
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);

@@ -236,11 +236,11 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
     for args in [
         &["runs"][..],
         &["runs", "--json"],
-        &["resume", "last"],
+        &["resume", "last", "--allow", "unsafe-host"],
         &["check", "team.yaml"],
-        &["doctor", "--team", "team.yaml"],
+        &["doctor", "team.yaml"],
     ] {
-        let ran = home.run(args);
+        let ran = home.run(args).ok();
         is_harmless(&format!("{args:?}"), &ran.out);
         is_harmless(&format!("{args:?}"), &ran.err);
     }
@@ -274,6 +274,7 @@ fn words_before_a_call_and_the_outcome_of_one_are_told_once() {
 
     for (team, once) in [
         ("support-desk", "Good morning! Somebody who can see your parcel is with you at once."),
+        ("support-desk", "A parcel of Monday is missing, and the address of the next one may change."),
         ("caller-executor", "221487.8"),
     ] {
         let home = Home::new();
@@ -286,6 +287,74 @@ fn words_before_a_call_and_the_outcome_of_one_are_told_once() {
             let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
             let said = shown.split("## Summary").next().unwrap();
             assert_eq!(told(said), most, "{style:?}: {shown}");
+        }
+    }
+}
+
+/// Ann writes `code`, which Bob runs.
+fn of_code(home: &Home, code: &[&str]) {
+    let blocks: Vec<String> = code.iter().map(|code| format!("```sh\n{code}\n```")).collect();
+    home.allow_programs();
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: duo\ntask: Go.\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Ann}}, {{name: Bob, model: none, runs_code: true}}]\n\
+             chat: {{participants: [Ann, Bob], pattern: in_turn, stop: {{max_turns: 2}}}}\nscript: [{{Ann: {}}}]\n",
+            json!(blocks.join("\n"))
+        ),
+    );
+}
+
+#[test]
+fn the_results_of_code_in_messages_are_told_once_in_every_layout() {
+    for (code, once) in [
+        (&["printf '%s-%s' to once"][..], &["to-once"][..]),
+        (&["printf '%s-%s' to once; exit 3"], &["to-once", "exitcode: 3"]),
+        (&["printf '%s-%s\n' to one", "printf '%s-%s\n' to two"], &["to-one", "to-two"]),
+        (
+            &["for i in $(seq 9); do echo line-$i-of-many-that-fill-the-row; done"],
+            &["line-1-of", "line-9-of"],
+        ),
+    ] {
+        let home = Home::new();
+        of_code(&home, code);
+        let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host"]).ok().out;
+        let familiar = home
+            .run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host", "--style", "autogen"])
+            .ok()
+            .out;
+        let mut told = vec![("run", ran), ("run, as AutoGen", familiar.clone())];
+        for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
+            let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
+            let shown = shown.split("## Summary").next().unwrap().to_owned();
+            told.push((style.last().unwrap_or(&"usual"), shown));
+        }
+        for (layout, text) in told {
+            for words in once {
+                assert_eq!(text.matches(words).count(), 1, "{layout}, {words}: {text}");
+            }
+        }
+        // As AutoGen prints it.
+        let block = ">>>>>>>> EXECUTING CODE BLOCK (inferred language is sh)...\nBob (to Ann):\n\nexitcode: ";
+        assert!(familiar.contains(block) && !familiar.contains("tool call"), "{familiar}");
+    }
+}
+
+#[test]
+fn shipped_teams_that_run_code_tell_each_result_once() {
+    if !crate::pictures::can_enclose() {
+        return;
+    }
+    for team in ["year-to-date", "coder-critic-executor"] {
+        let home = Home::new();
+        home.run(&["run", &crate::home::shipped(team), "--offline"]).ok();
+        let events = home.events();
+        let results = events.iter().filter(|event| event["type"] == "returned").count();
+        assert!(results > 0, "{team}");
+        for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
+            let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
+            let told = shown.split("## Summary").next().unwrap();
+            assert_eq!(told.matches("exitcode: ").count(), results, "{team} {style:?}: {shown}");
         }
     }
 }

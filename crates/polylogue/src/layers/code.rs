@@ -50,8 +50,12 @@ use serde_json::{Map, Value, json};
 
 pub use self::block::{Block, blocks};
 use self::result::Results;
+pub use self::result::reply_of;
 use crate::approval::{Approval, Verdict, asked, choices, rejected, visible};
 use crate::reply::Reply;
+
+/// How the ids of calls begin by which a [`Coder`] runs code.
+pub const CALL_ID: &str = "code-";
 
 /// Runs the code in what its agent heard: the layer `code`. See the [module](self).
 ///
@@ -174,7 +178,7 @@ fn question(me: &Name, block: &Block) -> String {
 /// The call of `tool` that runs `block`.
 fn call(turn: &Turn<'_>, tool: &AnyTool, block: &Block, nth: usize) -> Call {
     Call {
-        id: format!("code-{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
+        id: format!("{CALL_ID}{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
         tool: tool.spec().name.clone(),
         args: arguments(tool, block),
     }

@@ -1,6 +1,6 @@
 //! Who is in a chat, and what its open turns are at.
 
-use polylogue_core::{Audience, Cue, Message, Name, Opening, Path};
+use polylogue_core::{Audience, Call, Cue, Message, Name, Opening, Outcome, Path};
 
 use crate::screen::room::participant;
 use crate::screen::teller::Key;
@@ -59,6 +59,10 @@ pub(super) struct Turn {
     pub(super) within: Option<String>,
     /// The ids of the calls in its last reply.
     pub(super) calls: Vec<String>,
+    /// The call that was made last.
+    pub(super) made: Option<Call>,
+    /// The results of code that the reply is going to have, by the ids of the calls.
+    pub(super) ran: Vec<(String, Outcome)>,
     /// What the reply said besides.
     pub(super) text: Option<String>,
     /// The same, once it was told with the calls.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use polylogue_core::{Body, Call, CallOutcome, Event, Media, Name, Outcome, Part, Path};
 
 use super::{Key, Teller};
-use crate::screen::call;
 use crate::screen::style::Style;
-use crate::screen::text::{Line, wrap};
+use crate::screen::text::{Line, folded, wrap};
 use crate::screen::value;
+use crate::screen::{again, call};
 
 impl Teller {
     /// The parts of a message that are no text.
@@ -63,13 +63,11 @@ impl Teller {
         let wanted = self.asked.remove(&key).unwrap_or_else(unknown);
         let line = call::finished(&wanted, &came.outcome, Duration::ZERO, self.width(at));
         self.put(at, &[line]);
-        if self.format.whole {
-            self.whole_result(at, &call::result_text(&came.outcome));
-        }
+        self.whole_result(at, &call::result_text(&came.outcome));
         self.pictures_of(at, &came.outcome);
     }
 
-    fn pictures_of(&mut self, at: &Path, outcome: &Outcome) {
+    pub(super) fn pictures_of(&mut self, at: &Path, outcome: &Outcome) {
         for part in &outcome.parts {
             if let Part::Media(media) = part {
                 self.picture(at, media);
@@ -97,24 +95,51 @@ impl Teller {
         let took = Duration::from_millis(event.time.0.saturating_sub(begun.0));
         let to = self.audience(&key);
         self.begin(&key, &to);
-        let line = call::finished(&wanted, outcome, took, self.width(&event.at));
-        self.put(&event.at, &[line]);
-        if self.format.whole {
-            self.whole_result(&event.at, &call::result_text(outcome));
+        let width = self.width(&event.at);
+        if again::runs_code(id) && !self.format.whole {
+            self.put(&event.at, &[call::made(&wanted, outcome, took, width)]);
+            // The message that follows has the result.
+            return self.held.push((key, wanted, outcome.clone()));
+        }
+        let result = call::result_text(outcome);
+        if again::runs_code(id) {
+            self.put(&event.at, &[call::made(&wanted, outcome, took, width)]);
+            self.below(&event.at, &result);
+        } else if !self.transferred(&key, &wanted, outcome, took) {
+            self.put(&event.at, &[call::finished(&wanted, outcome, took, width)]);
+            self.whole_result(&event.at, &result);
         }
         self.pictures_of(&event.at, outcome);
         self.returned.push((key, outcome.clone()));
     }
 
+    /// Tells a handoff whose words stand among its arguments, and are its result and a message, too: once.
+    fn transferred(&mut self, key: &Key, wanted: &Call, outcome: &Outcome, took: Duration) -> bool {
+        let Some(words) = again::note_of_transfer(wanted, outcome) else { return false };
+        let width = self.width(&key.0);
+        let made = call::made(wanted, outcome, took, width);
+        let is_told = again::is_argument(wanted, &words) && made.text().contains(&folded(&words));
+        let line = if is_told { made } else { call::finished(wanted, outcome, took, width) };
+        self.note_handed(key, &words, &line);
+        if is_told {
+            self.put(&key.0, &[line]);
+        }
+        is_told
+    }
+
     /// All of a result that did not fit on the line.
     fn whole_result(&mut self, at: &Path, text: &str) {
-        if text.trim().lines().count() > 1 || text.chars().count() > 60 {
-            let width = self.width(at).unwrap_or(usize::MAX);
-            let margin = Line::new("  ", Style::PLAIN);
-            let lines =
-                text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
-            let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
-            self.put(at, &lines);
+        if self.format.whole && (text.trim().lines().count() > 1 || text.chars().count() > 60) {
+            self.below(at, text);
         }
+    }
+
+    /// A result below the line of its call.
+    fn below(&mut self, at: &Path, text: &str) {
+        let width = self.width(at).unwrap_or(usize::MAX);
+        let margin = Line::new("  ", Style::PLAIN);
+        let lines = text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
+        let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
+        self.put(at, &lines);
     }
 }

@@ -55,6 +55,14 @@ impl Results {
     }
 }
 
+/// The reply about `outcomes`, which the code of one message had: a message of these parts says nothing besides.
+#[must_use]
+pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
+    let mut results = Results::default();
+    outcomes.iter().for_each(|outcome| results.add(outcome.clone()));
+    results.into_parts()
+}
+
 /// The exit code and the output in what a tool for code returns: `exitcode: 0 (execution succeeded)`, then
 /// `Code output: ...`.
 fn parted(text: &str) -> Option<(i64, &str)> {
