@@ -163,6 +163,13 @@ impl Log {
         self
     }
 
+    /// The same log with another source of the time of day. The running time does not depend on it.
+    #[must_use]
+    pub fn time_of_day(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
     /// The same log with another clock, which tells the running time, too: tests have their own.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {

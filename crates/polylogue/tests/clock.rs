@@ -57,16 +57,37 @@ async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     assert!((ran..60_000).contains(&later), "{later}");
 }
 
+/// A system clock that is set back by an hour and ahead by a day, in turn, whenever it is read.
+fn jumping() -> impl Fn() -> Timestamp + Send + Sync + 'static {
+    const BEGIN: u64 = 1_700_000_000_000;
+    let reads = AtomicU64::new(0);
+    move || match reads.fetch_add(1, Ordering::SeqCst) {
+        0 => Timestamp(BEGIN),
+        odd if odd % 2 == 1 => Timestamp(BEGIN - 3_600_000),
+        _ => Timestamp(BEGIN + 24 * 3_600_000),
+    }
+}
+
 #[tokio::test]
-async fn a_clock_that_is_set_back_or_ahead_changes_no_running_time() {
+async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_adds_no_running_time() {
+    const LIMIT_MS: u64 = 600_000;
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-    let chat = pair(&words(), max_turns(4));
-    chat.run(&mut log, "go").await.unwrap();
+    let log = Log::create(store.clone(), LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(4), ..Limits::default() });
+    let chat = pair(&words(), max_time_ms(LIMIT_MS));
+    let Status::Closed { reason, .. } = chat.run(&mut log, "go").await.unwrap() else { panic!() };
+    assert_eq!(reason, Reason::Calls { limit: 4 }, "the limit on time is not met");
+    log.release().await.unwrap();
+    // Another process finds the clock set ahead, too.
+    let log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
+    let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(6), ..Limits::default() });
+    log.reopen().await.unwrap();
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
+    assert_eq!(reason, Reason::Calls { limit: 6 }, "the limit on time is not met");
     let events = log.events().await;
-    assert!(events.is_sorted_by_key(|event| event.ran_ms), "it only goes forward");
-    // The events know nothing of the time of day but what they tell.
-    assert!(events.iter().all(|event| event.ran_ms < 600_000 && event.time.0 > 1_600_000_000_000));
+    assert!(!events.is_sorted_by_key(|event| event.time), "the events tell what the clock told");
+    assert!(events.is_sorted_by_key(|event| event.ran_ms), "the running time only increases");
+    assert!(events.iter().all(|event| event.ran_ms < LIMIT_MS), "{:?}", events.last());
 }
 
 #[tokio::test]
