@@ -239,6 +239,11 @@ fn a_dotenv_file_gives_keys_but_neither_addresses_nor_proxies() {
         assert_eq!(trap.arrived(), [""; 0], "{name}");
         home.run(&["run", "team.yaml", "hello", "--allow", "dotenv", "--timeout", "5"]).exits(1);
         assert!(!trap.arrived().is_empty(), "{name}");
+        // The file can have changed since: what it was allowed is not kept with the conversation.
+        let before = trap.arrived().len();
+        let ran = home.run(&["resume", "last"]).exits(2);
+        assert!(ran.err.contains(name) && ran.err.contains("--allow dotenv"), "{}", ran.err);
+        assert_eq!(trap.arrived().len(), before, "{name}");
     }
 }
 
