@@ -135,6 +135,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         elapsed: begun.elapsed(),
         id: LogId::new("3k7v9x")?,
         goes_on: false,
+        raises: None,
         files: None,
     };
     demo.screen.end(&ending)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use polylogue::{Skill, Skills};
+use polylogue::{LimitOverrides, Money, Skill, Skills};
 use polylogue_team::Grant;
 
 /// Conversations among language-model agents, tools and people
@@ -219,6 +219,7 @@ pub(crate) struct Mcp {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = RESUME)]
 pub(crate) struct Resume {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
@@ -254,6 +255,10 @@ pub(crate) struct Resume {
     pub(crate) output: Output,
 }
 
+/// What `resume --help` says after the options.
+const RESUME: &str =
+    "The limits that the conversation began under hold until you give another value, which is kept instead.";
+
 /// Which models speak.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
@@ -282,7 +287,7 @@ pub(crate) struct Models {
     pub(crate) replay: Option<PathBuf>,
 }
 
-/// What the whole run may consume.
+/// What the whole run may consume. Kept with the conversation for `resume`.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
     /// Turns of agents, in all chats
@@ -300,6 +305,14 @@ pub(crate) struct Limits {
     /// Model calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
+}
+
+impl Limits {
+    /// The limits that are given, over those of the team.
+    pub(crate) fn overrides(&self) -> LimitOverrides {
+        let cost = self.max_cost.map(Money::dollars);
+        LimitOverrides { turns: self.max_turns, calls: self.max_calls, tokens: self.max_tokens, cost }
+    }
 }
 
 /// What is written of a run.

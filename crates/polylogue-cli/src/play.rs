@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use polylogue::{
-    Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Log, LogId, Message, Path, Question,
-    Status, Store, Watch,
+    Agent as _, AnyStore, Body, Chat, Ending as Kind, Event, Halt, Limits, Log, LogId, Message, Path,
+    Question, Status, Store, Watch,
 };
 
 use polylogue_mcp::Progress;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::piped::Input;
-use crate::commands::work;
+use crate::commands::{limit, work};
 use crate::prompt::{self, tell_verbatim};
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Ending, Flow, Screen, Settings, Size, Style};
@@ -30,6 +30,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) struct Play<'a> {
     pub(crate) chat: &'a Chat,
     pub(crate) log: Log,
+    /// The limits of the log.
+    pub(crate) limits: Limits,
     pub(crate) store: AnyStore,
     pub(crate) settings: Settings,
     /// The task, for a log that is empty.
@@ -88,7 +90,7 @@ impl Play<'_> {
     /// Runs the chat as far as it goes, and shows what happens.
     async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue::Result<Status> {
         let halt = self.log.halt();
-        let is_new = self.log.events().await.is_empty();
+        let is_new = !self.log.has_begun().await?;
         let (chat, task, more, log) = (self.chat, &self.task, self.more.take(), &mut self.log);
         let progress = &mut self.progress;
         let run = async move {
@@ -187,9 +189,13 @@ impl Play<'_> {
         };
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
         let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.ending()));
+        let raises = match &status {
+            Ok(Status::Closed { reason, .. }) => limit::option(reason, &self.limits),
+            _ => None,
+        };
         let files = work::told(self.work.as_deref(), &id);
         view.hear(
-            |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on, files }),
+            |screen| screen.end(&Ending { status: told, spent, turns, elapsed, id, goes_on, raises, files }),
             &self.log.halt(),
         );
         let is_told = self.is_seen()

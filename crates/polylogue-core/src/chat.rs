@@ -161,12 +161,12 @@ impl Chat {
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
     }
 
-    /// Opens the chat in an empty log and runs it until it is over, a person has to answer, or it is stopped.
+    /// Opens the chat in a log without a conversation and runs it until it is over, a person has to answer, or it is stopped.
     ///
     /// # Errors
-    /// When the log is not empty, and as [`resume`](Self::resume).
+    /// When its conversation has begun, and as [`resume`](Self::resume).
     pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
-        if !log.events().await.is_empty() {
+        if log.has_begun().await? {
             return Err(Error::Config(format!("the conversation `{}` has begun already", log.id())));
         }
         self.drive(log, Some(task)).await

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::name::is_label;
-use crate::{Call, Charge, Choice, Failure, Message, Money, Name, Outcome, Part, Reason, Skill, Usage};
+use crate::{
+    Call, Charge, Choice, Failure, LimitOverrides, Message, Money, Name, Outcome, Part, Reason, Skill, Usage,
+};
 
 /// One entry of a log.
 ///
@@ -168,6 +170,8 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Message>,
     },
+    /// Limits of the conversation changed from outside. It says nothing to anyone in the chat.
+    LimitsChanged(LimitOverrides),
     /// What happened in this chat since an event counts as not having happened: a call of an agent that failed, or what is
     /// to be forgotten. The log keeps it, and what it cost was spent.
     Undone {

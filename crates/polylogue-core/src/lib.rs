@@ -48,6 +48,7 @@ mod model;
 mod name;
 mod origins;
 mod outcome;
+mod overrides;
 mod policy;
 mod reason;
 mod run;
@@ -76,6 +77,7 @@ pub use model::{
 };
 pub use name::{Name, NameError};
 pub use outcome::{Outcome, OutcomeStatus};
+pub use overrides::LimitOverrides;
 pub use policy::{Choice, Chooser, Policy, Step};
 pub use reason::{Circle, Counted, Ending, Erred, Reason};
 pub use skills::{Skill, Skills};

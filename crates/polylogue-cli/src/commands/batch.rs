@@ -16,9 +16,10 @@ use polylogue::{
 };
 use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Usage, Workplace};
 
+use super::limit::counted;
 use super::remote::{self, Remote, Wanted};
-use super::run::{limits, manner, settings, tell_unbounded, usage};
-use super::{Kept, work, write};
+use super::run::{has_budget, manner, settings, tell_unbounded, usage};
+use super::{Kept, limits_of, work, write};
 use crate::crew::{Crew, MODEL_HINT};
 use crate::play::{tell, tell_wrapped};
 use crate::remembered::Remembered;
@@ -141,7 +142,7 @@ impl<'a> Job<'a> {
             })?;
         }
         let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
-        let budget = args.budget.is_some() || limits(&team, &args.limits).cost.is_some();
+        let budget = args.budget.is_some() || has_budget(&team, args.limits.overrides());
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
         let file = args.allowed.mcp.as_deref();
         let usage = usage(&args.models, file)?;
@@ -187,7 +188,11 @@ impl<'a> Job<'a> {
             None => "; no limit on cost (`--budget`)".into(),
         };
         let at_once = self.args.at_once;
-        tell_wrapped(&format!("{}: {total} rows{over}, {at_once} at once{cost}", self.team.name));
+        tell_wrapped(&format!(
+            "{}: {}{over}, {at_once} at once{cost}",
+            self.team.name,
+            counted(total as u64, "row")
+        ));
         if self.args.budget.is_some() {
             tell_unbounded(&self.team, &self.crew);
         }
@@ -202,7 +207,7 @@ impl<'a> Job<'a> {
         state: &RefCell<State>,
     ) -> Result<(), Trouble> {
         let batch = Batch::new(store).at_once(self.args.at_once.into());
-        let batch = batch.limits(limits(&self.team, &self.args.limits));
+        let batch = batch.limits(self.team.limits()).overrides(self.args.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {
                 let batch = batch.budget(budget.clone());
@@ -253,7 +258,9 @@ impl<'a> Job<'a> {
         let file = remote::kept(self.args.allowed.mcp.as_deref());
         let mcp = file.map_err(|trouble| Error::Config(trouble.to_string()))?;
         let (skills, remote_tools) = (self.args.models.skills, self.servers.described());
-        let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
+        let limits = self.args.limits.overrides();
+        let kept =
+            Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }.sealed();
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();

@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod import;
+pub(crate) mod limit;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 mod remote;
@@ -19,7 +20,7 @@ pub(crate) mod work;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use polylogue::{AnyModel, AnyStore, Assistant, LogId, Skills, Store};
+use polylogue::{AnyModel, AnyStore, Assistant, LimitOverrides, LogId, Meta, Skills, Store};
 use polylogue_mcp::{Catalog, Described};
 use polylogue_models::Script;
 use polylogue_team::Team;
@@ -53,6 +54,9 @@ pub(crate) struct Kept {
     /// What models were told of the tools of MCP servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remote_tools: Vec<Described>,
+    /// The limits of the command line it began with, over those of the team.
+    #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
+    pub(crate) limits: LimitOverrides,
     /// Shows that this user allowed it: a store of another user allows nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seal: Option<String>,
@@ -104,6 +108,12 @@ impl Kept {
             Trouble::failed(format!("the team of the conversation `{id}` cannot be read: {error}"))
         })
     }
+}
+
+/// The limits of the command line that the conversation with this `meta` began with.
+pub(crate) fn limits_of(meta: &Meta) -> LimitOverrides {
+    let limits = meta.team.get("limits").cloned();
+    limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
 }
 
 /// Writes to the output what a terminal can be shown. That nobody reads it is no error.

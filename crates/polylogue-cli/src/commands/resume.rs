@@ -1,12 +1,16 @@
 //! `polylogue resume`: go on with a conversation.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polylogue::{Agent as _, AnyStore, Chat, Ending, Error, Log, LogId, Message, Name, StoreError};
+use polylogue::{
+    Agent as _, AnyStore, Chat, Ending, Error, LimitOverrides, Limits, Log, LogId, Message, Name, Store as _,
+    StoreError,
+};
 
 use super::remote::{Remote, Wanted};
-use super::run::{has_budget, limits, manner, settings, text_or_input, usage};
-use super::{Kept, work};
+use super::run::{has_budget, manner, settings, text_or_input, usage};
+use super::{Kept, limit, work};
 use crate::crew::Crew;
 use crate::play::{Play, tell};
 use crate::remembered::Remembered;
@@ -23,12 +27,14 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     // What a store says that this user has not sealed allows nothing.
     let is_sealed = kept.is_sealed()?;
     let trusted = if is_sealed { kept.digest.clone() } else { kept.own_digest() };
-    let Kept { mut team, offline, skills, allowed, mcp, digest, .. } = kept;
+    let Kept { mut team, offline, skills, allowed, mcp, digest, limits: began_with, .. } = kept;
     let (before, mcp) = if is_sealed { (allowed, mcp) } else { (Vec::new(), None) };
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
     let skills = args.models.skills.or(skills);
     let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
-    let budget = has_budget(&team, &args.limits);
+    let given = args.limits.overrides();
+    let events: Vec<_> = store.read(&id, 0).await?.into_iter().map(Arc::new).collect();
+    let budget = has_budget(&team, given.or(LimitOverrides::last_of(&events).unwrap_or(began_with)));
     let settings = settings(cli.color, args.output);
     if let Some(model) = &wish.model {
         team.use_model(model);
@@ -58,32 +64,58 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Tr
     let workplace = Remembered::of(&team, cli.store.as_deref(), &crew)?.furnish(workplace);
     work::prepare(&team, cli.store.as_deref(), &id)?;
     let chat = team.build_at(&|name| crew.model(name), &workplace)?;
-    let limits = limits(&team, &args.limits);
-    let mut log = open(store.clone(), id, args.take_over).await?.limits(limits);
+    let mut log = open(store.clone(), id, args.take_over).await?;
+    let kept = LimitOverrides::last_of(&log.events().await).unwrap_or(began_with);
+    let overrides = given.or(kept);
+    let limits = overrides.over(team.limits());
+    log = log.limits(limits);
     crew.learn(&log.events().await);
     if args.answer.is_some() && log.questions().await?.is_empty() {
         return Err(Trouble::usage(format!("nobody is asked anything in `{}`", log.id())));
     }
-    let closed = log.transcript().await?.closed().map(|(reason, _)| reason.ending());
     let more = more(args, &chat)?;
+    reopen(&mut log, &chat, &limits, more.is_some(), Some(overrides).filter(|now| *now != kept)).await?;
+    let task = team.task.clone().unwrap_or_default();
+    let (answer, always) = (args.answer.clone(), access.always.clone());
+    let (work, progress) = (cli.store.clone(), servers.progress.take());
+    Play { chat: &chat, log, limits, store, settings, task, more, answer, input, work, always, progress }
+        .run()
+        .await
+}
+
+/// Opens a conversation again that is over, unless it would end again at once. Limits that `changed` are kept with a conversation
+/// that continues.
+async fn reopen(
+    log: &mut Log,
+    chat: &Chat,
+    limits: &Limits,
+    is_more: bool,
+    changed: Option<LimitOverrides>,
+) -> Result<(), Trouble> {
+    let closed = log.transcript().await?.closed().map(|(reason, _)| reason.ending());
     match closed {
-        None if more.is_some() => return Err(unfinished(&log).await?),
-        // One that is done is done; what is not over, or has not begun, goes on as it is.
-        Some(ending) if ending != Ending::Done && more.is_none() => {
-            match chat.ends_again(&log, &limits).await? {
-                None => log.reopen().await?,
-                Some(reason) => tell(&format!(
-                    "nothing is done: `{}` would end again at once: {reason}; raise the limit, or say something more",
-                    log.id()
-                )),
+        None if is_more => return Err(unfinished(log).await?),
+        // One that is done is done.
+        Some(Ending::Done) if !is_more => return Ok(()),
+        Some(_) if !is_more => {
+            if let Some(reason) = chat.ends_again(log, limits).await? {
+                let way = match limit::option(&reason, limits) {
+                    Some(option) => format!("a higher limit (`{option}`) continues it"),
+                    None => "raise the limit, or say something more".into(),
+                };
+                tell(&format!("nothing is done: `{}` would end again at once: {reason}; {way}", log.id()));
+                return Ok(());
             }
         }
         _ => {}
     }
-    let task = team.task.clone().unwrap_or_default();
-    let (answer, always) = (args.answer.clone(), access.always.clone());
-    let (work, progress) = (cli.store.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more, answer, input, work, always, progress }.run().await
+    if let Some(limits) = changed {
+        log.change_limits(limits).await?;
+    }
+    if !is_more {
+        log.reopen().await?;
+    }
+    Ok(())
 }
 
 /// Opens a conversation. A process that was just killed may hold it for a moment longer: so long as a program that it was about

@@ -4,10 +4,11 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue::{AnyStore, Chat, Limits, Log, LogId, Meta, Money, StoreError, Timestamp};
+use polylogue::{AnyStore, Chat, LimitOverrides, Limits, Log, LogId, Meta, StoreError, Timestamp};
 use polylogue_models::KnownSkills;
 use polylogue_team::{Loaded, Overrides, Team, Usage};
 
+use super::limit::counted;
 use super::remote::{self, Remote, Wanted};
 use super::{Kept, work};
 use crate::crew::{Crew, MODEL_HINT, Manner};
@@ -30,7 +31,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let permits = &args.allowed.permits;
     let Loaded { mut team, warnings, digest, outside } = trust::load(&args.team, &overrides, permits)?;
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
-    let budget = has_budget(&team, &args.limits);
+    let overridden = args.limits.overrides();
+    let budget = has_budget(&team, overridden);
     let settings = settings(cli.color, args.output);
     let (mcp, tells) = (args.allowed.mcp.as_deref(), settings.output.is_conversation());
     let request = Request {
@@ -56,7 +58,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     // Whatever is wrong with the team shows before there is a store.
     let memory = Remembered::of(&team, cli.store.as_deref(), &crew)?;
     let chat = built(&team, &crew, cli, &place::fresh_id()?, (&access, &servers, &memory))?;
-    let limits = limits(&team, &args.limits);
+    let limits = overridden.over(team.limits());
     let store = place::open(cli.store.as_deref())?;
     if settings.output.is_conversation() {
         introduce(&team, &crew, &chat, &limits, overrides.task.is_some());
@@ -65,12 +67,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let (offline, allowed) = (crew.is_scripted(), access.kept(&team));
     let (mcp, remote_tools) = (remote::kept(mcp)?, servers.described());
     let skills = args.models.skills;
-    let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
+    let kept =
+        Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits: overridden, seal: None }
+            .sealed();
     let log = create(store.clone(), &kept).await?.limits(limits);
     let chat = built(&kept.team, &crew, cli, log.id(), (&access, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
     let (work, always, progress) = (cli.store.clone(), access.always.clone(), servers.progress.take());
-    Play { chat: &chat, log, store, settings, task, more: None, answer: None, input, work, always, progress }
+    let (more, answer) = (None, None);
+    Play { chat: &chat, log, limits, store, settings, task, more, answer, input, work, always, progress }
         .run()
         .await
 }
@@ -137,11 +142,11 @@ pub(super) fn tell_unbounded(team: &Team, crew: &Crew) {
 
 fn bounds(chat: &Chat, limits: &Limits) -> String {
     let mut bounds = vec![match limits.turns {
-        Some(turns) => format!("{turns} turns in all"),
-        None => format!("{} turns a chat", chat.cap()),
+        Some(turns) => format!("{} in all", counted(turns, "turn")),
+        None => format!("{} a chat", counted(chat.cap(), "turn")),
     }];
-    bounds.push(format!("{} model calls", limits.max_calls()));
-    bounds.extend(limits.tokens.map(|tokens| format!("{tokens} tokens")));
+    bounds.push(counted(limits.max_calls(), "model call"));
+    bounds.extend(limits.tokens.map(|tokens| counted(tokens, "token")));
     bounds.join(", ")
 }
 
@@ -163,21 +168,8 @@ pub(super) fn manner<'a>(
     Manner { wish, stream: settings.stream, budget, watched, resumed, known, access }
 }
 
-/// The team's limits, with those of the command line over them.
-pub(super) fn limits(team: &Team, args: &args::Limits) -> Limits {
-    let team = team.limits();
-    Limits {
-        turns: args.max_turns.or(team.turns),
-        calls: args.max_calls.or(team.calls),
-        calls_each: team.calls_each,
-        tokens: args.max_tokens.or(team.tokens),
-        cost: args.max_cost.map(Money::dollars).or(team.cost),
-        depth: team.depth,
-    }
-}
-
-pub(super) fn has_budget(team: &Team, args: &args::Limits) -> bool {
-    limits(team, args).cost.is_some()
+pub(super) fn has_budget(team: &Team, overrides: LimitOverrides) -> bool {
+    overrides.over(team.limits()).cost.is_some()
 }
 
 pub(super) fn settings(color: args::Color, output: args::Output) -> Settings {

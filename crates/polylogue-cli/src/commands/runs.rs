@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue::{Body, Listing, Store};
+use polylogue::{AnyStore, Body, Event, Listing, Store};
 use serde_json::json;
 
 use super::write;
@@ -14,7 +14,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
     // A place where nothing was kept yet lists nothing, and stays as it is.
     let all = match place::is_missing(cli.store.as_deref()) {
         true => Vec::new(),
-        false => place::open(cli.store.as_deref())?.list().await?,
+        false => listed(&place::open(cli.store.as_deref())?).await?,
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
@@ -24,6 +24,19 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
     };
     write(&text)?;
     Ok(Exit::Done)
+}
+
+/// The conversations. Where limits were changed last, the event before says how the conversation stands.
+async fn listed(store: &AnyStore) -> Result<Vec<Listing>, Trouble> {
+    let changes_limits = |event: &Event| matches!(event.body, Body::LimitsChanged(_));
+    let mut all = store.list().await?;
+    for listing in &mut all {
+        if listing.last.as_ref().is_some_and(changes_limits) {
+            let events = store.read_intact(&listing.id).await?.events;
+            listing.last = events.into_iter().rfind(|event| !changes_limits(event));
+        }
+    }
+    Ok(all)
 }
 
 fn line(listing: &Listing, now_ms: u64) -> Shown {

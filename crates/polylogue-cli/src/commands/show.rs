@@ -16,6 +16,7 @@ use polylogue_models::{Forms, Provider, Script};
 use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
+use super::limit::counted;
 use super::run::wish;
 use super::{Kept, work, write};
 use crate::play::tell;
@@ -94,7 +95,10 @@ fn received(
     }
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
-        return Err(Trouble::usage(format!("`{who}` has made {} model calls", calls.len())));
+        return Err(Trouble::usage(format!(
+            "`{who}` has made {}",
+            counted(calls.len() as u64, "model call")
+        )));
     };
     let before: Vec<Arc<Event>> =
         events.iter().take_while(|before| before.seq < event.seq).cloned().map(Arc::new).collect();

@@ -6,6 +6,7 @@ use polylogue::{AnyStore, Intact, LogId, Store, StoreError};
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
+use super::limit::counted;
 use super::write;
 use crate::play::tell;
 use crate::screen::Shown;
@@ -63,7 +64,7 @@ fn of_recording(file: &Path, json: bool) -> Result<Exit, Trouble> {
         .map_err(|error| Trouble::failed(format!("the verdict cannot be written: {error}")))?,
         (false, None) => {
             let end = if cut_off { "; the last line was cut off, and is left out" } else { "" };
-            Shown::row(&format!("{name} intact {calls} calls{end}"))
+            Shown::row(&format!("{name} intact {}{end}", counted(calls as u64, "call")))
         }
         (false, Some(damage)) => Shown::row(&format!("{name} damaged {calls} calls are intact; {damage}")),
     })?;

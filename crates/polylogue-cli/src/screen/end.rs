@@ -22,6 +22,8 @@ pub(crate) struct Ending {
     pub(crate) id: LogId,
     /// Whether there is anything to go on with.
     pub(crate) goes_on: bool,
+    /// The option that has to be given to go on, if a limit ended it.
+    pub(crate) raises: Option<&'static str>,
     /// What is said of the files of its programs, if there are any.
     pub(crate) files: Option<String>,
 }
@@ -52,7 +54,9 @@ impl Ending {
         let facts = facts.into_iter().chain(uncertain(&self.spent)).chain(saved(&self.spent));
         let facts: Vec<String> = facts.collect();
         let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
-        let [show, resume] = ["show", "resume"].map(|command| format!("`polylogue {command} {}`", self.id));
+        let show = format!("`polylogue show {}`", self.id);
+        let option = self.raises.map(|option| format!(" {option}")).unwrap_or_default();
+        let resume = format!("`polylogue resume {}{option}`", self.id);
         let both = format!("{show} / {resume}");
         let fits = width.is_none_or(|width| both.len() <= width);
         let hints = match self.goes_on {
@@ -147,7 +151,9 @@ mod tests {
     fn check(status: &str, spent: Spent, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
         let (id, goes_on) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
-        let ending = Ending { status: status.into(), spent, turns, elapsed, id, goes_on, files: None };
+        let raises = status.starts_with("limit").then_some("--max-turns N");
+        let ending =
+            Ending { status: status.into(), spent, turns, elapsed, id, goes_on, raises, files: None };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -180,7 +186,7 @@ mod tests {
             200,
             &expect![[r#"
             limit: the limit of 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
-            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x --max-turns N`"#]],
         );
         let partly = Spent { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
         check(

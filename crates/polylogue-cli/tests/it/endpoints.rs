@@ -51,7 +51,7 @@ fn a_run_that_was_stopped_finds_its_endpoint_again_without_its_file() {
     home.file("team.yaml", &house(&server, ALL));
     home.run(&["run", "team.yaml", "--max-turns", "1", "--allow", "endpoints,env"]).exits(3);
     fs::remove_file(home.path("team.yaml")).unwrap();
-    home.run(&["resume", "last"]).ok();
+    home.run(&["resume", "last", "--max-turns", "100"]).ok();
     assert_eq!(server.count(), CALLS);
     assert!(server.requests().iter().all(|request| request.header("x-gateway") == Some(TOKEN)));
     assert_eq!(said(&home.events()).len(), 5);

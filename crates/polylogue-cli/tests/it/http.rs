@@ -40,10 +40,10 @@ fn usage_and_prices_of_the_team_become_cost() {
     let told = "\nbudget: the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $";
     assert!(ran.out.contains(told), "{}", ran.out);
     assert_eq!(server.count(), 0);
-    let ran = home.run(&["resume", "last", "--max-tokens", "60"]).exits(4);
+    let ran = home.run(&["resume", "last", "--max-cost", "100000", "--max-tokens", "60"]).exits(4);
     let told = "budget: the limit of 60 tokens (0 used, and the next call could take up to ";
     assert!(ran.out.contains(told) && server.count() == 0, "{}", ran.out);
-    let ran = home.run(&["resume", "last", "--max-cost", "100000"]).ok();
+    let ran = home.run(&["resume", "last", "--max-tokens", "1000000"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
     assert_eq!(server.count(), CALLS, "what was paid for was not asked again");
     let ran = home.run(&["run", "free.yaml", "-m", "openai:test", "--max-cost", "0.01"]).ok();

@@ -29,6 +29,8 @@ mod import;
 #[cfg(test)]
 mod key_order;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod mcp_serving;

@@ -66,7 +66,7 @@ fn a_recording_goes_on_with_its_run() {
     home.file("team.yaml", TALK);
     home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl", "--max-turns", "1"])
         .exits(3);
-    home.run(&["resume", "last", "--record", "talk.jsonl"]).ok();
+    home.run(&["resume", "last", "--record", "talk.jsonl", "--max-turns", "100"]).ok();
     drop(server);
     home.run(&["run", "team.yaml", "--replay", "talk.jsonl"]).ok();
     assert_eq!(said(&home.events()), SAID);

@@ -158,7 +158,7 @@ fn a_run_stopped_by_a_limit_goes_on_under_a_higher_one_as_if_it_had_not_been() {
     let ran = home.run(&["resume", "last", "--max-turns", "5"]).exits(3);
     assert!(!ran.out.contains("My test came back positive"), "only what is new is shown: {}", ran.out);
     assert!(ran.out.contains("\nlimit: the limit of 5 turns · 5 turns · "), "{}", ran.out);
-    let ran = home.run(&["resume", "last"]).ok();
+    let ran = home.run(&["resume", "last", "--max-turns", "100"]).ok();
     assert!(ran.out.contains("\ndone: Student said `Now I see it.` · 8 turns · "), "{}", ran.out);
     assert_eq!(said(&home.events()), whole);
     for (option, value, why) in [
@@ -340,6 +340,8 @@ fn the_whole_of_the_help() {
               --color <WHEN>            When to use colours [default: auto] [possible values: auto, always, never]
               --store <PATH>            Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
           -h, --help                    Print help
+
+        The limits that the conversation began under hold until you give another value, which is kept instead.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
     for args in [
         &[][..],

@@ -135,9 +135,12 @@ fn resuming_what_a_limit_ended_changes_nothing_unless_it_is_raised() {
     let team = shipped("student-teacher");
     home.run(&["run", &team, "--max-turns", "2"]).exits(3);
     let before = home.run(&["show", "last", "--json"]).ok().out;
-    let again = home.run(&["resume", "last", "--max-turns", "2"]).exits(3);
-    assert!(again.err.contains("would end again at once: the limit of 2 turns"), "{}", again.err);
-    assert_eq!(home.run(&["show", "last", "--json"]).ok().out, before);
+    // The limit holds whether it is given again or not; a lower one is no reason to continue.
+    for options in [&[][..], &["--max-turns", "2"], &["--max-turns", "1"]] {
+        let again = home.run(&[&["resume", "last"], options].concat()).exits(3);
+        assert!(again.err.contains("would end again at once: the limit of 2 turns"), "{}", again.err);
+        assert_eq!(home.run(&["show", "last", "--json"]).ok().out, before);
+    }
     home.run(&["resume", "last", "--max-turns", "3"]).exits(3);
     assert!(home.events().len() > before.lines().count());
 }

@@ -129,8 +129,12 @@ fn a_run_that_is_killed_again_and_again_is_billed_no_more_than_its_limit() {
         let run = Victim { dollars: 14.0, pause: Duration::ZERO, rows: None };
         let limit = format!("--max-cost={}", run.dollars);
         run.kill(|_, is_begun| {
-            let begin = if is_begun { ["resume", "last"] } else { ["run", "team.yaml"] };
-            (words(&begin, &[&limit]), Moment::draw(random))
+            // The limit is kept with the conversation.
+            let args = match is_begun {
+                true => words(&["resume", "last"], &[]),
+                false => words(&["run", "team.yaml"], &[&limit]),
+            };
+            (args, Moment::draw(random))
         })
     });
 }

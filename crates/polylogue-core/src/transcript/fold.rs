@@ -25,6 +25,9 @@ impl Transcript {
             self.charged(charge, event.seq);
             return Ok(());
         }
+        if matches!(event.body, Body::LimitsChanged(_)) {
+            return Ok(());
+        }
         let result = match &event.body {
             Body::Opened(opening) => self.opened(opening, &event),
             Body::Cued { cues } => self.begun_turns(cues, &event),

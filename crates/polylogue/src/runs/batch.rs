@@ -40,7 +40,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
-    AnyStore, Budget, Chat, Error, Event, Halt, Limits, Log, LogId, Meta, Result, Status, Store, StoreError,
+    AnyStore, Budget, Chat, Error, Event, Halt, LimitOverrides, Limits, Log, LogId, Meta, Result, Status,
+    Store, StoreError,
 };
 
 use crate::Report;
@@ -51,6 +52,8 @@ pub struct Batch {
     store: AnyStore,
     at_once: NonZero<usize>,
     limits: Limits,
+    overrides: LimitOverrides,
+    began_with: fn(&Meta) -> LimitOverrides,
     budget: Option<Budget>,
     /// Whether what earlier runs have spent is counted already.
     is_charged: bool,
@@ -95,6 +98,8 @@ impl Batch {
             store,
             at_once,
             limits: Limits::default(),
+            overrides: LimitOverrides::default(),
+            began_with: |_| LimitOverrides::default(),
             budget: None,
             is_charged: false,
             halt: Halt::default(),
@@ -111,6 +116,14 @@ impl Batch {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets limits over those of [`limits`](Self::limits), for each conversation that is not over. They are kept with it: a later run
+    /// that sets none of its own continues under them. `began_with` returns those that a conversation began with, which
+    /// [`Start::meta`] holds.
+    #[must_use]
+    pub fn overrides(self, overrides: LimitOverrides, began_with: fn(&Meta) -> LimitOverrides) -> Self {
+        Self { overrides, began_with, ..self }
     }
 
     /// Pays all model calls from `budget`. When it cannot cover the next one, the batch ends: conversations that are not over
@@ -167,7 +180,8 @@ impl Batch {
         if log.may_have_lost_calls().await? {
             let halt = Halt::default();
             halt.now();
-            let mut log = log.limits(self.limits).budget(budget.clone()).halted_by(halt);
+            let meta = self.store.meta(id).await?;
+            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).halted_by(halt);
             let charged = start()?.chat.resume(&mut log).await;
             log.release().await?;
             charged?;
@@ -223,7 +237,7 @@ impl Batch {
     }
 
     async fn converse(&self, start: Start) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let mut log = self.log(&start).await?.limits(self.limits).halted_by(self.halt.clone());
+        let mut log = self.log(&start).await?.halted_by(self.halt.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }
@@ -231,7 +245,7 @@ impl Batch {
             Some((reason, summary)) => {
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
-            None if log.events().await.is_empty() => start.chat.run(&mut log, &start.task).await,
+            None if !log.has_begun().await? => start.chat.run(&mut log, &start.task).await,
             None => start.chat.resume(&mut log).await,
         };
         let events = log.events().await;
@@ -241,14 +255,29 @@ impl Batch {
 
     /// The log of a conversation: that of an earlier run, or a new one.
     async fn log(&self, start: &Start) -> Result<Log> {
-        if let Err(StoreError::NotFound { .. }) = self.store.meta(&start.id).await {
-            return Log::create(self.store.clone(), start.id.clone(), &start.meta).await;
-        }
+        let meta = match self.store.meta(&start.id).await {
+            Err(StoreError::NotFound { .. }) => {
+                let log = Log::create(self.store.clone(), start.id.clone(), &start.meta).await?;
+                return Ok(log.limits(self.overrides.over(self.limits)));
+            }
+            meta => meta?,
+        };
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
+        let log = self.limited(log, &meta).await?;
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
             budget.spend(log.spent().await.counted_cost());
         }
         Ok(log)
+    }
+
+    /// The log of an earlier run under the limits that hold for it; those that change are kept.
+    async fn limited(&self, mut log: Log, meta: &Meta) -> Result<Log> {
+        let kept = LimitOverrides::last_of(&log.events().await).unwrap_or_else(|| (self.began_with)(meta));
+        let limits = self.overrides.or(kept);
+        if limits != kept && log.transcript().await?.closed().is_none() {
+            log.change_limits(limits).await?;
+        }
+        Ok(log.limits(limits.over(self.limits)))
     }
 }
 

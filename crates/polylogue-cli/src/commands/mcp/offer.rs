@@ -7,7 +7,7 @@ use polylogue_team::{Loaded, Overrides, Team, Usage};
 use serde_json::{Map, Value, json};
 
 use super::super::remote::{self, Remote, Wanted};
-use super::super::run::{create, limits, manner, settings, usage};
+use super::super::run::{create, has_budget, manner, settings, usage};
 use super::super::{Kept, work};
 use super::talk::Talk;
 use crate::crew::Crew;
@@ -48,7 +48,7 @@ impl Offer {
         warnings.iter().for_each(|warning| tell(&warning.to_string()));
         let spec = spec(&team);
         let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
-        let budget = limits(&team, &args.limits).cost.is_some();
+        let budget = has_budget(&team, args.limits.overrides());
         let own = args.allowed.mcp.as_deref();
         let usage = usage(&args.models, own)?;
         let request = Request {
@@ -102,10 +102,12 @@ impl Offer {
         let allowed = self.access.kept(&team);
         let (mcp, remote_tools) = (remote::kept(self.args.allowed.mcp.as_deref())?, self.servers.described());
         let (offline, skills) = (self.crew.is_scripted(), self.args.models.skills);
-        let kept = Kept { team, offline, skills, digest, allowed, mcp, remote_tools, seal: None }.sealed();
+        let limits = self.args.limits.overrides();
+        let kept =
+            Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }.sealed();
         // Whatever is wrong shows before there is a conversation.
         self.built(&kept.team, &place::fresh_id()?, &provide)?;
-        let log = create(store.clone(), &kept).await?.limits(limits(&kept.team, &self.args.limits));
+        let log = create(store.clone(), &kept).await?.limits(limits.over(kept.team.limits()));
         let chat = self.built(&kept.team, log.id(), &provide)?;
         work::prepare(&kept.team, self.store.as_deref(), log.id())?;
         Ok(Talk { chat, log, task })

@@ -59,7 +59,7 @@ impl Talk {
     /// Runs the chat as far as it goes, and tells what is said.
     async fn step(&mut self, caller: &mut Caller, watch: &mut Watch) -> Step {
         let halt = self.log.halt();
-        let is_new = self.log.events().await.is_empty();
+        let is_new = !self.log.has_begun().await.unwrap_or_default();
         let (chat, task, log) = (&self.chat, &self.task, &mut self.log);
         let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
         let mut run = std::pin::pin!(run);

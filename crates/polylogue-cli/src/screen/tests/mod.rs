@@ -76,6 +76,7 @@ pub(super) fn ending() -> Ending {
         elapsed: Duration::from_secs(41),
         id,
         goes_on: true,
+        raises: None,
         files: None,
     }
 }
