@@ -90,12 +90,12 @@ async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| Workplace::at(place.path().join(name));
     let team = runner("{approve: {when: \"code.contains('made.txt') && language == 'sh'\"}}");
-    let (_, asked, summary) = play(&team, &at("run"), &["run"]).await;
+    let (_, asked, summary) = play(&team, &at("run"), &["yes"]).await;
     assert!(
         asked.len() == 1 && asked[0].contains("about to run sh code") && asked[0].contains("cat made.txt")
     );
     assert!(summary.contains("Code output: first"), "{summary}");
-    let (_, asked, summary) = play(&team, &at("rejected"), &["reject: not today"]).await;
+    let (_, asked, summary) = play(&team, &at("rejected"), &["no, not today"]).await;
     assert!(asked.len() == 1 && summary.contains("not today"), "{summary}");
     assert!(!place.path().join("rejected/made.txt").exists());
     // A rule that does not hold asks nobody.
@@ -144,7 +144,7 @@ async fn without_a_sandbox_it_has_to_be_granted_and_a_person_is_asked() {
     let work = Workplace::at(place.path().join("work"));
     let error = team.build_at(&models(&team), &work).unwrap_err().to_string();
     assert!(error.contains("`place: unsafe-host`"), "{error}");
-    let (_, asked, summary) = play(&team, &work.grant([Grant::UnsafeHost]), &["run"]).await;
+    let (_, asked, summary) = play(&team, &work.grant([Grant::UnsafeHost]), &["yes"]).await;
     assert_eq!(asked.len(), 1);
     assert!(summary.contains("Code output: first"), "{summary}");
 }

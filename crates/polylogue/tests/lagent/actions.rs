@@ -196,14 +196,14 @@ async fn a_call_that_was_rejected_or_changed_says_so() {
     use polylogue::Error;
     use polylogue::approval::Approval;
     for (answer, state, args, said) in [
-        ("n too dear", RunState::Rejected, json!({"article": "tea"}), "too dear"),
+        ("no too dear", RunState::Rejected, json!({"article": "tea"}), "too dear"),
         (
             r#"{"article": "water", "pieces": 3}"#,
             RunState::Done,
             json!({"article": "water", "pieces": 3}),
             "3 water: 15 EUR",
         ),
-        ("y", RunState::Done, json!({"article": "tea"}), "1 tea: 5 EUR"),
+        ("yes", RunState::Done, json!({"article": "tea"}), "1 tea: 5 EUR"),
     ] {
         let runner = shop().approval(Approval::of_tools(["Shop_*"]));
         let mut session = session().await;
