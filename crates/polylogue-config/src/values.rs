@@ -242,22 +242,28 @@ impl As<String> for Verbatim {
     }
 }
 
-impl<T: Config> Config for IndexMap<String, T> {
-    const OPTIONAL: bool = true;
-    fn ty() -> &'static Type {
-        const { &Type { name: "", doc: "", kind: Kind::Table(T::ty) } }
-    }
-    /// In the order of the file.
-    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        table(node, Self::ty(), cx).into_iter().collect()
-    }
-    fn hole() -> Self {
-        Self::new()
-    }
-    fn write(&self) -> Value {
-        Value::Object(self.iter().map(|(key, value)| (key.clone(), value.write())).collect())
-    }
+/// Tables whose keys are names of the user's choice; an `IndexMap` keeps the order of the file.
+macro_rules! tables {
+    ($($map:ident)*) => {$(
+        impl<T: Config> Config for $map<String, T> {
+            const OPTIONAL: bool = true;
+            fn ty() -> &'static Type {
+                const { &Type { name: "", doc: "", kind: Kind::Table(T::ty) } }
+            }
+            fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+                table(node, Self::ty(), cx).into_iter().collect()
+            }
+            fn hole() -> Self {
+                Self::new()
+            }
+            fn write(&self) -> Value {
+                Value::Object(self.iter().map(|(key, value)| (key.clone(), value.write())).collect())
+            }
+        }
+    )*};
 }
+
+tables! { IndexMap BTreeMap }
 
 impl<T, A: As<T>> As<IndexMap<String, T>> for IndexMap<String, A> {
     fn into_value(self) -> IndexMap<String, T> {
@@ -308,22 +314,6 @@ pub(crate) fn list<T: Config>(node: &Node, items: &[Node], cx: &mut Cx<'_, '_>) 
         values.push(value);
     }
     values
-}
-
-impl<T: Config> Config for BTreeMap<String, T> {
-    const OPTIONAL: bool = true;
-    fn ty() -> &'static Type {
-        const { &Type { name: "", doc: "", kind: Kind::Table(T::ty) } }
-    }
-    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        table(node, Self::ty(), cx).into_iter().collect()
-    }
-    fn hole() -> Self {
-        Self::new()
-    }
-    fn write(&self) -> Value {
-        Value::Object(self.iter().map(|(key, value)| (key.clone(), value.write())).collect())
-    }
 }
 
 impl Config for Value {

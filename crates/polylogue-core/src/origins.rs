@@ -35,7 +35,7 @@ impl Origins {
             Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
                 opening.messages.iter().for_each(|message| self.said(seq, at, message));
-                // The task is made of what whoever runs the chat has read.
+                // The task is made of what the agent that runs the chat has read.
                 for source in self.around(at) {
                     self.push(seq, at, Audience::All, &source);
                 }

@@ -257,7 +257,7 @@ impl Transcript {
         line.message.cut().filter(|_| !summary.trim().is_empty())
     }
 
-    /// The message that the result of the chat, which is over, was taken from, as it is.
+    /// The message that the result of the chat, which is over, was taken from, unchanged.
     #[must_use]
     pub fn result(&self) -> Option<&Message> {
         let (_, summary) = self.closed.as_ref()?;

@@ -28,7 +28,7 @@ impl Excess {
         self.0.store(what as u8, Ordering::Relaxed);
     }
 
-    /// What is told of it, in words that follow the name of the server; nothing if there was none.
+    /// A description of it, in words that follow the name of the server; nothing if there was none.
     pub(crate) fn told(&self, longest: usize) -> Option<String> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,

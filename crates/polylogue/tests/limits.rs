@@ -271,7 +271,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
     assert_eq!(status.unwrap(), Status::Halted);
     let spent = log.spent().await.uncertain;
     assert_eq!((spent.calls, spent.cost), (1, Money::dollars(0.20)));
-    // Nothing is in flight when it goes on in another process; then there is again.
+    // Nothing is in flight when it is resumed in another process; then there is again.
     let (events, _) = killed(&chat, &model, 2, &log.events().await, Limits::default()).await;
     let charges: Vec<_> = events.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Cancelled, 1), (ChargeReason::Repeated, 0)]);

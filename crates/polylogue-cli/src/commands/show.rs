@@ -194,7 +194,7 @@ fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<Way> {
     let system = assistant.system_for(chat.task());
     let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
     let ways = assistant.asks().into_iter().chain(checks);
-    // Whoever repairs its own answer does so apart, without its system text.
+    // An agent that repairs its own answer does so in a request apart, without its system text.
     ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
 }
 

@@ -108,7 +108,7 @@ pub(super) fn result_text(outcome: &Outcome) -> String {
     if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
 }
 
-/// What is told of a message whose author had read words from outside.
+/// The note on a message whose author had read words from outside.
 pub(super) fn read_before(sources: &[Arc<str>]) -> String {
     let sources: Vec<String> = sources.iter().map(|source| folded(source)).collect();
     format!("(said after reading words from outside: {})", sources.join(", "))

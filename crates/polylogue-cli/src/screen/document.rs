@@ -100,7 +100,7 @@ struct File {
     narrations: Vec<(Path, Name, String)>,
     /// What was written before calls in the turns that are open: it is not written again as the message.
     told: Vec<(Path, Name, String)>,
-    /// What came of calls in the turns that are open: it is not written again as a part of the message that answers them.
+    /// Results of calls in the turns that are open: they are not written again as a part of the message that answers them.
     returned: Vec<(Path, Name, Outcome)>,
     /// The words of a handoff that were written with its call, and who hands over.
     handed: Option<(Key, String)>,

@@ -60,7 +60,7 @@ pub(crate) struct Teller {
     calls: HashMap<(Key, String), (Call, Timestamp)>,
     /// The calls that messages ask others to make: in which chat, who asks, and the call's id.
     asked: HashMap<(Path, Name, String), Call>,
-    /// What came of calls in the open turns, which the message that answers them need not tell again.
+    /// Results of calls in the open turns, which the message that answers them need not repeat.
     returned: Vec<(Key, Outcome)>,
     /// Calls in the open turns whose results were not told, because the message that follows has them.
     held: Vec<(Key, Call, Outcome)>,

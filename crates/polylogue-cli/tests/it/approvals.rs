@@ -173,7 +173,7 @@ fn always_is_kept_for_exactly_this_call_of_this_team() {
         terminal.wait_for_question("ends the conversation.");
         let asked = of_type(&home.events(), "asked").len();
         terminal.press(&format!("{answer}\r"));
-        until("it goes on", || of_type(&home.events(), "answered").len() == asked);
+        until("it continues", || of_type(&home.events(), "answered").len() == asked);
     }
     assert_eq!(terminal.end().0, 0);
     assert_eq!(noted(&home).len(), 3);

@@ -267,7 +267,7 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
     }
 }
 
-/// What an agent says before it calls a tool, and what came of a call, in every layout.
+/// The words of an agent before a tool call, and the result of a call, in every layout.
 #[test]
 fn words_before_a_call_and_the_outcome_of_one_are_told_once() {
     use crate::home::shipped;

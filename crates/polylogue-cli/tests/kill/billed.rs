@@ -57,7 +57,7 @@ const fn picodollars(read: u64, written: u64) -> u64 {
     (read * PRICES.0 + written * PRICES.1) * 1_000_000
 }
 
-/// What came of a crash loop.
+/// The result of a crash loop.
 #[derive(Debug)]
 struct Loop {
     kills: usize,

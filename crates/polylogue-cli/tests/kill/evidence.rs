@@ -88,7 +88,7 @@ impl Course {
             event.shift_remove("time_ms").unwrap();
             event.shift_remove("ran_ms");
         }
-        // Calls that may have been in flight are counted when a conversation goes on; all else is as it would have been.
+        // Calls that may have been in flight are counted when a conversation is resumed; everything else is equal.
         events.retain(|event| event["type"] != "charged");
         for (seq, event) in events.iter_mut().enumerate() {
             event["seq"] = seq.into();

@@ -378,7 +378,7 @@ impl Reservation<'_> {
         self.log.account.book().pending.push((self.at.clone(), body));
     }
 
-    /// Gives back what an attempt held, of which `spent` is gone. What is charged for it is filed before.
+    /// Releases the reservation of an attempt, of which `spent` is gone. What is charged for it is filed before.
     fn settle(&self, hold: Hold, spent: Money) {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);

@@ -103,7 +103,7 @@ impl Turn<'_> {
     }
 
     /// Asks a model as [`sample`](Self::sample) does, for something that it may be unable to do. That it is unable is in the
-    /// log, so that a resumed turn goes on as it went, and later turns need not try again ([`Transcript::lacks`](crate::Transcript::lacks)).
+    /// log, so that a resumed turn takes the same path, and later turns need not try again ([`Transcript::lacks`](crate::Transcript::lacks)).
     ///
     /// # Errors
     /// As [`sample`](Self::sample).

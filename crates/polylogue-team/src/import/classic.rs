@@ -311,7 +311,7 @@ fn named(mut entry: Map<String, Value>, picked: Option<&[&str]>) -> Map<String, 
 }
 
 impl Program<'_> {
-    /// Whether somebody else than the agent `wanted` runs code.
+    /// Whether an agent other than `wanted` runs code.
     fn hears_of_code(&self, wanted: &str) -> bool {
         self.is_coding || self.runners.iter().any(|runner| *runner != wanted)
     }

@@ -1,4 +1,4 @@
-//! Agents of AutoGen 0.2 that run code, and what an assistant is told of it.
+//! Agents of AutoGen 0.2 that run code, and the prompt of an assistant about it.
 
 use serde_json::Value;
 

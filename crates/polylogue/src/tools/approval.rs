@@ -74,7 +74,7 @@ pub struct Wanted {
     pub who: Name,
     /// The call.
     pub call: Call,
-    /// Where words from outside come from that whoever decides about it, or runs it, has [read](Turn::outside) before. Empty if
+    /// The sources of words from outside that the agent that decides about it, or runs it, has [read](Turn::outside) before. Empty if
     /// there are none.
     pub outside: Vec<Arc<str>>,
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Cast, events_with};
 
-/// A page that somebody else wrote.
+/// A page by another author.
 struct Page(ToolSpec);
 
 impl Tool for Page {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::stage::{closed, log_of, printed, run};
 use crate::things::high_low;
 
-/// Calls the tool without a word where it was not called since somebody spoke last, and then says what came of it.
+/// Calls the tool without a word if it was not called since the last message, and then says its result.
 fn template() -> Behaviour {
     let play = |request: &Received, _: usize| match request.messages().last().unwrap()["role"].as_str() {
         Some("tool") => Answer::text("Seven is more than three."),

@@ -40,7 +40,7 @@ impl Teller {
         }
     }
 
-    /// Where words from outside come from that whoever spoke had read.
+    /// The sources of words from outside that the speaker had read.
     pub(super) fn origin(&mut self, at: &Path, sources: &[Arc<str>]) {
         if self.format.whole && !sources.is_empty() {
             let line = Line::new(&call::read_before(sources), Style::DIM);

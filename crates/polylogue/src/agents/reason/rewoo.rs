@@ -177,7 +177,7 @@ const MAX_ARGUMENTS: usize = 1 << 20;
 /// What stands where there is no room for evidence.
 const LEFT_OUT: &str = "(left out: the arguments would be too long)";
 
-/// `args` with evidence in place of its labels, as far as there is `room` for it.
+/// `args` with its labels replaced by evidence, as far as there is `room` for it.
 fn filled(args: Value, evidence: &BTreeMap<String, Value>, room: &mut usize) -> Value {
     match args {
         Value::String(text) => match evidence.get(text.trim()) {

@@ -18,7 +18,7 @@ pub struct Block {
     pub code: String,
     /// The file it is to be in, if its first line says so.
     pub file: Option<String>,
-    /// Where words from outside come from that whoever runs it has [read](polylogue_core::Turn::outside) before; empty while it is
+    /// The sources of words from outside that the agent that runs it has [read](polylogue_core::Turn::outside) before; empty while it is
     /// only read.
     pub outside: Vec<Arc<str>>,
 }

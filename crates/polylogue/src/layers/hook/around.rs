@@ -8,7 +8,7 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn};
 /// An agent with hooks around it: some change what it is told, some what it says.
 ///
 /// It remembers what it is told as the hooks changed it, and what it says as it said it: what the hooks after it make of that is
-/// for whoever called. In the [state](crate::session::State) of an agent that asks it as `critic`, what it remembers is under
+/// for the caller. In the [state](crate::session::State) of an agent that asks it as `critic`, what it remembers is under
 /// `critic.critic.memory`; `critic.memory` is what was asked of the agent and its hooks together, and what they replied. Nobody's message is changed but the copy that is handed on. Of a kind, hooks run in the order in which
 /// they were added.
 ///
