@@ -72,8 +72,7 @@ async fn attempts_are_counted_and_the_last_error_is_told_with_its_body() {
 async fn a_wait_that_is_asked_for_is_waited_for_in_seconds_and_as_a_date() {
     for answer in [
         Answer::status(429).retry_after_secs(1),
-        // A date has whole seconds: up to one of the two is lost.
-        Answer::status(503).retry_after_date(Duration::from_secs(3)),
+        Answer::status(503).retry_after_date(Duration::from_secs(1)),
         Answer::status(429).header("retry-after-ms", "1000"),
     ] {
         let server = Server::start(list([answer, Answer::text("ok")])).await;

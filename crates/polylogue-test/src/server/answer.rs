@@ -174,10 +174,13 @@ impl Answer {
         self.header("retry-after", secs.to_string())
     }
 
-    /// Adds `Retry-After` as a date: the whole second at or before `delay` from now.
+    /// Adds `Retry-After` as a date, `delay` after the `Date` of the answer, however late it is sent. Both dates
+    /// have whole seconds.
     #[must_use]
     pub fn retry_after_date(self, delay: Duration) -> Self {
-        self.header("retry-after", httpdate::fmt_http_date(SystemTime::now() + delay))
+        let now = SystemTime::now();
+        let date = |at| httpdate::fmt_http_date(at);
+        self.header("date", date(now)).header("retry-after", date(now + delay))
     }
 
     /// Adds a deviation. Several can be combined.
