@@ -16,5 +16,5 @@ async fn main() -> Result {
         "required": ["city", "population"],
     });
     let task = Task::new(Assistant::new("Clerk", model)?, "Which city has the Eiffel Tower?");
-    play(&tasks("facts", [task.answers(schema)])?, "", &[]).await
+    play(&tasks("facts", [task.output_schema(schema)])?, "", &[]).await
 }

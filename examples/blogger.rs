@@ -2,7 +2,7 @@
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::{Act, Agent, AnyStore, Assistant, Layer, Lens, LogId, Name, Session, Turn};
+use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Session, Turn, ViewOptions};
 use polylogue_examples::{Result, scripted};
 use polylogue_store::Memory;
 
@@ -63,7 +63,7 @@ async fn main() -> Result {
             .system("You write posts, and revise them when criticised."),
         critic: Assistant::new("critic", model)?
             .system("You criticise.")
-            .lens(Lens { prefix, ..Lens::default() }),
+            .view(ViewOptions { prefix, ..ViewOptions::default() }),
         max_turn: 1,
     };
     let store = AnyStore::new(Memory::new());

@@ -49,7 +49,7 @@ async fn main() -> Result {
     let stop = Params { stop: vec!["\n```\n".into()], ..Params::default() };
     let solver =
         Assistant::new("Solver", model)?.system("Solve the problem step by step with Python.").params(stop);
-    let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n").restores();
+    let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n").restore();
     // Stands in for Python: `polylogue_tools::code` has one in a sandbox.
     let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("0.2 -0.6"));
     let coder = Coder {

@@ -14,7 +14,7 @@ async fn main() -> Result {
     )?;
     let mut council = Chat::named("council");
     for who in ["Ann", "Bob", "Cem"] {
-        council = council.with(Assistant::new(who, model.clone())?);
+        council = council.participant(Assistant::new(who, model.clone())?);
     }
     let debate = Debate::between(["a bench", "apple trees", "a playground"])?.tie(Tie::Again(1));
     play(&council.policy(debate).build()?, "What should the town build?", &[]).await

@@ -1,7 +1,7 @@
 //! A graph: two critics at the same time, an editor who waits for both, and a way back.
 
-use polylogue::flow::Edge;
-use polylogue::{Assistant, Chat, Flow};
+use polylogue::graph::Edge;
+use polylogue::{Assistant, Chat, Graph};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,7 +11,7 @@ async fn main() -> Result {
             {"Writer": "Rain drummed."}, {"Grammar": "Correct."}, {"Style": "Better."}, {"Editor": "Print it."},
             {"Printer": "Printed."}]"#,
     )?;
-    let graph = Flow::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
+    let graph = Graph::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Grammar"))
         .edge(("Writer", "Style"))
@@ -21,7 +21,7 @@ async fn main() -> Result {
         .edge(Edge::from(("Editor", "Printer")).otherwise())
         .build()?;
     let member = |desk: polylogue::ChatBuilder, who: &polylogue::Name| {
-        Result::Ok(desk.with(Assistant::new(who.as_str(), model.clone())?))
+        Result::Ok(desk.participant(Assistant::new(who.as_str(), model.clone())?))
     };
     let desk = graph.nodes().iter().try_fold(Chat::named("desk"), member)?;
     play(&desk.policy(graph).build()?, "A sentence about rain", &[]).await

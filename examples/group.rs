@@ -12,11 +12,11 @@ async fn main() -> Result {
             {"Coder": "def half(n): return n // 2"}, {"selector": "Tester"}, {"Tester": "APPROVED"}]"#,
     )?;
     let chat = Chat::named("team")
-        .with(Assistant::new("Coder", model.clone())?.description("writes code"))
-        .with(Assistant::new("Tester", model.clone())?.description("tests code"))
-        .with(Assistant::new("Writer", model.clone())?.description("writes manuals"))
-        .aside(Selector::new("selector", model)?)
-        .policy(until(says("APPROVED") | max_messages(12), Group::picked_by(Name::new("selector")?)))
+        .participant(Assistant::new("Coder", model.clone())?.description("writes code"))
+        .participant(Assistant::new("Tester", model.clone())?.description("tests code"))
+        .participant(Assistant::new("Writer", model.clone())?.description("writes manuals"))
+        .private_agent(Selector::new("selector", model)?)
+        .policy(until(says("APPROVED") | max_messages(12), Group::selected_by(Name::new("selector")?)))
         .build()?;
     play(&chat, "A function that halves whole numbers", &[]).await
 }

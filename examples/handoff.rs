@@ -1,7 +1,7 @@
 //! Who speaks decides who speaks next: a front desk hands a customer over, with a note.
 
-use polylogue::handoff::After;
-use polylogue::{Assistant, Chat, Human, Name, Transfer, handoffs};
+use polylogue::handoff::AfterHandoff;
+use polylogue::{Assistant, Chat, Handoff, Human, Name, handoffs};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,10 +11,10 @@ async fn main() -> Result {
             {"Billing": "I see both payments. Shall I send one back?"}, {"Billing": "It is on its way."}]"#,
     )?;
     let chat = Chat::named("support")
-        .with(Assistant::new("Front", model.clone())?.tool(Transfer::to("Billing", "For invoices.")?))
-        .with(Assistant::new("Billing", model)?.tool(Transfer::to("Front", "For all but money.")?))
-        .with(Human::new("Customer")?)
-        .policy(handoffs(Name::new("Front")?, After::To(Name::new("Customer")?)))
+        .participant(Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices.")?))
+        .participant(Assistant::new("Billing", model)?.tool(Handoff::to("Front", "For all but money.")?))
+        .participant(Human::new("Customer")?)
+        .policy(handoffs(Name::new("Front")?, AfterHandoff::To(Name::new("Customer")?)))
         .build()?;
     play(&chat, "I paid an invoice twice", &["Yes, please", "exit"]).await
 }

@@ -1,6 +1,6 @@
 //! A planner writes down facts and a plan, says before each turn who does what, and gives the answer.
 
-use polylogue::{Assistant, Chat, Ledger};
+use polylogue::{Assistant, Chat, Orchestrator};
 use polylogue_examples::{Result, play, scripted};
 use serde_json::json;
 
@@ -20,7 +20,10 @@ async fn main() -> Result {
     let model = scripted(&script.to_string())?;
     let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
     let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
-    let ledger = Ledger::led_by("Planner")?.knowing(&surfer).knowing(&clerk);
-    let chat = Chat::named("trip").with(surfer).with(clerk).aside(Assistant::new("Planner", model)?);
+    let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);
+    let chat = Chat::named("trip")
+        .participant(surfer)
+        .participant(clerk)
+        .private_agent(Assistant::new("Planner", model)?);
     play(&chat.policy(ledger).build()?, "How long is the way to the sea?", &[]).await
 }

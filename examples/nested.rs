@@ -1,7 +1,7 @@
 //! A chat as one agent: what its members work out among themselves is one reply outside.
 
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, in_turn, once_each, until};
+use polylogue::{Assistant, Chat, round_robin, sequential, until};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,14 +11,16 @@ async fn main() -> Result {
             {"Writer": "The sea is blue like old glass."}, {"Reader": "I like it."}, {"Judge": "Leave it so."}]"#,
     )?;
     let critics = Chat::named("Critics")
-        .with(Assistant::new("Reader", model.clone())?)
-        .with(Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."))
-        .policy(once_each())
+        .participant(Assistant::new("Reader", model.clone())?)
+        .participant(
+            Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."),
+        )
+        .policy(sequential())
         .build()?;
     let chat = Chat::named("desk")
-        .with(Assistant::new("Writer", model)?)
-        .with(critics)
-        .policy(until(max_turns(4), in_turn()))
+        .participant(Assistant::new("Writer", model)?)
+        .participant(critics)
+        .policy(until(max_turns(4), round_robin()))
         .build()?;
     play(&chat, "A sentence about the sea", &[]).await
 }

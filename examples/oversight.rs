@@ -1,7 +1,7 @@
 //! Two agents, and a person who is asked when one of them thinks that the work is done.
 
 use polylogue::stop::says;
-use polylogue::{Assistant, Chat, Oversight, Stack, in_turn};
+use polylogue::{Assistant, Chat, HumanInput, Stack, round_robin};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,12 +11,12 @@ async fn main() -> Result {
             {"Coder": "def area(r): return math.pi * r * r\nDONE"}, {"Coder": "import math, then. DONE"}]"#,
     )?;
     let boss = Stack::new("Boss")?
-        .then(Oversight::terminate().ends_on(says("DONE")).max_auto_replies(5))
+        .then(HumanInput::terminate().terminate_on(says("DONE")).max_auto_replies(5))
         .then(Assistant::new("Boss", model.clone())?.system("You review the code."));
     let chat = Chat::named("pair")
-        .with(Assistant::new("Coder", model)?.system("Say DONE when you are."))
-        .with(boss)
-        .policy(in_turn())
+        .participant(Assistant::new("Coder", model)?.system("Say DONE when you are."))
+        .participant(boss)
+        .policy(round_robin())
         .build()?;
     play(&chat, "The area of a circle, in Python", &["And the import?", ""]).await
 }

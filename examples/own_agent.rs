@@ -3,8 +3,8 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Chat, Log, LogId, Meta, Name, Outcome, Result, Tool,
-    ToolCx, ToolError, ToolSpec, Turn, once_each,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Chat, Log, LogId, Meta, ModelCall, Name, Outcome, Result, Tool,
+    ToolCx, ToolError, ToolSpec, Turn, sequential,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -26,9 +26,9 @@ impl Agent for Forecaster {
     // before returns what it returned then.
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let system = Some("Say how warm it is. Answer with a number and nothing else.");
-        let ask = Ask { system, tools: &[self.tool.spec().clone()], ..Ask::of(&self.model) };
+        let ask = ModelCall { system, tools: &[self.tool.spec().clone()], ..ModelCall::of(&self.model) };
         for _ in 0..5 {
-            let reply = turn.sample(ask).await?;
+            let reply = turn.ask_model(ask).await?;
             let calls = reply.calls();
             match reply.plain() {
                 _ if !calls.is_empty() => drop(turn.call(std::slice::from_ref(&self.tool), &calls).await?),
@@ -59,7 +59,7 @@ fn chat(script: &Script) -> Result<Chat> {
     let spec = ToolSpec::new("thermometer", "Reads the thermometer at a place", parameters).repeatable();
     let (model, tool) = (AnyModel::new(script.model("weather")), AnyTool::new(Thermometer(spec)));
     let forecaster = Forecaster { name: Name::new("Forecaster")?, model, tool };
-    Chat::named("weather").with(forecaster).policy(once_each()).build()
+    Chat::named("weather").participant(forecaster).policy(sequential()).build()
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -2,28 +2,31 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Cue, Line, Log, LogId, Meta, Name, Reason, Status, Step, Transcript,
+    AnyModel, AnyStore, Assistant, Chat, Line, Log, LogId, Meta, Name, Status, Step, StopReason, Transcript,
+    TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
 /// Who speaks next: a pure function of what was said.
 fn vote(chat: &Transcript) -> Step {
-    let members = || chat.members().iter().cloned();
-    let votes = || chat.lines().iter().filter(|line| line.is_aside());
+    let members = || chat.participants().iter().cloned();
+    let votes = || chat.lines().iter().filter(|line| line.is_private());
     if chat.turns() == 0 {
-        return Step::Together(members().map(Cue::to_all).collect());
+        return Step::Parallel(members().map(TurnRequest::to_all).collect());
     }
     if votes().count() == 0 {
-        let ask = |who| Cue::aside(who, "Whose proposal is the best? Answer with a name and nothing else.");
-        return Step::Together(members().map(ask).collect());
+        let ask = |who| {
+            TurnRequest::private(who, "Whose proposal is the best? Answer with a name and nothing else.")
+        };
+        return Step::Parallel(members().map(ask).collect());
     }
     let count = |name: &Name| votes().filter(|line| is_for(line, name)).count();
     // Of several with as many votes, the first.
     let winner = members().rev().max_by_key(count);
     let summary =
         winner.map(|name| format!("{name} wins with {} of {} votes", count(&name), votes().count()));
-    Step::Close { reason: Reason::Finished, summary: summary.unwrap_or_default().into() }
+    Step::Close { reason: StopReason::Finished, summary: summary.unwrap_or_default().into() }
 }
 
 fn is_for(vote: &Line, name: &Name) -> bool {
@@ -39,15 +42,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = AnyModel::new(script.model("council"));
     let mut chat = Chat::named("council");
     for name in ["Ann", "Bob", "Cem"] {
-        chat =
-            chat.with(Assistant::new(name, model.clone())?.system("You propose what the town should build."));
+        chat = chat.participant(
+            Assistant::new(name, model.clone())?.system("You propose what the town should build."),
+        );
     }
     let chat = chat.policy(vote).build()?;
 
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("council")?, &Meta::default()).await?;
     let status = chat.run(&mut log, "What should we build?").await?;
-    for line in log.transcript().await?.room() {
+    for line in log.transcript().await?.messages() {
         println!("{}: {}", line.message.from, line.message.plain());
     }
     if let Status::Closed { summary, .. } = status {

@@ -33,7 +33,7 @@ pub async fn play(chat: &Chat, task: &str, answers: &[&str]) -> Result {
         }
         status = chat.resume(&mut log).await?;
     }
-    for line in log.transcript().await?.room() {
+    for line in log.transcript().await?.messages() {
         let text = line.message.plain();
         if !text.is_empty() {
             println!("{}: {text}", line.message.from);

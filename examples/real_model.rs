@@ -11,26 +11,26 @@ use std::process::ExitCode;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Error, Limits, Log, LogId, Meta, Result, in_turn, until,
+    AnyModel, AnyStore, Assistant, Chat, Error, Limits, Log, LogId, Meta, Result, round_robin, until,
 };
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 
 async fn talk(model: AnyModel) -> Result<()> {
-    let policy = until(max_turns(4), in_turn());
+    let policy = until(max_turns(4), round_robin());
     let poet =
         Assistant::new("Poet", model.clone())?.system("You write haiku, and revise them after each remark.");
     let critic = Assistant::new("Critic", model)?.system("You criticise haiku, in one sentence.");
-    let chat = Chat::named("haiku").with(poet).with(critic).policy(policy).build()?;
+    let chat = Chat::named("haiku").participant(poet).participant(critic).policy(policy).build()?;
 
     let store = AnyStore::new(Memory::default());
     let log = Log::create(store, LogId::new("haiku")?, &Meta::default()).await?;
     let mut log = log.limits(Limits { tokens: Some(20_000), ..Limits::default() });
     chat.run(&mut log, "A haiku about the sea").await?;
-    for line in log.transcript().await?.room() {
+    for line in log.transcript().await?.messages() {
         println!("{}: {}\n", line.message.from, line.message.plain());
     }
-    let spent = log.spent().await;
+    let spent = log.usage().await;
     println!("-- {} calls, {} tokens, {}", spent.calls, spent.tokens(), spent.cost);
     Ok(())
 }

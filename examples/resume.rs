@@ -6,7 +6,7 @@ use std::error::Error;
 use std::path::Path;
 
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Human, Log, LogId, Meta, Status, in_turn, stop::max_turns, until,
+    AnyModel, AnyStore, Assistant, Chat, Human, Log, LogId, Meta, Status, round_robin, stop::max_turns, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Sqlite;
@@ -18,8 +18,12 @@ fn chat() -> Result<Chat, Box<dyn Error>> {
             {"Clerk": "Booked: 9:40, a seat at the window."}]"#,
     )?;
     let clerk = Assistant::new("Clerk", AnyModel::new(script.model("clerk")))?.system("You book journeys.");
-    let policy = until(max_turns(3), in_turn());
-    Ok(Chat::named("journey").with(clerk).with(Human::new("Traveller")?).policy(policy).build()?)
+    let policy = until(max_turns(3), round_robin());
+    Ok(Chat::named("journey")
+        .participant(clerk)
+        .participant(Human::new("Traveller")?)
+        .policy(policy)
+        .build()?)
 }
 
 async fn monday(store: &Path) -> Result<(), Box<dyn Error>> {

@@ -4,7 +4,7 @@
 use polylogue::Approval;
 use polylogue::code::Block;
 use polylogue::stop::says;
-use polylogue::{Assistant, Chat, Coder, Oversight, Stack, in_turn, until};
+use polylogue::{Assistant, Chat, Coder, HumanInput, Stack, round_robin, until};
 use polylogue_examples::{Result, play, scripted};
 use polylogue_tools::code::{Sandbox, python};
 
@@ -23,12 +23,12 @@ async fn main() -> Result {
         .tool(python(Sandbox::enclosed(work.path())))
         .approval(Approval::when(|block: &Block| block.code.contains("remove")));
     let chat = Chat::named("year-to-date")
-        .with(
+        .participant(
             Assistant::new("Assistant", model)?
                 .system("Solve the task with Python. Say TERMINATE when it is solved."),
         )
-        .with(Stack::new("Proxy")?.then(Oversight::never()).then(coder).otherwise("Go on."))
-        .policy(until(says("TERMINATE"), in_turn()))
+        .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Go on."))
+        .policy(until(says("TERMINATE"), round_robin()))
         .build()?;
     play(&chat, "What is the gain since the beginning of the year, by prices.csv?", &[]).await
 }

@@ -1,7 +1,7 @@
 //! Chats one after the other: what came of each is carried over to the next.
 
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Carry, Chat, Name, in_turn, sequence, until};
+use polylogue::{Assistant, Carryover, Chat, Name, round_robin, sequence, until};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,13 +11,14 @@ async fn main() -> Result {
             {"Doubler": {"say": "32", "expect": {"last": "Context: \n16"}}}, {"Number": "32"}, {"Doubler": "64"}]"#,
     )?;
     let step = |chat: &str, who: &str, message: &str| -> Result<Chat> {
-        let pair = Chat::named(chat).with(Assistant::new("Number", model.clone())?);
-        let pair = pair.with(Assistant::new(who, model.clone())?).policy(until(max_turns(3), in_turn()));
-        Ok(Carry::message(message).said_by(Name::new("Number")?).begins(pair).build()?)
+        let pair = Chat::named(chat).participant(Assistant::new("Number", model.clone())?);
+        let pair =
+            pair.participant(Assistant::new(who, model.clone())?).policy(until(max_turns(3), round_robin()));
+        Ok(Carryover::message(message).said_by(Name::new("Number")?).begin(pair).build()?)
     };
     let chat = Chat::named("arithmetic")
-        .with(step("adding", "Adder", "14")?)
-        .with(step("doubling", "Doubler", "These are my numbers")?)
+        .participant(step("adding", "Adder", "14")?)
+        .participant(step("doubling", "Doubler", "These are my numbers")?)
         .policy(sequence())
         .build()?;
     play(&chat, "", &[]).await

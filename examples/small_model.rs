@@ -7,7 +7,7 @@
 //! ```
 
 use polylogue::executor::Declared;
-use polylogue::{AnyModel, Assistant, Chat, Skills, Taught, once_each};
+use polylogue::{AnyModel, Assistant, Capabilities, Chat, PromptedTool, sequential};
 use polylogue_examples::{Result, play};
 use polylogue_models::{Env, Models, Script};
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ fn model() -> Result<AnyModel> {
         return Ok(AnyModel::new(Models::new(Env::process()).model(&name)?));
     }
     let script: Script = serde_json::from_str(SCRIPT)?;
-    Ok(AnyModel::new(script.model("small").with_skills(Skills::TEXT)))
+    Ok(AnyModel::new(script.model("small").with_skills(Capabilities::TEXT)))
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -38,9 +38,9 @@ async fn main() -> Result {
         Ok(if route == "Oslo-Bergen" { "It takes 7 hours." } else { "There is no such train." })
     });
     let trains =
-        Taught::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
+        PromptedTool::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
     let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
-    let guide = Assistant::new("Guide", model()?)?.teach(trains).answers(form);
-    let chat = Chat::named("trip").with(guide).policy(once_each()).build()?;
+    let guide = Assistant::new("Guide", model()?)?.prompted_tool(trains).output_schema(form);
+    let chat = Chat::named("trip").participant(guide).policy(sequential()).build()?;
     play(&chat, "How long is the train from Oslo to Bergen?", &[]).await
 }

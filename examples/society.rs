@@ -1,6 +1,6 @@
 //! Two roles that do a task by talking: an idea is made definite, a trader instructs, a programmer solves, until it is done.
 
-use polylogue::{Assistant, GetHistory, Society};
+use polylogue::{Assistant, GetHistory, RolePlay};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,7 +15,7 @@ async fn main() -> Result {
             {"Trader": "<CAMEL_TASK_DONE>"}]"#,
     )?;
     let programmer = Assistant::new("Programmer", model.clone())?.tool(GetHistory::default());
-    let society = Society::new(programmer, Assistant::new("Trader", model.clone())?)
+    let society = RolePlay::new(programmer, Assistant::new("Trader", model.clone())?)
         .roles("Python programmer", "Stock trader")
         .specify(Assistant::new("Specifier", model)?)
         .max_rounds(5);

@@ -1,6 +1,6 @@
 //! Two agents that talk until one of them says that its task is complete, and a last word of the other.
 
-use polylogue::{Assistant, EndMode, Solve, Task};
+use polylogue::{Assistant, EndMode, GroupSolve, Task};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,7 +16,7 @@ async fn main() -> Result {
     let judge =
         Task::new(keeper, "Your objective is fulfilled when a guess is your number: then say that they won.");
     let guess = Task::new(Assistant::new("Guesser", model)?, "Find a secret number from 1 to 3.");
-    let chat = Solve::of([judge.stops_by_itself(), guess], EndMode::OneLastChat)
+    let chat = GroupSolve::of([judge.self_terminating(), guess], EndMode::OneLastChat)
         .before(secret)
         .shift_content("What is your guess?")
         .max_iterations(5)

@@ -2,7 +2,7 @@
 
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, Message, Name, in_turn, until};
+use polylogue::{Assistant, Chat, Message, Name, round_robin, until};
 use polylogue_examples::{Result, play, scripted};
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,10 +15,10 @@ async fn main() -> Result {
     )?;
     let seller = Assistant::new("Seller", model.clone())?.tool(GetState::new());
     let chat = Chat::named("market")
-        .with(Assistant::new("Buyer", model)?.tool(SetState::new().only(["offer"])))
-        .with(seller.tool(SetState::new().only(["sold"])))
+        .participant(Assistant::new("Buyer", model)?.tool(SetState::new().only(["offer"])))
+        .participant(seller.tool(SetState::new().only(["sold"])))
         .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])
-        .policy(until(state::reaches("sold", true) | max_turns(10), in_turn()))
+        .policy(until(state::reaches("sold", true) | max_turns(10), round_robin()))
         .build()?;
     play(&chat, "A used bicycle", &[]).await
 }

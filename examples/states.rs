@@ -19,9 +19,9 @@ async fn main() -> Result {
         _ => writer.clone().into(),
     };
     let chat = Chat::named("desk")
-        .with(Assistant::new("Writer", model.clone())?)
-        .with(Assistant::new("Critic", model.clone())?)
-        .with(Assistant::new("Editor", model)?)
+        .participant(Assistant::new("Writer", model.clone())?)
+        .participant(Assistant::new("Critic", model.clone())?)
+        .participant(Assistant::new("Editor", model)?)
         .policy(Group::by(rule).transitions(Transitions::allowed(after)))
         .build()?;
     play(&chat, "A sentence about a cat", &[]).await

@@ -1,7 +1,7 @@
 //! A tool for a model that cannot call functions: it is told of the tool, and writes arguments as JSON.
 
 use polylogue::executor::Declared;
-use polylogue::tooling::{Taught, ToolUse};
+use polylogue::tooling::{PromptedTool, ToolCalling};
 use polylogue::{Assistant, Task, task::tasks};
 use polylogue_examples::{Result, play, scripted};
 
@@ -23,7 +23,8 @@ async fn main() -> Result {
             Ok(format!("The secret number is {:?} compared with the guess.", secret.cmp(&guess)))
         },
     );
-    let compare = Taught::new(compare).mandatory();
-    let master = Assistant::new("Master", model)?.tools_by(ToolUse::Text);
-    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").teach(compare)])?, "", &[]).await
+    let compare = PromptedTool::new(compare).mandatory();
+    let master = Assistant::new("Master", model)?.tool_calling(ToolCalling::Text);
+    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").prompted_tool(compare)])?, "", &[])
+        .await
 }

@@ -2,7 +2,9 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::stop::{max_turns, says};
-use polylogue::{AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, Meta, Piece, Signal, in_turn, until};
+use polylogue::{
+    AnyModel, AnyStore, Assistant, Body, Chat, Delta, Log, LogId, Meta, Update, round_robin, until,
+};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
@@ -20,14 +22,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let student =
         Assistant::new("Student", model)?.system("You want to understand. Say `I see.` when you do.");
     let chat = Chat::named("lesson")
-        .with(teacher)
-        .with(student)
-        .policy(until(says("I see.") | max_turns(12), in_turn()))
+        .participant(teacher)
+        .participant(student)
+        .policy(until(says("I see.") | max_turns(12), round_robin()))
         .build()?;
 
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("monday")?, &Meta::default()).await?;
-    let mut watch = log.watch().await;
+    let mut watch = log.subscribe().await;
     let printer = tokio::spawn(async move {
         while let Some(signal) = watch.next().await {
             show(&signal);
@@ -40,12 +42,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn show(signal: &Signal) {
+fn show(signal: &Update) {
     match signal {
-        Signal::Delta { piece: Piece::Text(text), .. } => print!("{text}"),
-        Signal::Event(event) => match &event.body {
-            Body::Cued { cues } => cues.iter().for_each(|cue| print!("{}: ", cue.who)),
-            Body::Said(_) => println!(),
+        Update::Delta { delta: Delta::Text(text), .. } => print!("{text}"),
+        Update::Event(event) => match &event.body {
+            Body::TurnStarted { turns: cues } => cues.iter().for_each(|cue| print!("{}: ", cue.who)),
+            Body::Message(_) => println!(),
             Body::Closed { reason, .. } => println!("-- {reason}"),
             _ => {}
         },

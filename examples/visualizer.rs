@@ -70,12 +70,12 @@ fn visualizer(model: &AnyModel) -> Result<Visualizer> {
     });
     let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
     let browser = Actions::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
-    let find = format!("Find accurate data. You have these tools:\n{}", browser.told());
+    let find = format!("Find accurate data. You have these tools:\n{}", browser.instructions());
 
     let agent = |who: &str, does: &str, block: ToolBlock| -> Result<Parsed> {
         let stop = Params { stop: vec!["```\n".into()], ..Params::default() };
         let agent = Assistant::new(who, model.clone())?.system(format!("{FORM}\n\n{does}")).params(stop);
-        Ok(Parsed::new(agent, block.restores()))
+        Ok(Parsed::new(agent, block.restore()))
     };
     let json = ToolBlock::new("browser").between("```json\n", "\n```\n").json();
     let code = ToolBlock::new("interpreter").between("```python\n", "\n```\n");

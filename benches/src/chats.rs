@@ -3,8 +3,8 @@
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Deltas, Log, LogId, Meta, Model, ModelError, Reason, Reply, Request,
-    Signal, Status, Watch, in_turn, until,
+    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Log, LogId, Meta, Model, ModelError, Reply, Request,
+    Status, StopReason, Subscription, Update, round_robin, until,
 };
 use polylogue_models::{Config, Endpoint};
 use polylogue_store::{Memory, Sqlite};
@@ -60,7 +60,7 @@ pub(crate) async fn pieces(base_url: &str, by: By, chats: u64, watched: bool) ->
     let meter = Meter::start();
     for id in 1..=chats {
         let mut log = place.log(id, 1).await?;
-        let counted = if watched { Some(tokio::spawn(count(log.watch().await))) } else { None };
+        let counted = if watched { Some(tokio::spawn(count(log.subscribe().await))) } else { None };
         finish(&chat, &mut log).await?;
         drop(log);
         if let Some(counted) = counted {
@@ -73,10 +73,10 @@ pub(crate) async fn pieces(base_url: &str, by: By, chats: u64, watched: bool) ->
     Ok(meter.stop())
 }
 
-async fn count(mut watch: Watch) -> usize {
+async fn count(mut watch: Subscription) -> usize {
     let mut pieces = 0;
     while let Some(signal) = watch.next().await {
-        pieces += usize::from(matches!(signal, Signal::Delta { .. }));
+        pieces += usize::from(matches!(signal, Update::Delta { .. }));
     }
     pieces
 }
@@ -108,10 +108,10 @@ fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
 fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
     let agent = |name| Ok::<_, polylogue::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
     Ok(Chat::named("pair")
-        .with(agent("Ann")?)
-        .with(agent("Bob")?)
-        .policy(until(max_turns(calls), in_turn()))
-        .cap(calls + 1)
+        .participant(agent("Ann")?)
+        .participant(agent("Bob")?)
+        .policy(until(max_turns(calls), round_robin()))
+        .max_turns(calls + 1)
         .build()?)
 }
 
@@ -122,7 +122,7 @@ async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
 /// Runs the chat, which has to come to its limit of turns.
 async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
     match chat.run(log, TASK).await? {
-        Status::Closed { reason: Reason::Planned { .. }, .. } => Ok(()),
+        Status::Closed { reason: StopReason::CountReached { .. }, .. } => Ok(()),
         other => Err(format!("a chat ended otherwise than it should: {other:?}").into()),
     }
 }
@@ -135,7 +135,11 @@ impl Model for Parrot {
         "bench:parrot"
     }
 
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> std::result::Result<Reply, ModelError> {
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
         Ok(Reply::text(WORDS))
     }
 }

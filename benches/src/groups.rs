@@ -3,8 +3,8 @@
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Deltas, Group, Log, LogId, Meta, Model, ModelError, Name, Reason,
-    Reply, Request, Selector, Status, until,
+    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Group, Log, LogId, Meta, Model, ModelError, Name, Reply,
+    Request, Selector, Status, StopReason, until,
 };
 use polylogue_store::Memory;
 
@@ -27,13 +27,13 @@ pub(crate) async fn crowd(groups: u64, rounds: u64, picked: bool) -> Result<Cost
 
 fn group(rounds: u64, picked: bool) -> Result<Chat> {
     let model = AnyModel::new(Parrot);
-    let rule = if picked { Group::picked_by(Name::new("selector")?) } else { Group::round_robin() };
+    let rule = if picked { Group::selected_by(Name::new("selector")?) } else { Group::round_robin() };
     let mut chat = Chat::named("group");
     for name in MEMBERS {
-        chat = chat.with(Assistant::new(name, model.clone())?.system(SYSTEM).description("talks"));
+        chat = chat.participant(Assistant::new(name, model.clone())?.system(SYSTEM).description("talks"));
     }
     if picked {
-        chat = chat.aside(Selector::new("selector", AnyModel::new(Picker))?);
+        chat = chat.private_agent(Selector::new("selector", AnyModel::new(Picker))?);
     }
     Ok(chat.policy(until(max_turns(rounds), rule)).build()?)
 }
@@ -42,7 +42,7 @@ async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> 
     let id = LogId::new(&format!("group-{id}"))?;
     let mut log = Log::create(store.clone(), id, &Meta::default()).await?;
     match chat.run(&mut log, TASK).await? {
-        Status::Closed { reason: Reason::Planned { count, .. }, .. } if count == rounds => Ok(()),
+        Status::Closed { reason: StopReason::CountReached { count, .. }, .. } if count == rounds => Ok(()),
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
     }
 }
@@ -55,7 +55,11 @@ impl Model for Parrot {
         "bench:parrot"
     }
 
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> std::result::Result<Reply, ModelError> {
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
         tokio::task::yield_now().await;
         Ok(Reply::text(WORDS))
     }
@@ -72,7 +76,7 @@ impl Model for Picker {
     async fn complete(
         &self,
         request: &Request<'_>,
-        _: &mut dyn Deltas,
+        _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
         tokio::task::yield_now().await;
         let nth = usize::try_from(request.origin.nth).unwrap_or_default();

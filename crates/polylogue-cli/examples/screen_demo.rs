@@ -13,10 +13,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    Body, Call, Cue, Event, LogId, Message, Money, Name, NameError, Opening, Outcome, Path, Piece, Reason,
-    Signal, Spent, Timestamp,
+    Body, Call, Delta, Event, LogId, Message, Money, Name, NameError, Opening, Outcome, Path, StopReason,
+    Timestamp, TotalUsage, TurnRequest, Update,
 };
-use screen::{ColourWish, Ending, Looks, Output, Screen, Settings, Size};
+use screen::{ColourWish, Looks, Output, RunEnd, Screen, Settings, Size};
 
 const ANSWER: &str = "Solution: I read the prices and drew them.\n\n## What the plot shows\n\n1. The price **rose** from 170 \
 to 171.\n2. Details:\n   - *volume* is flat\n   - see [the docs](https://example.org/docs)\n\n```python\nimport matplotlib.pyplot as plt\n\n\
@@ -34,7 +34,7 @@ impl Demo {
         let time = Timestamp(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or_default());
         let event = Event { seq: self.seq, at: at.clone(), time, ran_ms: 0, body };
         self.seq += 1;
-        self.screen.hear(&Signal::Event(Arc::new(event))).map(|_| ())
+        self.screen.hear(&Update::Event(Arc::new(event))).map(|_| ())
     }
 
     fn pause(&mut self, ms: u64) -> io::Result<()> {
@@ -45,38 +45,38 @@ impl Demo {
         Ok(())
     }
 
-    fn stream(&mut self, at: &Path, who: &Name, text: &str, piece: fn(String) -> Piece) -> io::Result<()> {
+    fn stream(&mut self, at: &Path, who: &Name, text: &str, piece: fn(String) -> Delta) -> io::Result<()> {
         for word in text.split_inclusive([' ', '\n']) {
             sleep(Duration::from_millis(15));
-            let signal = Signal::Delta { at: at.clone(), who: who.clone(), piece: piece(word.to_owned()) };
+            let signal = Update::Delta { at: at.clone(), who: who.clone(), delta: piece(word.to_owned()) };
             self.screen.hear(&signal)?;
         }
         Ok(())
     }
 
     fn says(&mut self, at: &Path, who: &Name, text: &str) -> io::Result<()> {
-        self.stream(at, who, text, Piece::Text)?;
-        self.event(at, Body::Said(Message::text(who.clone(), text)))
+        self.stream(at, who, text, Delta::Text)?;
+        self.event(at, Body::Message(Message::text(who.clone(), text)))
     }
 
     fn uses_a_tool(&mut self, at: &Path, who: &Name) -> io::Result<()> {
         let args = serde_json::json!({"symbol": "AAPL", "days": 2});
         let call = Call { id: "c1".into(), tool: "quotes".into(), args };
-        self.event(at, Body::Called { who: who.clone(), call })?;
+        self.event(at, Body::ToolCalled { who: who.clone(), call })?;
         self.pause(1500)?;
         let outcome = Outcome::done("day,price\n1,170\n2,171");
-        self.event(at, Body::Returned { who: who.clone(), id: "c1".into(), outcome })
+        self.event(at, Body::ToolReturned { who: who.clone(), id: "c1".into(), outcome })
     }
 }
 
 fn cued(who: &[&Name]) -> Body {
-    Body::Cued { cues: who.iter().map(|who| Cue::to_all((*who).clone())).collect() }
+    Body::TurnStarted { turns: who.iter().map(|who| TurnRequest::to_all((*who).clone())).collect() }
 }
 
 fn opened(with: &[&Name], from: &Name, text: &str) -> Body {
     let with = with.iter().map(|who| (*who).clone()).collect();
     let messages = vec![Message::text(from.clone(), text)];
-    Body::Opened(Opening { with, task: text.into(), messages, ..Opening::default() })
+    Body::Opened(Opening { participants: with, task: text.into(), messages, ..Opening::default() })
 }
 
 fn play(demo: &mut Demo, names: &[Name; 4]) -> io::Result<()> {
@@ -90,10 +90,10 @@ fn play(demo: &mut Demo, names: &[Name; 4]) -> io::Result<()> {
     demo.pause(1200)?;
     let thought =
         "They want a plot. I need the prices first, and then a way to draw them. The tool gives both. ";
-    demo.stream(&root, coder, &thought.repeat(3), Piece::Thought)?;
+    demo.stream(&root, coder, &thought.repeat(3), Delta::Thought)?;
     demo.uses_a_tool(&root, coder)?;
-    demo.stream(&root, coder, "Solution: I cannot", Piece::Text)?;
-    let restart = Signal::Delta { at: root.clone(), who: coder.clone(), piece: Piece::Restart };
+    demo.stream(&root, coder, "Solution: I cannot", Delta::Text)?;
+    let restart = Update::Delta { at: root.clone(), who: coder.clone(), delta: Delta::Restart };
     demo.screen.hear(&restart)?;
     demo.pause(800)?;
     demo.says(&root, coder, ANSWER)?;
@@ -103,8 +103,8 @@ fn play(demo: &mut Demo, names: &[Name; 4]) -> io::Result<()> {
     demo.event(&inner, cued(&[judge]))?;
     demo.pause(800)?;
     demo.says(&inner, judge, "The plot is **fine**, and \x1b[31mthis\x1b[0m does nothing.")?;
-    demo.event(&inner, Body::Closed { reason: Reason::Finished, summary: "fine".into() })?;
-    demo.event(&root, Body::Said(Message::text(critic.clone(), "fine")))?;
+    demo.event(&inner, Body::Closed { reason: StopReason::Finished, summary: "fine".into() })?;
+    demo.event(&root, Body::Message(Message::text(critic.clone(), "fine")))?;
     demo.says(&root, trader, "<CAMEL_TASK_DONE>")
 }
 
@@ -128,9 +128,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names = names?;
     play(&mut demo, &names)?;
     let by = names[0].clone();
-    let ending = Ending {
-        status: Ending::why(&Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }),
-        spent: Spent { calls: 4, input: 3000, output: 480, cost: Money::dollars(0.0021), ..Spent::default() },
+    let ending = RunEnd {
+        status: RunEnd::why(&StopReason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }),
+        spent: TotalUsage {
+            calls: 4,
+            input: 3000,
+            output: 480,
+            cost: Money::dollars(0.0021),
+            ..TotalUsage::default()
+        },
         turns: 4,
         elapsed: begun.elapsed(),
         id: LogId::new("3k7v9x")?,

@@ -2,17 +2,17 @@
 
 mod args;
 mod commands;
-mod crew;
-mod leases;
+mod endpoint_resolver;
+mod error;
+mod lease_renewal;
+mod model_builder;
 mod place;
-mod play;
 mod probe;
 mod prompt;
-mod reach;
-mod remembered;
+mod runner;
 mod screen;
 mod signals;
-mod trouble;
+mod team_memory;
 mod trust;
 
 use std::process::ExitCode;
@@ -20,14 +20,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use trouble::{Exit, Trouble};
+use error::{CliError, Exit};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Trouble::failed(format!("the program cannot start: {error}")))
+        .map_err(|error| CliError::failed(format!("the program cannot start: {error}")))
         .and_then(|runtime| {
             let done = runtime.block_on(run(&cli));
             // A question at the terminal that nobody answered must not keep the program.
@@ -35,13 +35,13 @@ fn main() -> ExitCode {
             done
         });
     done.unwrap_or_else(|trouble| {
-        play::tell(&trouble.to_string());
+        runner::tell(&trouble.to_string());
         trouble.exit
     })
     .into()
 }
 
-async fn run(cli: &Cli) -> Result<Exit, Trouble> {
+async fn run(cli: &Cli) -> Result<Exit, CliError> {
     match &cli.command {
         Command::Run(args) => commands::run::run(cli, args).await,
         Command::Batch(args) => commands::batch::run(cli, args).await,
@@ -59,8 +59,8 @@ async fn run(cli: &Cli) -> Result<Exit, Trouble> {
         Command::Schema => {
             let schema = serde_json::to_string_pretty(polylogue_team::schema());
             let schema =
-                schema.map_err(|error| Trouble::failed(format!("the schema cannot be written: {error}")))?;
-            commands::write(&screen::Shown::plain(&format!("{schema}\n")))?;
+                schema.map_err(|error| CliError::failed(format!("the schema cannot be written: {error}")))?;
+            commands::write(&screen::Sanitized::plain(&format!("{schema}\n")))?;
             Ok(Exit::Done)
         }
     }

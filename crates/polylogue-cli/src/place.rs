@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use polylogue::{AnyStore, Listing, LogId, Store};
 use polylogue_store::{Jsonl, Sqlite};
 
-use crate::leases::Leases;
-use crate::trouble::Trouble;
+use crate::error::CliError;
+use crate::lease_renewal::LeaseRenewal;
 
 /// The store at `place`: a folder that is there, or a path that ends in `/`, is one of JSON lines; everything else is a
 /// SQLite file. Without a place, the file in the user's data folder.
-pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, Trouble> {
+pub(crate) fn open(place: Option<&Path>) -> Result<AnyStore, CliError> {
     let place = self::place(place)?;
     if is_folder(&place) {
-        return Ok(Leases::of(AnyStore::new(Jsonl::open(&place)?)));
+        return Ok(LeaseRenewal::of(AnyStore::new(Jsonl::open(&place)?)));
     }
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         made_private(folder).map_err(|error| {
-            Trouble::failed(format!("`{}` cannot be made: {error}", folder.display()))
+            CliError::failed(format!("`{}` cannot be made: {error}", folder.display()))
                 .hint("choose another place with `--store`")
         })?;
     }
-    Ok(Leases::of(AnyStore::new(Sqlite::open(&place)?)))
+    Ok(LeaseRenewal::of(AnyStore::new(Sqlite::open(&place)?)))
 }
 
 /// `path` as one word of a command for a shell, quoted where it has to be, so that what a hint names can be copied.
@@ -48,7 +48,7 @@ fn made_private(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The store at `place`, in which something is looked for: a place that was named and is not there holds nothing, and is not made.
-pub(crate) fn existing(place: Option<&Path>) -> Result<AnyStore, Trouble> {
+pub(crate) fn existing(place: Option<&Path>) -> Result<AnyStore, CliError> {
     if is_missing(place) { Err(none_yet()) } else { open(place) }
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn is_missing(place: Option<&Path>) -> bool {
     place.is_some_and(|place| !place.as_os_str().is_empty() && !place.exists())
 }
 
-fn none_yet() -> Trouble {
-    Trouble::usage("there are no conversations yet").hint("`polylogue run` begins one")
+fn none_yet() -> CliError {
+    CliError::usage("there are no conversations yet").hint("`polylogue run` begins one")
 }
 
 /// What the store at `place` is, for people.
@@ -75,7 +75,7 @@ pub(crate) fn is_folder(place: &Path) -> bool {
 }
 
 /// Where the store is.
-pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
+pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, CliError> {
     if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
         return Ok(given.to_owned());
     }
@@ -83,15 +83,16 @@ pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, Trouble> {
     let data = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")));
     let data = data.ok_or_else(|| {
-        Trouble::usage("there is no home folder to keep conversations in").hint("name a place with `--store`")
+        CliError::usage("there is no home folder to keep conversations in")
+            .hint("name a place with `--store`")
     })?;
     Ok(data.join("polylogue").join("polylogue.db"))
 }
 
 /// The work directory of the programs of the conversation `id`: beside the store, and by a whole path.
-pub(crate) fn of_work(store: Option<&Path>, id: &LogId) -> Result<PathBuf, Trouble> {
+pub(crate) fn of_work(store: Option<&Path>, id: &LogId) -> Result<PathBuf, CliError> {
     let work = std::path::absolute(work_root(&place(store)?))
-        .map_err(|error| Trouble::failed(format!("there is no work directory: {error}")))?;
+        .map_err(|error| CliError::failed(format!("there is no work directory: {error}")))?;
     Ok(work.join(id.as_str()))
 }
 
@@ -142,7 +143,7 @@ pub(crate) fn of_skills() -> Option<PathBuf> {
 }
 
 /// The conversation that `text` names: an id, the beginning of just one, or `last`.
-pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble> {
+pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, CliError> {
     if let Ok(id) = LogId::new(text)
         && store.meta(&id).await.is_ok()
     {
@@ -157,18 +158,18 @@ pub(crate) async fn find(store: &AnyStore, text: &str) -> Result<LogId, Trouble>
         [only] => Ok(only.id.clone()),
         [] if all.is_empty() => Err(none_yet()),
         [] => {
-            Err(Trouble::usage(format!("there is no conversation `{text}`"))
+            Err(CliError::usage(format!("there is no conversation `{text}`"))
                 .hint("`polylogue runs` lists them"))
         }
         several => {
             let ids: Vec<_> = several.iter().take(5).map(|listing| format!("`{}`", listing.id)).collect();
-            Err(Trouble::usage(format!("`{text}` is the beginning of several: {}", ids.join(", "))))
+            Err(CliError::usage(format!("`{text}` is the beginning of several: {}", ids.join(", "))))
         }
     }
 }
 
 /// An id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.
-pub(crate) fn fresh_id() -> Result<LogId, Trouble> {
+pub(crate) fn fresh_id() -> Result<LogId, CliError> {
     use std::hash::{BuildHasher, Hasher, RandomState};
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     // The standard library's hasher is seeded by the system.

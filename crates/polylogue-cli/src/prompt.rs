@@ -7,11 +7,11 @@ use std::io::{self, IsTerminal, Write};
 use polylogue::approval::visible;
 use rustix::termios::{QueueSelector, tcdrain, tcflush};
 
-use crate::play::tell;
+use crate::error::CliError;
+use crate::runner::tell;
 use crate::screen::text::{Line, verbatim};
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
-use crate::trouble::Trouble;
 
 /// The longest answer, in bytes.
 const MAX_ANSWER: usize = 4 << 20;
@@ -32,7 +32,7 @@ pub(crate) async fn choose(
     text: &str,
     words: &[&'static str],
     signals: &mut Signals,
-) -> Result<Option<&'static str>, Trouble> {
+) -> Result<Option<&'static str>, CliError> {
     tell_verbatim(text);
     let told = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     for _ in 0..MAX_ATTEMPTS {
@@ -53,7 +53,7 @@ pub(crate) fn tell_verbatim(text: &str) {
 
 /// Reads what the person says after `label> `; a block of lines if the first opens a fence. `None` when the input ends or they
 /// want to stop. The question has to be on the screen already: what was typed before is dropped.
-pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<String>, Trouble> {
+pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<String>, CliError> {
     if drain() {
         tell("(What was typed before this question does not count.)");
     }
@@ -70,12 +70,12 @@ pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<Str
 
 /// Takes the next answer from a standard input that is no terminal, as [`ask`] does from one that is: a line, or a block of lines.
 /// `None` when the input is over or the person wants to stop. Nothing behind the answer is read.
-pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, Trouble> {
+pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, CliError> {
     let answer = read_answer(signals).await?;
     match answer {
         // Half a block would run as if it were whole.
         Some(answer) if is_in_fence(&answer) => {
-            Err(Trouble::failed("the input ends within a block of code, which is no answer"))
+            Err(CliError::failed("the input ends within a block of code, which is no answer"))
         }
         answer => Ok(answer),
     }
@@ -96,13 +96,13 @@ fn drain() -> bool {
     typed > 0 && dropped.is_ok()
 }
 
-async fn read_answer(signals: &mut Signals) -> Result<Option<String>, Trouble> {
+async fn read_answer(signals: &mut Signals) -> Result<Option<String>, CliError> {
     let answer = tokio::task::spawn_blocking(|| read_block(&mut read_line));
     tokio::select! {
         answer = answer => match answer {
             Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),
-            Ok(Err(error)) => Err(Trouble::failed(format!("the answer cannot be read: {error}"))),
-            Err(_) => Err(Trouble::failed("the answer cannot be read")),
+            Ok(Err(error)) => Err(CliError::failed(format!("the answer cannot be read: {error}"))),
+            Err(_) => Err(CliError::failed("the answer cannot be read")),
         },
         () = signals.next() => Ok(None),
     }

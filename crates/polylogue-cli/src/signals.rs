@@ -1,9 +1,9 @@
 //! The orders to stop that come from outside.
 
-use polylogue::Halt;
+use polylogue::Cancellation;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// What is said when the first order has been given.
 pub(crate) const FINISHING: &str = "finishing this step; Ctrl-C again stops now";
@@ -16,9 +16,10 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn new() -> Result<Self, Trouble> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")));
+    pub(crate) fn new() -> Result<Self, CliError> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| CliError::failed(format!("signals cannot be heard: {error}")))
+        };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -35,7 +36,7 @@ impl Signals {
     }
 
     /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once. Says whether it lets finish.
-    pub(crate) fn pass_on(&self, halt: &Halt) -> bool {
+    pub(crate) fn pass_on(&self, halt: &Cancellation) -> bool {
         if self.orders > 1 {
             halt.now()
         } else {

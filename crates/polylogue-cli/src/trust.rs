@@ -15,12 +15,12 @@ use polylogue_models::Env;
 use polylogue_team::{Grant, Loaded, Overrides, Rules, Team, Usage};
 
 use crate::args::Permits;
-use crate::play::tell_wrapped;
+use crate::error::CliError;
 use crate::prompt;
+use crate::runner::tell_wrapped;
 use crate::signals::Signals;
-use crate::trouble::Trouble;
 pub(crate) use book::Want;
-use book::{Book, Entry};
+use book::{Entry, TrustFile};
 pub(crate) use dotenv::{addresses, of_folder};
 use rules::Always;
 pub(crate) use words::list;
@@ -39,10 +39,10 @@ pub(crate) struct Access {
 
 impl Access {
     /// Nothing but `permits` and what the content `digest` was trusted with before.
-    pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Self, Trouble> {
+    pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Self, CliError> {
         let flags = permits.grants.iter().copied().collect();
         let always = Always { rules: Rules::default(), team: digest.to_owned() };
-        Ok(Self { env, flags, items: Book::read()?.allowed(digest), always })
+        Ok(Self { env, flags, items: TrustFile::read()?.allowed(digest), always })
     }
 
     /// Whether all of `wants` is allowed.
@@ -76,7 +76,7 @@ impl Access {
     }
 
     /// Refuses a team that asks for more than was allowed: one whose variables were given other values, say.
-    pub(crate) fn check(&self, team: &Team, usage: &Usage) -> Result<(), Trouble> {
+    pub(crate) fn check(&self, team: &Team, usage: &Usage) -> Result<(), CliError> {
         let wants = wants_of(team, usage);
         let missing: Vec<&Want> =
             wants.iter().filter(|want| !want.is_optional() && !self.has(want)).collect();
@@ -88,20 +88,20 @@ impl Access {
             team.name,
             words::list(missing.iter().copied())
         );
-        Err(Trouble::usage(what).hint(words::flags(missing.iter().copied())))
+        Err(CliError::usage(what).hint(words::flags(missing.iter().copied())))
     }
 }
 
 impl Access {
     /// Refuses a team that would share memory with other teams, unless that was allowed.
-    pub(crate) fn check_memory(&self, team: &Team, of_others: &BTreeSet<String>) -> Result<(), Trouble> {
+    pub(crate) fn check_memory(&self, team: &Team, of_others: &BTreeSet<String>) -> Result<(), CliError> {
         let shared = team.memory_scopes().into_iter().filter(|scope| of_others.contains(scope.as_str()));
         let wants: Vec<Want> = shared.map(|scope| Want::new(Grant::Memory, scope.as_str())).collect();
         if self.covers(&wants) {
             return Ok(());
         }
         let what = format!("`{}` asks for more than was allowed:\n{}", team.name, words::list(&wants));
-        Err(Trouble::usage(what).hint(words::flags(&wants)))
+        Err(CliError::usage(what).hint(words::flags(&wants)))
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn wants_of(team: &Team, usage: &Usage) -> Vec<Want> {
 
 /// Reads a team file. Team files outside its folder are part of what it asks for: when they are not trusted, they are not
 /// spoken of.
-pub(crate) fn load(file: &Path, overrides: &Overrides, permits: &Permits) -> Result<Loaded, Trouble> {
+pub(crate) fn load(file: &Path, overrides: &Overrides, permits: &Permits) -> Result<Loaded, CliError> {
     let outside = Overrides { outside_files: true, ..overrides.clone() };
     let is_allowed = permits.trust || permits.grants.contains(&Grant::OutsideFiles);
     match polylogue_team::load(file, &outside) {
@@ -181,8 +181,8 @@ impl Request<'_> {
 
     /// What it may use, if it may have all that it asks for: what was allowed before, by the command line or by the person at the
     /// terminal.
-    pub(crate) async fn pass(self, env: Env) -> Result<Access, Trouble> {
-        let book = Book::read()?;
+    pub(crate) async fn pass(self, env: Env) -> Result<Access, CliError> {
+        let book = TrustFile::read()?;
         let addresses = dotenv::Addresses::of(&env, self.team, &self.usage);
         let wants: Vec<Want> = self.wants().into_iter().chain(addresses.wants.iter().cloned()).collect();
         let flags: BTreeSet<Grant> = self.permits.grants.iter().copied().collect();
@@ -225,22 +225,22 @@ impl Request<'_> {
     }
 
     /// Keeps that the person trusts it with `wants`.
-    fn remember(&self, wants: &[Want], addresses: &str) -> Result<(), Trouble> {
+    fn remember(&self, wants: &[Want], addresses: &str) -> Result<(), CliError> {
         let is_address = |want: &&Want| want.grant() == Some(Grant::Dotenv);
         let (of_file, of_team): (Vec<&Want>, Vec<&Want>) = wants.iter().partition(is_address);
         if !of_team.is_empty() {
-            Book::trust(entry(self.digest, self.team.name.as_str(), self.file, of_team))?;
+            TrustFile::trust(entry(self.digest, self.team.name.as_str(), self.file, of_team))?;
         }
         if !of_file.is_empty() {
-            Book::trust(entry(addresses, dotenv::FILE, dotenv::FILE, of_file))?;
+            TrustFile::trust(entry(addresses, dotenv::FILE, dotenv::FILE, of_file))?;
         }
         Ok(())
     }
 
-    async fn ask(&self, missing: &[Want]) -> Result<Verdict, Trouble> {
+    async fn ask(&self, missing: &[Want]) -> Result<Verdict, CliError> {
         if !self.asks || !prompt::is_possible() {
             let what = format!("{} is not trusted, and wants to\n{}", self.title(), words::list(missing));
-            return Err(Trouble::usage(what).hint(words::flags(missing)));
+            return Err(CliError::usage(what).hint(words::flags(missing)));
         }
         let question = format!("{} is not trusted yet. It wants to\n{}", self.title(), words::list(missing));
         let question = format!("{question}\n{}", words::CHOICES);
@@ -255,7 +255,7 @@ impl Request<'_> {
         format!("`{}` ({})", self.team.name, visible(self.file))
     }
 
-    fn refused(&self) -> Trouble {
-        Trouble::usage(format!("{} is not trusted, and nothing of it was run", self.title()))
+    fn refused(&self) -> CliError {
+        CliError::usage(format!("{} is not trusted, and nothing of it was run", self.title()))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::run::{Scope, begins_turn};
-use crate::{Body, Chat, Event, Limits, Log, Path, Reason, Result};
+use crate::{Body, Chat, Event, Limits, Log, Path, Result, StopReason};
 
 impl Chat {
     /// Why the conversation in `log` would end again at once if it were opened again under `limits`: the limit that it met was not
@@ -13,7 +13,7 @@ impl Chat {
     ///
     /// # Errors
     /// When the log is no valid conversation of this chat.
-    pub async fn ends_again(&self, log: &Log, limits: &Limits) -> Result<Option<Reason>> {
+    pub async fn ends_again(&self, log: &Log, limits: &Limits) -> Result<Option<StopReason>> {
         let mut transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
         let reason = reason.clone();
@@ -23,7 +23,7 @@ impl Chat {
         let opened =
             Event { seq: last.seq + 1, at: Path::root(), time: last.time, ran_ms: last.ran_ms, body };
         transcript.apply(Arc::new(opened)).map_err(|flaw| log.invalid(&flaw))?;
-        let is_someones_turn = transcript.cued().next().is_some();
+        let is_someones_turn = transcript.current_speakers().next().is_some();
         let next = match is_someones_turn {
             true => None,
             false => Some(Scope::new(log, transcript).wanted(self)?),
@@ -41,13 +41,13 @@ impl Chat {
 }
 
 /// Whether a limit of the whole run that was met is not higher by now.
-fn holds_still(reason: &Reason, limits: &Limits) -> bool {
+fn holds_still(reason: &StopReason, limits: &Limits) -> bool {
     match reason {
-        Reason::Turns { limit } => limits.turns.is_some_and(|now| now <= *limit),
-        Reason::Calls { limit } => limits.max_calls() <= *limit,
-        Reason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
-        Reason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
-        Reason::Unpriced { .. } => limits.cost.is_some(),
+        StopReason::Turns { limit } => limits.turns.is_some_and(|now| now <= *limit),
+        StopReason::Calls { limit } => limits.max_calls() <= *limit,
+        StopReason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
+        StopReason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
+        StopReason::UnknownPrice { .. } => limits.cost.is_some(),
         _ => false,
     }
 }

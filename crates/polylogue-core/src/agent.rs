@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Call, Name, Part, Reason, Result, Turn};
+use crate::{Call, Name, Part, Result, StopReason, Turn};
 
 /// A participant: a model, a person, a function, or a whole chat.
 ///
@@ -57,7 +57,7 @@ pub enum Act {
     /// Leaves the room, and says why.
     Leave(String),
     /// Ends the chat. What follows is what is said aside, such as a summary.
-    Stop(Reason),
+    Stop(StopReason),
     /// Has nothing to say.
     Pass,
 }

@@ -20,7 +20,7 @@ pub use meter::Meter;
 pub(crate) use reservation::{Account, Asked, Doubt};
 pub use reservation::{FailedAttempt, Reservation};
 
-use crate::{Halt, Money};
+use crate::{Cancellation, Money};
 
 /// Money that several runs share, such as those of a batch. Cloning shares it.
 ///
@@ -49,7 +49,7 @@ struct Balance {
     held: Holdings<Money>,
     /// What a call that was refused could have cost.
     refused: Option<Money>,
-    halts: Vec<Halt>,
+    halts: Vec<Cancellation>,
 }
 
 impl Budget {
@@ -76,7 +76,7 @@ impl Budget {
         let mut balance = self.balance();
         balance.spent += money;
         if balance.spent >= self.size() {
-            balance.halts.iter().for_each(Halt::after_step);
+            balance.halts.iter().for_each(Cancellation::after_step);
         }
         drop(balance);
         self.0.changed.send_replace(());
@@ -96,7 +96,7 @@ impl Budget {
     }
 
     /// Halts other runs, too, when it is exhausted.
-    pub fn halts(&self, halt: Halt) {
+    pub fn cancels(&self, halt: Cancellation) {
         if self.is_exhausted() {
             halt.after_step();
         }
@@ -121,7 +121,7 @@ impl Budget {
             Fit::Now(amount) => balance.held.add(amount),
             Fit::Never => {
                 balance.refused = Some(bound.least());
-                balance.halts.iter().for_each(Halt::after_step);
+                balance.halts.iter().for_each(Cancellation::after_step);
             }
             Fit::Later => {}
         }

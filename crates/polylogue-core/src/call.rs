@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::kept::calls_before;
+use crate::event_buffer::calls_before;
 use crate::run::Scope;
 use crate::{
-    Agent, AnyAgent, Body, Chat, Error, Event, Log, Message, Name, Opening, Path, Reason, Result, Sees,
-    Status, Transcript,
+    Agent, AnyAgent, Body, Chat, Error, Event, JoinHistory, Log, Message, Name, Opening, Path, Result,
+    Status, StopReason, Transcript,
 };
 
 /// One call of an agent.
@@ -70,7 +70,7 @@ impl Visit {
         let result = match status {
             Ok(Status::Closed { .. }) => self.came_of(scope.transcript()),
             Ok(Status::Waiting(_)) => Err(Error::Waiting),
-            Ok(Status::Halted) => Err(Error::Halted),
+            Ok(Status::Halted) => Err(Error::Cancelled),
             Err(error) => Err(error.within(&self.at)),
         };
         Visited { result, sampled, failed, is_past: false }
@@ -98,7 +98,7 @@ impl Visit {
             (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.room.name()))),
             (None, Some(message)) => {
                 let open = Opening {
-                    with: vec![self.room.name().clone()],
+                    participants: vec![self.room.name().clone()],
                     task: Arc::clone(&self.task),
                     ..Opening::default()
                 };
@@ -106,7 +106,7 @@ impl Visit {
                 // Whoever left is back when it is called.
                 let who = self.room.name();
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
-                let back = back.then(|| Body::Joined { who: who.clone(), sees: Sees::New });
+                let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
                 let told = Body::Reopened { message: Some(message.clone()) };
                 let events = log.append(&self.at, opened.into_iter().chain(back).chain([told])).await?;
                 let mut transcript = transcript;
@@ -128,7 +128,7 @@ impl Visit {
                 Body::Failed { error, .. } if event.at == self.at || event.at.is_within(&self.at) => {
                     failure.clone_from(&error.message);
                 }
-                Body::Undone { since } if event.at == self.at => {
+                Body::RolledBack { since } if event.at == self.at => {
                     let undone = calls.iter_mut().filter(|(seq, _)| seq >= since);
                     undone.for_each(|(_, why)| *why = Some(failure.clone()));
                 }
@@ -166,13 +166,15 @@ fn is_call(event: &Event) -> bool {
 /// What came of the call that these events followed; nothing if it is not over.
 fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
     let closed = events.iter().rposition(|event| matches!(event.body, Body::Closed { .. }))?;
-    let ended = |reason: Reason| Err(Error::Ended { who: who.clone(), reason });
+    let ended = |reason: StopReason| Err(Error::Ended { who: who.clone(), reason });
     Some(match &events.get(closed)?.body {
-        Body::Closed { reason, .. } if *reason != Reason::Finished => ended(reason.clone()),
+        Body::Closed { reason, .. } if *reason != StopReason::Finished => ended(reason.clone()),
         _ => {
             let said = events.iter().rev().find_map(|event| match &event.body {
-                Body::Said(message) => Some(Ok(message.clone())),
-                Body::Left { who, why } => Some(ended(Reason::Left { who: who.clone(), why: why.clone() })),
+                Body::Message(message) => Some(Ok(message.clone())),
+                Body::Left { who, why } => {
+                    Some(ended(StopReason::Left { who: who.clone(), why: why.clone() }))
+                }
                 _ => None,
             });
             let nothing = || Message { parts: Vec::new(), ..Message::text(who.clone(), "") };
@@ -281,10 +283,10 @@ impl Log {
             let opened = transcript.events().iter().find(|event| matches!(event.body, Body::Opened(_)));
             match opened.map(|event| event.seq + 1) {
                 Some(since) if transcript.events().last().is_some_and(|last| last.seq >= since) => {
-                    bodies.push((at.clone(), Body::Undone { since }));
+                    bodies.push((at.clone(), Body::RolledBack { since }));
                 }
                 None if at.is_root() || !messages.is_empty() => {
-                    let opening = Opening { with: vec![who], ..Opening::default() };
+                    let opening = Opening { participants: vec![who], ..Opening::default() };
                     bodies.push((at.clone(), Body::Opened(opening)));
                 }
                 _ => {}
@@ -313,7 +315,7 @@ impl Log {
     /// Undoes a call that failed for good.
     async fn unless_failed(&self, first: u64, result: Result<Message>) -> Result<Message> {
         if let Err(error) = &result
-            && !matches!(error, Error::Waiting | Error::Halted | Error::Store(_))
+            && !matches!(error, Error::Waiting | Error::Cancelled | Error::Store(_))
         {
             self.undo(&Path::root(), first).await?;
         }
@@ -334,7 +336,7 @@ impl Log {
         })
         .await;
         rooms.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
-        self.append_each(rooms.into_iter().map(|(at, since)| (at, Body::Undone { since }))).await
+        self.append_each(rooms.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
     }
 
     /// The room in which `who` is called: the root for whoever was called first.
@@ -343,7 +345,7 @@ impl Log {
     /// When the log is no valid conversation.
     pub async fn room_of(&self, who: &Name) -> Result<Path> {
         let opened = |event: &Arc<Event>| match &event.body {
-            Body::Opened(opening) if event.at.is_root() => Some(opening.with.clone()),
+            Body::Opened(opening) if event.at.is_root() => Some(opening.participants.clone()),
             _ => None,
         };
         match self.look(|events| events.iter().find_map(opened)).await {
@@ -359,7 +361,7 @@ impl Log {
         };
         let last = self.look(|events| events.iter().rev().find(outermost).cloned()).await;
         let Some(last) =
-            last.filter(|event| !matches!(event.body, Body::Closed { .. } | Body::Undone { .. }))
+            last.filter(|event| !matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. }))
         else {
             return Ok(None);
         };
@@ -370,7 +372,7 @@ impl Log {
         }
         let told = |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_) });
         let mut last = transcript.events().iter().rev();
-        let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::Undone { .. });
+        let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. });
         let seq = last.find(|event| told(event) || over(event)).filter(told).map(|event| event.seq);
         Ok(seq.map(|seq| (at, seq)))
     }

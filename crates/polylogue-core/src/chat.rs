@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::run::Scope;
 use crate::{
-    Act, Agent, AnyAgent, Cue, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Reason,
-    Result, Step, Transcript, Turn,
+    Act, Agent, AnyAgent, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Result, Step,
+    StopReason, Transcript, Turn, TurnRequest,
 };
 
 /// Agents and a policy, which together are an agent again.
@@ -45,7 +45,7 @@ struct Setup {
     staff: Vec<AnyAgent>,
     introduction: Option<Arc<str>>,
     opening: OpeningFn,
-    brief: Brief,
+    brief: TaskFrom,
     goes_on_from: Option<Name>,
     /// Whether it is the room in which an agent is called: see [`Chat::room`].
     is_room: bool,
@@ -75,7 +75,7 @@ pub struct Start<'a> {
 /// How the task of a chat within a chat is made of the conversation around it.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub enum Brief {
+pub enum TaskFrom {
     /// The last message that the chat, as a participant, sees.
     #[default]
     Last,
@@ -89,14 +89,14 @@ pub enum Brief {
 
 type BriefFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
 
-impl Brief {
+impl TaskFrom {
     /// A brief of one's own: a pure function of the transcript of the chat around, and of this participant's name there.
-    pub fn own(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
+    pub fn custom(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
         Self::Own(Arc::new(brief))
     }
 }
 
-impl fmt::Debug for Brief {
+impl fmt::Debug for TaskFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Last => "Last",
@@ -113,7 +113,7 @@ pub enum Status {
     /// It is over.
     Closed {
         /// Why.
-        reason: Reason,
+        reason: StopReason,
         /// What came of it.
         summary: Arc<str>,
     },
@@ -136,7 +136,7 @@ type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String + Send + Sync>;
 impl Chat {
     /// How many turns a chat has at most, unless it is told otherwise: conversations of agents that found no end by
     /// then seldom find one.
-    pub const DEFAULT_CAP: u64 = 100;
+    pub const DEFAULT_MAX_TURNS: u64 = 100;
 
     /// How many equal tool calls with equal results an agent makes in a row in one turn, by default. Polling a few times is left
     /// alone.
@@ -152,10 +152,10 @@ impl Chat {
             staff: Vec::new(),
             introduction: None,
             opening: Box::new(|start| task_from_user(start.task)),
-            brief: Brief::default(),
+            brief: TaskFrom::default(),
             goes_on_from: None,
             is_room: false,
-            cap: Self::DEFAULT_CAP,
+            cap: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
@@ -186,7 +186,7 @@ impl Chat {
     ///
     /// # Errors
     /// When the conversation is not over, and as [`resume`](Self::resume).
-    pub async fn go_on(&self, log: &mut Log, message: Message) -> Result<Status> {
+    pub async fn continue_with(&self, log: &mut Log, message: Message) -> Result<Status> {
         log.go_on(message).await?;
         self.drive(log, None).await
     }
@@ -201,7 +201,7 @@ impl Chat {
         let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
         let opening = self.opening(&start, Vec::new());
         match scope.run(self, opening).await {
-            Err(Error::Halted) => Ok(Status::Halted),
+            Err(Error::Cancelled) => Ok(Status::Halted),
             Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
             result => result,
         }
@@ -209,13 +209,13 @@ impl Chat {
 
     /// Its members, in order.
     #[must_use]
-    pub fn members(&self) -> &[AnyAgent] {
+    pub fn participants(&self) -> &[AnyAgent] {
         &self.setup.members
     }
 
     /// How many turns it has at most.
     #[must_use]
-    pub const fn cap(&self) -> u64 {
+    pub const fn max_turns(&self) -> u64 {
         self.setup.cap
     }
 
@@ -234,8 +234,8 @@ impl Chat {
         let mut messages = earlier;
         messages.extend((self.setup.opening)(start));
         Opening {
-            with: names(&self.setup.members),
-            later: names(&self.setup.later),
+            participants: names(&self.setup.members),
+            late_joiners: names(&self.setup.later),
             task: start.task.into(),
             introduction: self.setup.introduction.clone(),
             messages,
@@ -261,14 +261,14 @@ impl Chat {
     pub(crate) fn room(agent: AnyAgent, max_equal_calls: usize) -> Result<Self> {
         let who = agent.name().clone();
         let policy = move |chat: &Transcript| match chat.turns() {
-            0 => Step::Cue(Cue::to_all(who.clone())),
+            0 => Step::Turn(TurnRequest::to_all(who.clone())),
             _ => {
                 let said = chat.latest().rfind(|line| line.message.from == who);
                 let summary = said.map(|line| line.message.in_words().into()).unwrap_or_default();
-                Step::Close { reason: Reason::Finished, summary }
+                Step::Close { reason: StopReason::Finished, summary }
             }
         };
-        let mut room = Self::named(agent.name().as_str()).with(agent).policy(policy).build()?;
+        let mut room = Self::named(agent.name().as_str()).participant(agent).policy(policy).build()?;
         room.setup.is_room = true;
         room.setup.max_equal_calls = max_equal_calls;
         Ok(room)
@@ -277,19 +277,19 @@ impl Chat {
     fn task_from(&self, turn: &Turn<'_>) -> String {
         let transcript = turn.transcript();
         let seen = |line: &&Line| line.is_seen_by(&self.name);
-        if let Some(prompt) = &turn.cue().prompt {
+        if let Some(prompt) = &turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
         match &self.setup.brief {
-            Brief::Own(brief) => brief(transcript, &self.name),
-            Brief::Task => transcript.task().to_owned(),
-            Brief::Last => transcript
+            TaskFrom::Own(brief) => brief(transcript, &self.name),
+            TaskFrom::Task => transcript.task().to_owned(),
+            TaskFrom::Last => transcript
                 .lines()
                 .iter()
                 .rev()
                 .find(seen)
                 .map_or_else(String::new, |l| l.message.plain().into()),
-            Brief::All => {
+            TaskFrom::All => {
                 let say = |line: &Line| format!("{}: {}", line.message.from, line.message.plain());
                 transcript.lines().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
             }
@@ -317,7 +317,7 @@ impl Agent for Chat {
         match turn.run(self, &task).await? {
             Status::Closed { summary, .. } => Ok(turn.says(summary)),
             Status::Waiting(_) => Ok(Act::Wait),
-            Status::Halted => Err(Error::Halted),
+            Status::Halted => Err(Error::Cancelled),
         }
     }
 }
@@ -334,21 +334,21 @@ impl fmt::Debug for Chat {
 impl ChatBuilder {
     /// Adds a member of the room.
     #[must_use]
-    pub fn with(mut self, agent: impl Agent) -> Self {
+    pub fn participant(mut self, agent: impl Agent) -> Self {
         self.setup.members.push(AnyAgent::new(agent));
         self
     }
 
     /// Adds somebody who may join later; see [`Step::Admit`](crate::Step::Admit).
     #[must_use]
-    pub fn later(mut self, agent: impl Agent) -> Self {
+    pub fn late_joiner(mut self, agent: impl Agent) -> Self {
         self.setup.later.push(AnyAgent::new(agent));
         self
     }
 
     /// Adds somebody who is no member of the room, but can be cued aside: a selector, somebody who sums up.
     #[must_use]
-    pub fn aside(mut self, agent: impl Agent) -> Self {
+    pub fn private_agent(mut self, agent: impl Agent) -> Self {
         self.setup.staff.push(AnyAgent::new(agent));
         self
     }
@@ -400,21 +400,21 @@ impl ChatBuilder {
     /// As a participant of another chat, goes on from what was said the last time that `name` had a turn there: its own
     /// name, or that of another participant that is a chat. Without this, every turn is a conversation of its own.
     #[must_use]
-    pub fn goes_on_from(mut self, name: Name) -> Self {
+    pub fn continues(mut self, name: Name) -> Self {
         self.setup.goes_on_from = Some(name);
         self
     }
 
     /// Sets how its task is made when it takes part in another chat.
     #[must_use]
-    pub fn brief(mut self, brief: Brief) -> Self {
+    pub fn task_from(mut self, brief: TaskFrom) -> Self {
         self.setup.brief = brief;
         self
     }
 
     /// Sets how many turns it has at most, whatever the policy says.
     #[must_use]
-    pub fn cap(mut self, turns: u64) -> Self {
+    pub fn max_turns(mut self, turns: u64) -> Self {
         self.setup.cap = turns;
         self
     }

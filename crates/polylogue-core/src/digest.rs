@@ -85,18 +85,18 @@ fn json(bytes: &mut Vec<u8>, value: &impl serde::Serialize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Lens, Message, Name, Opening, Origin, Path, Transcript, View, Wire};
+    use crate::{EncodeCache, Message, Name, Opening, Origin, Path, Transcript, View, ViewOptions};
 
     #[test]
     fn a_request_is_identified_as_the_view_it_is_made_of() {
         let me = Name::new("A").unwrap();
         let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
-        let opening = Opening { with: vec![me.clone()], messages, ..Opening::default() };
+        let opening = Opening { participants: vec![me.clone()], messages, ..Opening::default() };
         let body = crate::Body::Opened(opening);
         let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), ran_ms: 0, body };
         let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
-        let view = View::of(&transcript, &me, Lens::default());
-        let (params, wire, at) = (&Params::default(), &Wire::default(), &Path::root());
+        let view = View::of(&transcript, &me, ViewOptions::default());
+        let (params, wire, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
         let origin = Origin { at, who: &me, nth: 0 };
         let request = Request {
             origin,
@@ -104,7 +104,7 @@ mod tests {
             entries: view.entries(),
             tools: &[],
             params,
-            wire,
+            encoded: wire,
             reserved: None,
         };
         assert_eq!(view.entries().len(), 2);

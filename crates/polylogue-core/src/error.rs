@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelError, Name, NameError, Path, Reason, StoreError};
+use crate::{ModelError, Name, NameError, Path, StopReason, StoreError};
 
 /// A result whose error is Polylogue's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -61,7 +61,7 @@ pub enum Error {
     Agent(String),
     /// A limit of the whole run was met. The outermost chat is closed with this reason.
     #[error("{0}")]
-    Limit(Reason),
+    Limit(StopReason),
     /// An agent that was called ended its chat instead of replying. An agent that called it, and does not go on, ends its
     /// own in the same way.
     #[error("`{who}` did not reply: {reason}")]
@@ -69,7 +69,7 @@ pub enum Error {
         /// Who.
         who: Name,
         /// Why.
-        reason: Reason,
+        reason: StopReason,
     },
     /// A person has to answer first. It is no failure: the run goes on when there is an answer.
     #[error("a person has to answer first")]
@@ -84,7 +84,7 @@ pub enum Error {
     },
     /// The run was stopped from outside. It is no failure: the run can be resumed.
     #[error("stopped")]
-    Halted,
+    Cancelled,
     /// Something happened that must not: a policy that cues a stranger, a log that is no valid conversation.
     #[error("{0}")]
     Bug(String),
@@ -111,7 +111,7 @@ impl Error {
             Self::Config(_) | Self::Name(_) | Self::Agent(_) => Fault::Config,
             Self::Model(error) => error.fault(),
             Self::Store(error) => error.fault(),
-            Self::Limit(_) | Self::Halted | Self::Waiting | Self::Ended { .. } => Fault::Limit,
+            Self::Limit(_) | Self::Cancelled | Self::Waiting | Self::Ended { .. } => Fault::Limit,
             Self::Within { error, .. } => error.fault(),
             Self::Bug(_) => Fault::Bug,
         }

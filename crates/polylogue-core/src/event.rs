@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::is_label;
 use crate::{
-    Call, Charge, Choice, Failure, LimitOverrides, Message, Money, Name, Outcome, Part, Reason, Skill, Usage,
+    Call, Capability, Charge, Choice, Failure, LimitOverrides, Message, Money, Name, Outcome, Part,
+    StopReason, Usage,
 };
 
 /// One entry of a log.
@@ -45,27 +46,27 @@ pub enum Body {
     /// A chat began. One event, so that an opening is never half written.
     Opened(Opening),
     /// Turns began: one, or several at the same time. One event, so that it is never half written.
-    Cued {
+    TurnStarted {
         /// Whose turns, in the order in which what they say enters the log.
-        cues: Vec<Cue>,
+        turns: Vec<TurnRequest>,
     },
     /// A model call was finished. Holds the reply, so that a finished call is never issued again.
-    Sampled(Sample),
+    ModelReplied(ModelReply),
     /// Model calls without a known usage count at their upper bound. It says nothing to anyone in the chat.
     Charged(Charge),
     /// A model could not do what was asked of it, such as to call tools. Its agent goes on in another way.
-    Unable {
+    CapabilityMissing {
         /// The agent that asked.
         who: Name,
         /// The model, as `provider:model`.
         model: Arc<str>,
         /// What it cannot do.
-        lacks: Skill,
+        capability: Capability,
         /// What it, or its server, said.
         why: Arc<str>,
     },
     /// The rest of a reply that was cut off could not be had. There is only what there is.
-    Uncontinued {
+    ContinuationFailed {
         /// The agent whose reply it is.
         who: Name,
         /// What the model, or its server, said.
@@ -83,17 +84,17 @@ pub enum Body {
         /// The agent.
         who: Name,
         /// What it remembers, in order.
-        words: Vec<Words>,
+        entries: Vec<HistoryEntry>,
     },
     /// A tool call began.
-    Called {
+    ToolCalled {
         /// The agent that calls.
         who: Name,
         /// The call.
         call: Call,
     },
     /// A tool call was finished.
-    Returned {
+    ToolReturned {
         /// The agent that called.
         who: Name,
         /// The call's `id`.
@@ -102,7 +103,7 @@ pub enum Body {
         outcome: Outcome,
     },
     /// A turn ended with a message. A turn ends with exactly one of `Said`, `Passed`, `Left` and `Stopped`.
-    Said(Message),
+    Message(Message),
     /// A turn ended without a message.
     Passed {
         /// Whose turn it was.
@@ -120,14 +121,14 @@ pub enum Body {
         /// Whose turn it was.
         who: Name,
         /// Why.
-        reason: Reason,
+        reason: StopReason,
     },
     /// Somebody who was not there from the beginning, or had left, is in the room from now on.
     Joined {
         /// Who.
         who: Name,
         /// What they see of what was said without them.
-        sees: Sees,
+        sees: JoinHistory,
     },
     /// What was said before is out of sight from now on. It stays in the log.
     Cleared {
@@ -142,9 +143,9 @@ pub enum Body {
     /// The policy placed a message without a turn.
     Posted(Message),
     /// A person is asked; the answer may come in another process, or another week.
-    Asked(Question),
+    InputRequired(Question),
     /// A person answered the chat's open question of `to`.
-    Answered {
+    InputProvided {
         /// The participant that asked.
         to: Name,
         /// What was answered.
@@ -160,7 +161,7 @@ pub enum Body {
     /// A chat ended.
     Closed {
         /// Why.
-        reason: Reason,
+        reason: StopReason,
         /// What came of it.
         summary: Arc<str>,
     },
@@ -174,7 +175,7 @@ pub enum Body {
     LimitsChanged(LimitOverrides),
     /// What happened in this chat since an event counts as not having happened: a call of an agent that failed, or what is
     /// to be forgotten. The log keeps it, and what it cost was spent.
-    Undone {
+    RolledBack {
         /// The `seq` of the first event that is undone.
         since: u64,
     },
@@ -183,17 +184,17 @@ pub enum Body {
 /// Words that an agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Words {
+pub enum HistoryEntry {
     /// It was told them.
-    Heard(Arc<str>),
+    Received(Arc<str>),
     /// They are its own.
-    Spoken(Arc<str>),
+    Sent(Arc<str>),
 }
 
 /// What those who join later see of what was said without them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sees {
+pub enum JoinHistory {
     /// All that was said to everybody, or to them.
     #[default]
     All,
@@ -205,10 +206,10 @@ pub enum Sees {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
     /// The members of the room, in order.
-    pub with: Vec<Name>,
+    pub participants: Vec<Name>,
     /// Those who may join later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub later: Vec<Name>,
+    pub late_joiners: Vec<Name>,
     /// What the chat is about; system texts may quote it.
     pub task: Arc<str>,
     /// What every member is told before all else. It is no message of the room.
@@ -223,7 +224,7 @@ pub struct Opening {
 
 /// Whose turn it is, and on what terms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cue {
+pub struct TurnRequest {
     /// Whose turn it is.
     pub who: Name,
     /// Told to this agent alone, as the last thing it reads.
@@ -237,7 +238,7 @@ pub struct Cue {
     pub choice: Option<Box<Choice>>,
 }
 
-impl Cue {
+impl TurnRequest {
     /// `who` speaks to the room.
     #[must_use]
     pub const fn to_all(who: Name) -> Self {
@@ -246,20 +247,20 @@ impl Cue {
 
     /// `who` is asked something, and only the policy sees the answer.
     #[must_use]
-    pub fn aside(who: Name, prompt: impl Into<Arc<str>>) -> Self {
-        Self { who, prompt: Some(prompt.into()), to: crate::Audience::aside(), choice: None }
+    pub fn private(who: Name, prompt: impl Into<Arc<str>>) -> Self {
+        Self { who, prompt: Some(prompt.into()), to: crate::Audience::private(), choice: None }
     }
 
     /// The same cue, and how it came about.
     #[must_use]
-    pub fn chosen(self, choice: Choice) -> Self {
+    pub fn with_choice(self, choice: Choice) -> Self {
         Self { choice: Some(Box::new(choice)), ..self }
     }
 }
 
 /// A finished model call: what was asked of whom, what came back and what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct ModelReply {
     /// The agent that asked.
     pub who: Name,
     /// The model, as `provider:model`.
@@ -437,7 +438,7 @@ impl Path {
     }
 
     /// Who runs this chat in a turn; `None` for the outermost, and for rooms.
-    pub(crate) fn runner(&self) -> Option<Name> {
+    pub(crate) fn owner(&self) -> Option<Name> {
         let last = self.0.rsplit('/').next().unwrap_or_default();
         Name::new(last.split_once('.')?.0).ok()
     }

@@ -28,18 +28,17 @@ mod agent;
 mod arguments;
 mod budget;
 mod call;
+mod cancellation;
+mod capabilities;
 pub mod chain;
 mod chat;
 mod digest;
 mod embed;
 mod error;
 mod event;
-mod halt;
-mod held;
+mod event_buffer;
 mod invariants;
-mod kept;
 mod limits;
-mod live;
 mod log;
 mod media;
 pub mod memory;
@@ -50,40 +49,47 @@ mod origins;
 mod outcome;
 mod overrides;
 mod policy;
-mod reason;
+mod resources;
 mod run;
-mod skills;
+mod stop_reason;
 mod store;
 mod tool;
 mod transcript;
 mod turn;
+mod updates;
 mod usage;
 mod view;
 
 pub use agent::{Act, Agent, AnyAgent, Layer};
 pub use budget::{Bound, Budget, FailedAttempt, Meter, Reservation};
-pub use chat::{Brief, Chat, ChatBuilder, Start, Status};
+pub use cancellation::Cancellation;
+pub use capabilities::{Capabilities, Capability};
+pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use embed::{AnyEmbed, Embed, Embedded};
 pub use error::{Error, Failure, Fault, Result};
-pub use event::{Body, Cue, Digest, Event, Finish, Opening, Path, Question, Sample, Sees, Timestamp, Words};
-pub use halt::Halt;
-pub use held::{Held, Holder};
+pub use event::{
+    Body, Digest, Event, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Path, Question, Timestamp,
+    TurnRequest,
+};
 pub use limits::Limits;
-pub use live::{Piece, Signal, Watch};
 pub use log::{Clock, Lease, Log};
 pub use message::{Audience, Call, CallOutcome, Media, Message, Part, cut, plain};
 pub use model::{
-    AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Origin, Params, Reply, Request, Wire,
+    AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind, Origin, Params,
+    Reply, Request,
 };
 pub use name::{Name, NameError};
 pub use outcome::{Outcome, OutcomeStatus};
 pub use overrides::LimitOverrides;
 pub use policy::{Choice, Chooser, Policy, Step};
-pub use reason::{Circle, Counted, Ending, Erred, Reason};
-pub use skills::{Skill, Skills};
+pub use resources::{ResourceKey, Resources};
+pub use stop_reason::{Counted, LoopKind, ModelMistake, RunOutcome, StopReason};
 pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
-pub use turn::{Ask, Asking, Attempt, Turn};
-pub use usage::{Charge, ChargeReason, Money, Price, Saved, Spent, Uncertain, Usage, Used};
-pub use view::{BEGIN, GO_ON, Lens, PromptRole, ShowNames, View, Window};
+pub use turn::{AgentCall, ModelAttempt, ModelCall, Turn};
+pub use updates::{Delta, Subscription, Update};
+pub use usage::{
+    CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,
+};
+pub use view::{BEGIN, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};

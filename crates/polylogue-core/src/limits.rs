@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::budget::{Amount, Bound, Fit, Holdings};
-use crate::kept::Tally;
-use crate::{Money, Reason, Spent};
+use crate::event_buffer::Tally;
+use crate::{Money, StopReason, TotalUsage};
 
 /// What a whole run may consume, nested chats included. Checked before every turn. Every model call is reserved before it is
 /// sent, at the most it can take, so that calls made at the same time cannot pass a limit together.
@@ -40,7 +40,7 @@ pub(crate) enum Admission {
     /// Not before another call is settled.
     Later,
     /// A limit does not allow it.
-    Never(Reason),
+    Never(StopReason),
 }
 
 /// What one call has reserved of a run's limits.
@@ -84,7 +84,7 @@ impl Limits {
     }
 
     /// The model calls that count, of which `before` were made before the outermost call of an agent began.
-    const fn calls_of(&self, spent: &Spent, before: u64) -> u64 {
+    const fn calls_of(&self, spent: &TotalUsage, before: u64) -> u64 {
         let calls = spent.counted_calls();
         if self.calls.is_some() { calls } else { calls.saturating_sub(before) }
     }
@@ -104,7 +104,7 @@ impl Limits {
     ) -> Admission {
         let made = self.calls_of(&tally.spent, before);
         if calls > 0 && made >= self.max_calls() {
-            return Admission::Never(Reason::Calls { limit: self.max_calls() });
+            return Admission::Never(StopReason::Calls { limit: self.max_calls() });
         }
         if let Some(reason) = self.met(tally) {
             return Admission::Never(reason);
@@ -120,7 +120,7 @@ impl Limits {
                 Fit::Later => return Admission::Later,
                 Fit::Never => {
                     let next = Some(bound.least_tokens());
-                    return Admission::Never(Reason::Tokens { limit, used, next });
+                    return Admission::Never(StopReason::Tokens { limit, used, next });
                 }
             };
         }
@@ -131,7 +131,7 @@ impl Limits {
                 Fit::Later => return Admission::Later,
                 Fit::Never => {
                     let next = Some(bound.least());
-                    return Admission::Never(Reason::Cost { limit, spent, next });
+                    return Admission::Never(StopReason::Cost { limit, spent, next });
                 }
             };
         }
@@ -139,31 +139,31 @@ impl Limits {
     }
 
     /// The limit on money or tokens that is met, if one is.
-    fn met(&self, tally: &Tally) -> Option<Reason> {
+    fn met(&self, tally: &Tally) -> Option<StopReason> {
         let spent = &tally.spent;
         if let Some(limit) = self.cost {
             let cost = spent.counted_cost();
             if cost >= limit {
-                return Some(Reason::Cost { limit, spent: cost, next: None });
+                return Some(StopReason::Cost { limit, spent: cost, next: None });
             }
             if let Some(model) = &tally.unpriced {
-                return Some(Reason::Unpriced { model: Arc::clone(model) });
+                return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }
         let (limit, used) = (self.tokens?, spent.counted_tokens());
-        (used >= limit).then_some(Reason::Tokens { limit, used, next: None })
+        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
     }
 
     /// The limit that is passed, if one is: a run that passed one does not end as if it had kept to it.
-    pub(crate) fn passed(&self, spent: &Spent, before: u64) -> Option<Reason> {
+    pub(crate) fn passed(&self, spent: &TotalUsage, before: u64) -> Option<StopReason> {
         if self.calls_of(spent, before) > self.max_calls() {
-            return Some(Reason::Calls { limit: self.max_calls() });
+            return Some(StopReason::Calls { limit: self.max_calls() });
         }
         let cost = spent.counted_cost();
         if let Some(limit) = self.cost.filter(|limit| cost > *limit) {
-            return Some(Reason::Cost { limit, spent: cost, next: None });
+            return Some(StopReason::Cost { limit, spent: cost, next: None });
         }
         let used = spent.counted_tokens();
-        self.tokens.filter(|limit| used > *limit).map(|limit| Reason::Tokens { limit, used, next: None })
+        self.tokens.filter(|limit| used > *limit).map(|limit| StopReason::Tokens { limit, used, next: None })
     }
 }

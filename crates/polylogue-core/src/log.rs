@@ -13,13 +13,14 @@ use tokio::sync::{Mutex, MutexGuard};
 pub use self::clock::Clock;
 use self::clock::{Stopwatch, system_time};
 use crate::budget::Account;
-use crate::halt::{Halt, Order};
-use crate::kept::Kept;
-use crate::live::Live;
+use crate::cancellation::{CancelMode, Cancellation};
+use crate::event_buffer::EventBuffer;
 use crate::transcript::OpenTurn;
+use crate::updates::Publisher;
 use crate::{
-    AnyStore, Body, Budget, ChargeReason, Claim, Error, Event, Held, Limits, LogId, Message, Meta, Name,
-    Path, Question, Reason, Result, Spent, Store, StoreError, Timestamp, Transcript, Watch,
+    AnyStore, Body, Budget, ChargeReason, Claim, Error, Event, Limits, LogId, Message, Meta, Name, Path,
+    Question, Resources, Result, StopReason, Store, StoreError, Subscription, Timestamp, TotalUsage,
+    Transcript,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -38,10 +39,10 @@ pub struct Log {
     pub(crate) inherited: u64,
     clock: Clock,
     running: Stopwatch,
-    live: Live,
-    halt: Halt,
-    held: Held,
-    pub(crate) kept: Mutex<Kept>,
+    live: Publisher,
+    halt: Cancellation,
+    held: Resources,
+    pub(crate) kept: Mutex<EventBuffer>,
     /// Held by the call of an agent that is going on: one at a time.
     pub(crate) calls: Mutex<()>,
     /// Whether the right to append was returned.
@@ -84,7 +85,7 @@ impl Log {
     /// When there is one of this `id`, or the store cannot be written.
     pub async fn create(store: AnyStore, id: LogId, meta: &Meta) -> Result<Self> {
         let claim = store.create(&id, meta).await?;
-        Ok(Self::new(store, id, claim, Kept::default()))
+        Ok(Self::new(store, id, claim, EventBuffer::default()))
     }
 
     /// Goes on with a conversation in `store`.
@@ -109,7 +110,7 @@ impl Log {
     async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
         match store.read(&id, 0).await {
             Ok(events) => {
-                let mut kept = Kept::default();
+                let mut kept = EventBuffer::default();
                 kept.take_in(events);
                 Ok(Self::new(store, id, claim, kept))
             }
@@ -127,8 +128,8 @@ impl Log {
         Lease { store: self.store.clone(), claim: self.claim.clone() }
     }
 
-    fn new(store: AnyStore, id: LogId, claim: Claim, kept: Kept) -> Self {
-        let (limits, live, halt) = (Limits::default(), Live::new(), Halt::default());
+    fn new(store: AnyStore, id: LogId, claim: Claim, kept: EventBuffer) -> Self {
+        let (limits, live, halt) = (Limits::default(), Publisher::new(), Cancellation::default());
         let ran_ms = kept.events.last().map_or(0, |event| event.ran_ms);
         Self {
             id,
@@ -142,7 +143,7 @@ impl Log {
             running: Stopwatch::opened(ran_ms),
             live,
             halt,
-            held: Held::default(),
+            held: Resources::default(),
             kept: Mutex::new(kept),
             calls: Mutex::new(()),
             released: false,
@@ -180,7 +181,7 @@ impl Log {
 
     /// The same log, stopped by `halt`, which may be that of many.
     #[must_use]
-    pub fn halted_by(mut self, halt: Halt) -> Self {
+    pub fn cancelled_by(mut self, halt: Cancellation) -> Self {
         self.halt = halt;
         self
     }
@@ -193,19 +194,19 @@ impl Log {
 
     /// What tools hold for this conversation as long as it is open.
     #[must_use]
-    pub const fn held(&self) -> &Held {
+    pub const fn resources(&self) -> &Resources {
         &self.held
     }
 
     /// The handle that stops runs of this log.
     #[must_use]
-    pub fn halt(&self) -> Halt {
+    pub fn cancellation(&self) -> Cancellation {
         self.halt.clone()
     }
 
     /// Watches what happens from now on. Watch before you read, so that nothing falls between.
-    pub async fn watch(&self) -> Watch {
-        self.live.watch(self.kept.lock().await.next_seq())
+    pub async fn subscribe(&self) -> Subscription {
+        self.live.subscribe(self.kept.lock().await.next_seq())
     }
 
     /// The events so far.
@@ -224,7 +225,7 @@ impl Log {
     }
 
     /// What was spent so far.
-    pub async fn spent(&self) -> Spent {
+    pub async fn usage(&self) -> TotalUsage {
         self.kept.lock().await.tally.spent
     }
 
@@ -268,10 +269,10 @@ impl Log {
         let mut open: Vec<(Path, Question)> = Vec::new();
         for event in &events {
             match &event.body {
-                Body::Asked(question) => open.push((event.at.clone(), question.clone())),
-                Body::Answered { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
+                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
+                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
                 // A call is undone in all of its rooms, with all that it asks.
-                Body::Undone { .. } => open.retain(|(at, _)| *at != event.at),
+                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
                 _ => {}
             }
         }
@@ -287,7 +288,7 @@ impl Log {
         if !self.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
             return Err(Error::Config(format!("`{who}` asks nothing")));
         }
-        self.append(at, [Body::Answered { to: who.clone(), text: text.into() }]).await?;
+        self.append(at, [Body::InputProvided { to: who.clone(), text: text.into() }]).await?;
         Ok(())
     }
 
@@ -322,7 +323,7 @@ impl Log {
             return Err(Error::Config(format!("the conversation `{}` has not begun", self.id)));
         }
         if transcript.closed().is_none() {
-            let reason = Reason::Stopped { by: by.to_owned() };
+            let reason = StopReason::Stopped { by: by.to_owned() };
             let summary = transcript.summary();
             self.append(&Path::root(), [Body::Closed { reason, summary }]).await?;
         }
@@ -389,7 +390,7 @@ impl Log {
     }
 
     /// What is kept, with the charges staged that are not written yet.
-    async fn ready(&self) -> Result<MutexGuard<'_, Kept>> {
+    async fn ready(&self) -> Result<MutexGuard<'_, EventBuffer>> {
         let mut kept = self.kept.lock().await;
         self.catch_up(&mut kept).await?;
         for (at, charge) in self.account.take_pending() {
@@ -398,7 +399,7 @@ impl Log {
         Ok(kept)
     }
 
-    async fn settle(&self, kept: &mut Kept) -> Result<()> {
+    async fn settle(&self, kept: &mut EventBuffer) -> Result<()> {
         kept.doubtful = true;
         self.store.append(&self.claim, kept.staged()).await?;
         kept.doubtful = false;
@@ -415,7 +416,7 @@ impl Log {
     }
 
     /// Reads what an append left behind that failed or was dropped half-way.
-    async fn catch_up(&self, kept: &mut Kept) -> Result<(), StoreError> {
+    async fn catch_up(&self, kept: &mut EventBuffer) -> Result<(), StoreError> {
         if kept.doubtful {
             let more = self.store.read(&self.id, kept.events.len() as u64).await?;
             kept.take_in(more);
@@ -435,7 +436,7 @@ impl Log {
     }
 
     /// The limit that the run passed, if it did.
-    pub(crate) async fn passed(&self) -> Option<Reason> {
+    pub(crate) async fn passed(&self) -> Option<StopReason> {
         self.limits.passed(&self.kept.lock().await.tally.spent, self.account.before())
     }
 
@@ -464,7 +465,7 @@ impl Log {
     /// Whether another turn is within the limits.
     pub(crate) async fn admit_turn(&self) -> Result<()> {
         match self.limits.turns {
-            Some(limit) if self.turns().await >= limit => Err(Error::Limit(Reason::Turns { limit })),
+            Some(limit) if self.turns().await >= limit => Err(Error::Limit(StopReason::Turns { limit })),
             _ => Ok(()),
         }
     }
@@ -473,25 +474,25 @@ impl Log {
         self.limits.depth
     }
 
-    pub(crate) const fn live(&self) -> &Live {
+    pub(crate) const fn live(&self) -> &Publisher {
         &self.live
     }
 
     /// Waits for `work`, or for the order to stop at once.
     pub(crate) async fn unless_halted<T>(&self, work: impl Future<Output = T>) -> Result<T> {
-        match select(pin!(work), pin!(self.halt.wait(Order::Now))).await {
+        match select(pin!(work), pin!(self.halt.wait(CancelMode::Now))).await {
             Either::Left((done, _)) => Ok(done),
-            Either::Right(_) => Err(Error::Halted),
+            Either::Right(_) => Err(Error::Cancelled),
         }
     }
 
     /// Whether work may go on.
     pub(crate) fn check_halt_now(&self) -> Result<()> {
-        if self.halt.order() == Order::Now { Err(Error::Halted) } else { Ok(()) }
+        if self.halt.order() == CancelMode::Now { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Whether another step may begin.
     pub(crate) fn check_halt(&self) -> Result<()> {
-        if self.halt.order() >= Order::AfterStep { Err(Error::Halted) } else { Ok(()) }
+        if self.halt.order() >= CancelMode::AfterStep { Err(Error::Cancelled) } else { Ok(()) }
     }
 }

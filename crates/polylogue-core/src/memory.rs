@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LogId, Meter, ModelError, Name, StoreError, Timestamp, Used};
+use crate::{LogId, Meter, ModelError, Name, StoreError, Timestamp, ToolUsage};
 
 /// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
@@ -196,7 +196,7 @@ pub struct Recalled {
     /// Why it was not looked for in every way: the endpoint of embeddings failed, say.
     pub missed: Option<String>,
     /// What embedding took.
-    pub used: Option<Used>,
+    pub used: Option<ToolUsage>,
 }
 
 /// Why a memory could not do what was asked.

@@ -136,7 +136,7 @@ pub enum Audience {
 impl Audience {
     /// An audience of nobody: what is said aside stays between the policy and the speaker.
     #[must_use]
-    pub const fn aside() -> Self {
+    pub const fn private() -> Self {
         Self::Only(Vec::new())
     }
 
@@ -148,7 +148,7 @@ impl Audience {
 
     /// Whether nobody but the author sees it.
     #[must_use]
-    pub fn is_aside(&self) -> bool {
+    pub fn is_private(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let json = serde_json::to_string(&message).unwrap();
         assert_eq!(json, r#"{"from":"user","parts":[{"text":"hi"}]}"#);
         assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
-        let aside = message.to(Audience::aside());
+        let aside = message.to(Audience::private());
         let json = serde_json::to_string(&aside).unwrap();
         assert_eq!(json, r#"{"from":"user","to":{"only":[]},"parts":[{"text":"hi"}]}"#);
         assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), aside);

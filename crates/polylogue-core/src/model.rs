@@ -14,7 +14,8 @@ use serde_json::{Map, Value};
 
 use self::stops::Stopped;
 use crate::{
-    Call, Fault, Finish, Money, Name, Outcome, Part, Path, Reservation, Skill, Skills, ToolSpec, Usage, plain,
+    Call, Capabilities, Capability, Fault, Finish, Money, Name, Outcome, Part, Path, Reservation, ToolSpec,
+    Usage, plain,
 };
 
 /// Something that completes conversations: a provider over HTTP, a script, a recording.
@@ -33,7 +34,7 @@ pub trait Model: Send + Sync + 'static {
     fn complete(
         &self,
         request: &Request<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut dyn DeltaSink,
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 
     /// What a call that used `usage` costs; `None` when that is unknown.
@@ -51,8 +52,8 @@ pub trait Model: Send + Sync + 'static {
 
     /// What it is known to be able to do, or not, before it is asked. It is configuration: what turns out in a call is an
     /// error of the kind [`ModelErrorKind::Unsupported`].
-    fn skills(&self) -> Skills {
-        Skills::default()
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 }
 
@@ -65,11 +66,11 @@ trait ErasedModel: Send + Sync {
     fn complete<'a>(
         &'a self,
         request: &'a Request<'_>,
-        deltas: &'a mut dyn Deltas,
+        deltas: &'a mut dyn DeltaSink,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
-    fn skills(&self) -> Skills;
+    fn skills(&self) -> Capabilities;
 }
 
 impl<M: Model> ErasedModel for M {
@@ -79,7 +80,7 @@ impl<M: Model> ErasedModel for M {
     fn complete<'a>(
         &'a self,
         request: &'a Request<'_>,
-        deltas: &'a mut dyn Deltas,
+        deltas: &'a mut dyn DeltaSink,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>> {
         Box::pin(Model::complete(self, request, deltas))
     }
@@ -89,8 +90,8 @@ impl<M: Model> ErasedModel for M {
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
     }
-    fn skills(&self) -> Skills {
-        Model::skills(self)
+    fn skills(&self) -> Capabilities {
+        Model::capabilities(self)
     }
 }
 
@@ -105,7 +106,7 @@ impl Model for AnyModel {
     fn name(&self) -> &str {
         self.0.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let stops = &request.params.stop;
         if stops.is_empty() {
             return self.0.complete(request, deltas).await;
@@ -121,7 +122,7 @@ impl Model for AnyModel {
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.0.max_output(params)
     }
-    fn skills(&self) -> Skills {
+    fn capabilities(&self) -> Capabilities {
         self.0.skills()
     }
 }
@@ -148,7 +149,7 @@ pub struct Request<'a> {
     /// Temperature and the like.
     pub params: &'a Params,
     /// Room for what a provider keeps between two requests of one view.
-    pub wire: &'a Wire,
+    pub encoded: &'a EncodeCache,
     /// What is reserved for it: a model that tries again says so here. `None` outside of runs.
     pub reserved: Option<&'a Reservation<'a>>,
 }
@@ -316,15 +317,15 @@ pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
 }
 
 /// Hears the pieces of a reply as they arrive. They are shown, never stored.
-pub trait Deltas: Send {
+pub trait DeltaSink: Send {
     /// A piece arrived.
-    fn push(&mut self, delta: Delta<'_>);
+    fn push(&mut self, delta: DeltaRef<'_>);
 }
 
 /// A piece of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Delta<'a> {
+pub enum DeltaRef<'a> {
     /// A piece of text.
     Text(&'a str),
     /// A piece of reasoning.
@@ -343,16 +344,16 @@ pub enum Delta<'a> {
 }
 
 /// Hears nothing.
-impl Deltas for () {
-    fn push(&mut self, _: Delta<'_>) {}
+impl DeltaSink for () {
+    fn push(&mut self, _: DeltaRef<'_>) {}
 }
 
 /// Room in a view for what a provider wants to keep between two requests, such as the entries it has encoded.
 /// It is emptied when entries of the view are dropped, so what it holds is always a prefix.
 #[derive(Default)]
-pub struct Wire(Mutex<Option<Box<dyn Any + Send>>>);
+pub struct EncodeCache(Mutex<Option<Box<dyn Any + Send>>>);
 
-impl Wire {
+impl EncodeCache {
     /// Takes out what is there, if it is a `T`.
     pub fn take<T: Any + Send>(&self) -> Option<T> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -365,7 +366,7 @@ impl Wire {
     }
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for EncodeCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Wire")
     }
@@ -408,7 +409,7 @@ pub enum ModelErrorKind {
     /// The request breaks an invariant.
     Bug,
     /// The model, or its server, cannot do what was asked of it. Asked in another way, it may.
-    Unsupported(Skill),
+    Unsupported(Capability),
 }
 
 impl ModelError {

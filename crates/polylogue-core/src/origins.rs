@@ -26,12 +26,12 @@ impl Origins {
     pub(crate) fn add(&mut self, event: &Event) {
         let (seq, at) = (event.seq, &event.at);
         match &event.body {
-            Body::Returned { who, outcome, .. } => {
+            Body::ToolReturned { who, outcome, .. } => {
                 if let Some(source) = &outcome.outside {
                     self.push(seq, at, Audience::Only(vec![who.clone()]), source);
                 }
             }
-            Body::Said(message) | Body::Posted(message) => self.said(seq, at, message),
+            Body::Message(message) | Body::Posted(message) => self.said(seq, at, message),
             Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
                 opening.messages.iter().for_each(|message| self.said(seq, at, message));
@@ -79,7 +79,7 @@ impl Origins {
     /// The sources of what those have read who run the chat `at` in their turn.
     fn around(&self, at: &Path) -> Vec<Arc<str>> {
         let Some(outer) = at.ancestors().next() else { return Vec::new() };
-        match at.runner() {
+        match at.owner() {
             Some(who) => self.read_by(&outer, &who, None),
             None => self.read_in(&outer),
         }
@@ -88,7 +88,7 @@ impl Origins {
     /// `body`, whose messages name the sources of what their authors have read.
     pub(crate) fn mark(&self, at: &Path, mut body: Body) -> Body {
         match &mut body {
-            Body::Said(message) => message.outside = self.read_by(at, &message.from, None),
+            Body::Message(message) => message.outside = self.read_by(at, &message.from, None),
             Body::Posted(message) if message.outside.is_empty() => message.outside = self.read_in(at),
             Body::Opened(opening) => {
                 let sources = self.around(at);

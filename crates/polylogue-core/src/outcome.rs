@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Part, Used, plain};
+use crate::{Part, ToolUsage, plain};
 
 /// What came of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Outcome {
     pub outside: Option<Arc<str>>,
     /// What models took that the tool itself asked, such as one that makes vectors: it counts towards the limits of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub used: Vec<Used>,
+    pub used: Vec<ToolUsage>,
 }
 
 impl Outcome {
@@ -55,7 +55,7 @@ impl Outcome {
     /// assert_eq!(found.used[0].usage.total(), Some(1_000));
     /// ```
     #[must_use]
-    pub fn using(mut self, used: Used) -> Self {
+    pub fn using(mut self, used: ToolUsage) -> Self {
         self.used.push(used);
         self
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cue, Message, Name, Reason, Sees, Transcript};
+use crate::{JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
 
 /// Names the next step of a chat.
 ///
@@ -34,10 +34,10 @@ impl Policy for Box<dyn Policy> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Somebody has a turn.
-    Cue(Cue),
+    Turn(TurnRequest),
     /// Several have their turns at the same time. None hears the others; what they say enters the log in the order of
     /// the cues, whoever is done first.
-    Together(Vec<Cue>),
+    Parallel(Vec<TurnRequest>),
     /// A message is placed without a turn.
     Post(Message),
     /// Somebody who may join later, or has left, joins.
@@ -45,12 +45,12 @@ pub enum Step {
         /// Who.
         who: Name,
         /// What they see of what was said without them.
-        sees: Sees,
+        sees: JoinHistory,
     },
     /// It is over.
     Close {
         /// Why.
-        reason: Reason,
+        reason: StopReason,
         /// What came of it.
         summary: Arc<str>,
     },
@@ -63,7 +63,7 @@ pub enum Step {
 impl Step {
     /// It is over, and what came of it is the last message of the room.
     #[must_use]
-    pub fn close(reason: Reason, transcript: &Transcript) -> Self {
+    pub fn close(reason: StopReason, transcript: &Transcript) -> Self {
         Self::Close { reason, summary: transcript.summary() }
     }
 }

@@ -8,8 +8,8 @@ use crate::budget::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::Trace;
 use crate::{
-    Act, Agent, Body, Chat, Circle, Cue, Ending, Error, Event, Failure, Log, Message, Name, Opening, Part,
-    Question, Reason, Result, Sees, Status, Step, Transcript, Turn, View,
+    Act, Agent, Body, Chat, Error, Event, Failure, JoinHistory, Log, LoopKind, Message, Name, Opening, Part,
+    Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
 };
 
 /// A chat while it runs.
@@ -46,7 +46,7 @@ impl<'l> Scope<'l> {
             if let Some((reason, summary)) = self.transcript.closed() {
                 return Ok(Status::Closed { reason: reason.clone(), summary: Arc::clone(summary) });
             }
-            if self.transcript.cued().next().is_some() {
+            if self.transcript.current_speakers().next().is_some() {
                 if let Some(waiting) = self.act(chat).await? {
                     return Ok(waiting);
                 }
@@ -82,7 +82,7 @@ impl<'l> Scope<'l> {
     async fn own_up(&self, bodies: &mut [Body]) {
         if let [Body::Closed { reason, .. }] = bodies
             && self.transcript.at().is_root()
-            && reason.ending() == Ending::Done
+            && reason.outcome() == RunOutcome::Done
             && let Some(passed) = self.log.passed().await
         {
             *reason = passed;
@@ -93,24 +93,24 @@ impl<'l> Scope<'l> {
     pub(crate) fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
             // A policy that comes to its end may not have looked who ended the chat before.
-            Step::Close { reason: Reason::Finished, summary } => {
-                let over = self.transcript.over().map(|(_, reason)| reason.clone());
-                Step::Close { reason: over.unwrap_or(Reason::Finished), summary }
+            Step::Close { reason: StopReason::Finished, summary } => {
+                let over = self.transcript.ended_by().map(|(_, reason)| reason.clone());
+                Step::Close { reason: over.unwrap_or(StopReason::Finished), summary }
             }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
-            step if !is_aside(&step) && self.transcript.over().is_some() => self.over(),
-            _ if self.transcript.turns() >= chat.cap() => {
-                Step::close(Reason::Turns { limit: chat.cap() }, &self.transcript)
+            step if !is_aside(&step) && self.transcript.ended_by().is_some() => self.over(),
+            _ if self.transcript.turns() >= chat.max_turns() => {
+                Step::close(StopReason::Turns { limit: chat.max_turns() }, &self.transcript)
             }
             step => step,
         };
         // Policies may add asides to turns, some to each, but not without end.
-        if self.transcript.steps() > chat.cap().saturating_mul(16).saturating_add(64) {
+        if self.transcript.steps() > chat.max_turns().saturating_mul(16).saturating_add(64) {
             return Err(Error::Bug(format!("the policy of `{}` goes on and on aside", chat.name())));
         }
         match step {
-            Step::Cue(cue) => self.cues(chat, vec![cue]),
-            Step::Together(cues) => self.cues(chat, cues),
+            Step::Turn(cue) => self.cues(chat, vec![cue]),
+            Step::Parallel(cues) => self.cues(chat, cues),
             Step::Post(message) => Ok(vec![Body::Posted(message)]),
             Step::Admit { who, sees } => self.admission(chat, who, sees),
             Step::Close { reason, summary } => {
@@ -124,20 +124,20 @@ impl<'l> Scope<'l> {
 
     /// A participant ended the chat: whatever the policy wants, nothing more is said in the room.
     fn over(&self) -> Step {
-        let reason = self.transcript.over().map_or(Reason::Finished, |(_, reason)| reason.clone());
+        let reason = self.transcript.ended_by().map_or(StopReason::Finished, |(_, reason)| reason.clone());
         Step::close(reason, &self.transcript)
     }
 
-    fn admission(&self, chat: &Chat, who: Name, sees: Sees) -> Result<Vec<Body>> {
+    fn admission(&self, chat: &Chat, who: Name, sees: JoinHistory) -> Result<Vec<Body>> {
         let left = self.transcript.left().iter().any(|(gone, _)| *gone == who);
-        if left || self.transcript.outside().any(|name| *name == who) {
+        if left || self.transcript.late_joiners().any(|name| *name == who) {
             return Ok(vec![Body::Joined { who, sees }]);
         }
         let chat = chat.name();
         Err(Error::Config(format!("the policy of `{chat}` admits `{who}`, who is not waiting to join")))
     }
 
-    fn cues(&self, chat: &Chat, cues: Vec<Cue>) -> Result<Vec<Body>> {
+    fn cues(&self, chat: &Chat, cues: Vec<TurnRequest>) -> Result<Vec<Body>> {
         let wrong = |what: String| Err(Error::Config(format!("the policy of `{}` {what}", chat.name())));
         if cues.is_empty() {
             return wrong("gives a turn to nobody".into());
@@ -146,14 +146,14 @@ impl<'l> Scope<'l> {
             if chat.agent(&cue.who).is_none() {
                 return wrong(format!("gives a turn to `{}`, who is no participant", cue.who));
             }
-            if self.transcript.outside().any(|name| *name == cue.who) {
+            if self.transcript.late_joiners().any(|name| *name == cue.who) {
                 return wrong(format!("gives a turn to `{}`, who has not joined", cue.who));
             }
             if cues.iter().take(index).any(|other| other.who == cue.who) {
                 return wrong(format!("gives two turns at once to `{}`", cue.who));
             }
         }
-        Ok(vec![Body::Cued { cues }])
+        Ok(vec![Body::TurnStarted { turns: cues }])
     }
 
     /// Lets everybody act whose turn it is. What they say enters the log in the order of their cues: as far as they
@@ -198,7 +198,7 @@ impl<'l> Scope<'l> {
     /// what is said meanwhile.
     async fn began(&self) -> Result<Option<Transcript>> {
         let events = self.transcript.events();
-        let cued = events.iter().rposition(|event| matches!(event.body, Body::Cued { .. }));
+        let cued = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
         let Some((cued, after)) = cued.and_then(|at| events.get(at..)?.split_first()) else {
             return Ok(None);
         };
@@ -222,7 +222,7 @@ impl<'l> Scope<'l> {
 
     fn take_in(&mut self, events: impl IntoIterator<Item = Arc<Event>>) -> Result<()> {
         for event in events {
-            let counts = matches!(event.body, Body::Sampled(_)) || is_shared(&event.body);
+            let counts = matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body);
             if counts && event.at == *self.transcript.at() {
                 self.sampled.push(Arc::clone(&event));
             }
@@ -232,7 +232,7 @@ impl<'l> Scope<'l> {
     }
 
     /// Closes the outermost chat because a limit of the whole run was met somewhere within.
-    pub(crate) async fn close_at_limit(&mut self, reason: Reason) -> Result<Status> {
+    pub(crate) async fn close_at_limit(&mut self, reason: StopReason) -> Result<Status> {
         let summary = self.transcript.summary();
         self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
         Ok(Status::Closed { reason, summary })
@@ -240,7 +240,7 @@ impl<'l> Scope<'l> {
 
     /// Whether the log is one of this chat.
     fn check_fit(&self, chat: &Chat) -> Result<()> {
-        let missing = self.transcript.members().iter().find(|name| chat.agent(name).is_none());
+        let missing = self.transcript.participants().iter().find(|name| chat.agent(name).is_none());
         match missing {
             None => Ok(()),
             Some(name) => {
@@ -251,7 +251,7 @@ impl<'l> Scope<'l> {
 }
 
 struct Done {
-    cue: Cue,
+    cue: TurnRequest,
     act: Result<Act>,
     trace: Trace,
 }
@@ -280,7 +280,7 @@ struct StepEnd {
 }
 
 impl StepEnd {
-    fn add(&mut self, cue: &Cue, act: Result<Act>, failed_within: bool) {
+    fn add(&mut self, cue: &TurnRequest, act: Result<Act>, failed_within: bool) {
         let held = self.waiting || self.error.is_some();
         match act {
             Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::Wait)) => {
@@ -305,52 +305,57 @@ impl StepEnd {
 }
 
 /// Why a chat ended. One in which no participant said anything has no result, whatever ended it.
-fn outcome(reason: Reason, summary: &str, chat: &Transcript) -> Reason {
-    let is_silence = matches!(&reason, Reason::Circling { pattern: Circle::Silence, .. });
-    let is_done = is_silence || reason.ending() == Ending::Done;
+fn outcome(reason: StopReason, summary: &str, chat: &Transcript) -> StopReason {
+    let is_silence = matches!(&reason, StopReason::LoopDetected { pattern: LoopKind::Silence, .. });
+    let is_done = is_silence || reason.outcome() == RunOutcome::Done;
     if !is_done || !summary.trim().is_empty() || has_output(&reason, chat) {
         return reason;
     }
-    Reason::NoOutput { ended: Box::new(reason) }
+    StopReason::NoOutput { ended: Box::new(reason) }
 }
 
 /// Whether participants said something, or did what the chat was for: a condition may hold because of a tool call.
-fn has_output(reason: &Reason, chat: &Transcript) -> bool {
+fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
     let is_word = |part: &Part| match part {
         Part::Text(_) | Part::Data(_) | Part::Media(_) => !part.is_blank(),
         _ => false,
     };
-    let is_reached = matches!(reason, Reason::Condition { .. } | Reason::Completed { .. } | Reason::All(_));
+    let is_reached =
+        matches!(reason, StopReason::Condition { .. } | StopReason::Completed { .. } | StopReason::All(_));
     is_reached && chat.calls().next().is_some()
-        || chat.spoken().any(|line| line.message.parts.iter().any(is_word))
+        || chat.replies().any(|line| line.message.parts.iter().any(is_word))
 }
 
 /// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.
 const fn is_failure(error: &Error) -> bool {
-    !matches!(error, Error::Halted | Error::Limit(_) | Error::Store(_))
+    !matches!(error, Error::Cancelled | Error::Limit(_) | Error::Store(_))
 }
 
 /// Whether nobody in the room hears of it.
 fn is_aside(step: &Step) -> bool {
     match step {
-        Step::Cue(cue) => cue.to.is_aside(),
-        Step::Together(cues) => cues.iter().all(|cue| cue.to.is_aside()),
+        Step::Turn(cue) => cue.to.is_private(),
+        Step::Parallel(cues) => cues.iter().all(|cue| cue.to.is_private()),
         Step::Post(_) | Step::Admit { .. } | Step::Close { .. } | Step::Fail(_) => false,
     }
 }
 
 /// Whether somebody gets to speak to others.
 pub(crate) fn begins_turn(bodies: &[Body]) -> bool {
-    bodies.iter().any(|body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| !cue.to.is_aside())))
+    bodies.iter().any(
+        |body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|cue| !cue.to.is_private())),
+    )
 }
 
-fn body_of(act: Act, cue: &Cue) -> Option<Body> {
+fn body_of(act: Act, cue: &TurnRequest) -> Option<Body> {
     let who = cue.who.clone();
     Some(match act {
         Act::Say(parts) if parts.is_empty() => Body::Passed { who },
-        Act::Say(parts) => Body::Said(Message { from: who, to: cue.to.clone(), parts, outside: Vec::new() }),
-        Act::Ask(text) => Body::Asked(Question::new(who, text)),
-        Act::Approve { text, call } => Body::Asked(Question { who, text, call: Some(*call) }),
+        Act::Say(parts) => {
+            Body::Message(Message { from: who, to: cue.to.clone(), parts, outside: Vec::new() })
+        }
+        Act::Ask(text) => Body::InputRequired(Question::new(who, text)),
+        Act::Approve { text, call } => Body::InputRequired(Question { who, text, call: Some(*call) }),
         Act::Leave(why) => Body::Left { who, why },
         Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, Held, LogId, Meter, Name, Outcome, Path, Transcript};
+use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Transcript};
 
 /// Something an agent can call.
 ///
@@ -72,7 +72,7 @@ pub struct ToolCx<'a> {
     /// The conversation.
     pub log: &'a LogId,
     /// What tools hold for it as long as it is open in this process.
-    pub held: &'a Held,
+    pub resources: &'a Resources,
     /// The chat.
     pub at: &'a Path,
     /// The agent that calls.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Cue, Event, Finish, Message, Name, Opening, Part, Path, Question, Reason, Skill, Spent,
+    Body, Call, Capability, Event, Finish, Message, Name, Opening, Part, Path, Question, StopReason,
+    TotalUsage, TurnRequest,
 };
 
 /// One chat as far as it went, folded from its events.
@@ -32,12 +33,12 @@ pub struct Transcript {
     steps: u64,
     open: Vec<OpenTurn>,
     left: Vec<(Name, String)>,
-    over: Option<(Name, Reason)>,
-    closed: Option<(Reason, Arc<str>)>,
+    over: Option<(Name, StopReason)>,
+    closed: Option<(StopReason, Arc<str>)>,
     /// Calls that somebody else is asked to make, and nobody has made yet.
     pending: Vec<(Name, Call)>,
     /// What models turned out to be unable to do, for whom.
-    lacks: Vec<(Name, Arc<str>, Skill)>,
+    lacks: Vec<(Name, Arc<str>, Capability)>,
     /// Messages of the room before the chat was opened again for something more.
     before: u64,
     /// The event with which it was opened last.
@@ -48,7 +49,7 @@ pub struct Transcript {
     known_until: Option<u64>,
     /// What is shared of this chat and those within it.
     shared: Vec<Arc<Event>>,
-    spent: Spent,
+    spent: TotalUsage,
     span: Option<(u64, u64)>,
     waited_ms: u64,
 }
@@ -78,8 +79,8 @@ pub enum Source {
 impl Line {
     /// Whether only the policy reads it.
     #[must_use]
-    pub fn is_aside(&self) -> bool {
-        self.source == Source::Turn && self.message.to.is_aside()
+    pub fn is_private(&self) -> bool {
+        self.source == Source::Turn && self.message.to.is_private()
     }
 }
 
@@ -97,7 +98,7 @@ pub struct EndedTurn {
     /// Whose turn it was.
     pub who: Name,
     /// Whether only the policy heard it.
-    pub is_aside: bool,
+    pub is_private: bool,
     /// Whether nothing was said.
     pub is_silent: bool,
 }
@@ -105,7 +106,7 @@ pub struct EndedTurn {
 /// A turn that has begun and not ended.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTurn {
-    pub(crate) cue: Cue,
+    pub(crate) cue: TurnRequest,
     /// What happened in it so far.
     pub(crate) events: Vec<Arc<Event>>,
     /// What is shared of chats within it.
@@ -154,19 +155,19 @@ impl Transcript {
 
     /// The members of the room, in order, those who left included; those who joined later come last.
     #[must_use]
-    pub fn members(&self) -> &[Name] {
+    pub fn participants(&self) -> &[Name] {
         &self.members
     }
 
     /// Those who may join and have not yet.
-    pub fn outside(&self) -> impl Iterator<Item = &Name> {
-        let later = self.opening.as_ref().map_or(&[][..], |opening| &opening.later);
+    pub fn late_joiners(&self) -> impl Iterator<Item = &Name> {
+        let later = self.opening.as_ref().map_or(&[][..], |opening| &opening.late_joiners);
         later.iter().filter(|name| !self.members.contains(name))
     }
 
     /// The members who are still there, in order.
     pub fn present(&self) -> impl Iterator<Item = &Name> {
-        self.members().iter().filter(|name| !self.left.iter().any(|(gone, _)| gone == *name))
+        self.participants().iter().filter(|name| !self.left.iter().any(|(gone, _)| gone == *name))
     }
 
     /// Who left, and why, in order.
@@ -188,64 +189,64 @@ impl Transcript {
     }
 
     /// The messages of the room in order: all but those said aside.
-    pub fn room(&self) -> impl DoubleEndedIterator<Item = &Line> {
-        self.lines.iter().filter(|line| !line.is_aside())
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.iter().filter(|line| !line.is_private())
     }
 
     /// How many messages the room has, since it was opened last.
     #[must_use]
-    pub const fn room_len(&self) -> u64 {
+    pub const fn message_count(&self) -> u64 {
         self.lines.len() as u64 - self.asides - self.before
     }
 
     /// The tool calls in messages of the room that nobody has answered yet, with who asks for them. They lapse when whoever
     /// asked speaks again.
     #[must_use]
-    pub fn pending(&self) -> &[(Name, Call)] {
+    pub fn pending_calls(&self) -> &[(Name, Call)] {
         &self.pending
     }
 
     /// Who ended the chat, and why, if a participant did.
     #[must_use]
-    pub fn over(&self) -> Option<(&Name, &Reason)> {
+    pub fn ended_by(&self) -> Option<(&Name, &StopReason)> {
         self.over.as_ref().map(|(who, reason)| (who, reason))
     }
 
     /// The turns in the room that have ended, newest first.
     pub fn recent_turns(&self) -> impl Iterator<Item = &EndedTurn> {
-        self.ended.iter().rev().filter(|turn| !turn.is_aside)
+        self.ended.iter().rev().filter(|turn| !turn.is_private)
     }
 
     /// Whether `who` had a turn aside since the last turn in the room ended.
     #[must_use]
-    pub fn moved_aside(&self, who: &Name) -> bool {
-        self.asides_of(who) > 0
+    pub fn acted_in_private(&self, who: &Name) -> bool {
+        self.private_turns_of(who) > 0
     }
 
     /// How many turns aside `who` had since the last turn in the room ended.
     #[must_use]
-    pub fn asides_of(&self, who: &Name) -> usize {
-        self.ended.iter().rev().take_while(|turn| turn.is_aside).filter(|turn| turn.who == *who).count()
+    pub fn private_turns_of(&self, who: &Name) -> usize {
+        self.ended.iter().rev().take_while(|turn| turn.is_private).filter(|turn| turn.who == *who).count()
     }
 
     /// What the last step added to the room. The opening is no step, and neither is what is said aside.
     ///
     /// Conditions that look at messages look at these alone: they are asked after every step.
     pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Line> {
-        self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_aside())
+        self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_private())
     }
 
     /// The last message of the room.
     #[must_use]
     pub fn last(&self) -> Option<&Line> {
-        self.room().next_back()
+        self.messages().next_back()
     }
 
     /// The result of the chat, unless its policy says otherwise: the last message of a participant since the chat was opened
     /// last, [in words](Message::in_words). Empty when no participant said anything: the task, an opening, and what is inherited are no result.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
-        let mut said = self.spoken().rev().map(|line| line.message.in_words());
+        let mut said = self.replies().rev().map(|line| line.message.in_words());
         said.find(|text| !text.trim().is_empty()).unwrap_or_default().into()
     }
 
@@ -253,7 +254,7 @@ impl Transcript {
     #[must_use]
     pub fn result_cut(&self) -> Option<Finish> {
         let (_, summary) = self.closed.as_ref()?;
-        let line = self.said_as(summary).or_else(|| self.spoken().next_back())?;
+        let line = self.said_as(summary).or_else(|| self.replies().next_back())?;
         line.message.cut().filter(|_| !summary.trim().is_empty())
     }
 
@@ -275,13 +276,13 @@ impl Transcript {
     #[must_use]
     pub fn is_silent(&self) -> bool {
         let is_silent = |part: &Part| part.is_blank() || part.is_thought();
-        self.spoken().all(|line| line.message.parts.iter().all(is_silent))
+        self.replies().all(|line| line.message.parts.iter().all(is_silent))
     }
 
     /// The messages that ended a turn in the room since the chat was opened last.
-    pub fn spoken(&self) -> impl DoubleEndedIterator<Item = &Line> {
+    pub fn replies(&self) -> impl DoubleEndedIterator<Item = &Line> {
         let since = self.opened;
-        self.room().filter(move |line| line.source == Source::Turn && line.seq > since)
+        self.messages().filter(move |line| line.source == Source::Turn && line.seq > since)
     }
 
     /// The last message of `who`, aside or not.
@@ -311,7 +312,7 @@ impl Transcript {
 
     /// What was spent, in chats within this one too.
     #[must_use]
-    pub const fn spent(&self) -> &Spent {
+    pub const fn usage(&self) -> &TotalUsage {
         &self.spent
     }
 
@@ -324,7 +325,7 @@ impl Transcript {
 
     /// Why it was closed and what came of it, if it was.
     #[must_use]
-    pub fn closed(&self) -> Option<(&Reason, &Arc<str>)> {
+    pub fn closed(&self) -> Option<(&StopReason, &Arc<str>)> {
         self.closed.as_ref().map(|(reason, summary)| (reason, summary))
     }
 
@@ -334,7 +335,7 @@ impl Transcript {
     }
 
     /// Whose turn it is: several when their turns run at the same time.
-    pub fn cued(&self) -> impl Iterator<Item = &Name> {
+    pub fn current_speakers(&self) -> impl Iterator<Item = &Name> {
         self.open.iter().map(|turn| &turn.cue.who)
     }
 
@@ -347,7 +348,7 @@ impl Transcript {
     /// The tool calls of all finished turns, newest first, with the `seq` of their events and who made them.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Name, &Call)> {
         self.events.iter().rev().filter_map(|event| match &event.body {
-            Body::Called { who, call } => Some((event.seq, who, call)),
+            Body::ToolCalled { who, call } => Some((event.seq, who, call)),
             _ => None,
         })
     }
@@ -362,14 +363,14 @@ impl Transcript {
     }
 
     /// What `model` turned out to be unable to do when `who` asked it in earlier turns.
-    pub fn lacks(&self, who: &Name, model: &str) -> impl Iterator<Item = Skill> {
+    pub fn missing_capabilities(&self, who: &Name, model: &str) -> impl Iterator<Item = Capability> {
         let asked = self.lacks.iter().filter(move |(asker, asked, _)| asker == who && **asked == *model);
         asked.map(|(.., skill)| *skill)
     }
 
     /// How many turns of `who` have begun.
     #[must_use]
-    pub fn begun(&self, who: &Name) -> u64 {
+    pub fn turns_begun_by(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.begun)
     }
 }

@@ -3,8 +3,8 @@
 mod ask;
 mod calls;
 mod continued;
+mod model;
 mod repeats;
-mod sample;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
@@ -16,12 +16,12 @@ use crate::budget::Doubt;
 use crate::run::Scope;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    Act, Agent, AnyModel, AnyTool, Body, Call, Chat, Cue, Error, Event, Finish, Lens, Line, Log, Message,
-    Meter, Name, Outcome, Params, Part, Path, Reason, Reply, Result, Skill, Start, Status, Tool, ToolCx,
-    ToolSpec, Transcript, View, Words,
+    Act, Agent, AnyModel, AnyTool, Body, Call, Capability, Chat, Error, Event, Finish, HistoryEntry, Line,
+    Log, Message, Meter, Name, Outcome, Params, Part, Path, Reply, Result, Start, Status, StopReason, Tool,
+    ToolCx, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
 };
 
-pub use self::ask::Asking;
+pub use self::ask::AgentCall;
 
 /// One turn of one agent.
 ///
@@ -31,7 +31,7 @@ pub struct Turn<'a> {
     log: &'a Log,
     chat: &'a Chat,
     transcript: &'a Transcript,
-    cue: &'a Cue,
+    cue: &'a TurnRequest,
     view: Option<View>,
     /// Events of this turn from before a resumption that are not returned yet.
     past: VecDeque<Arc<Event>>,
@@ -76,7 +76,7 @@ pub(crate) struct Trace {
 
 /// What a model is asked, besides the conversation itself.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ModelCall<'a> {
     /// The model.
     pub model: &'a AnyModel,
     /// The system text.
@@ -86,27 +86,27 @@ pub struct Ask<'a> {
     /// Temperature and the like.
     pub params: &'a Params,
     /// How the agent sees the room.
-    pub lens: &'a Lens,
+    pub view: &'a ViewOptions,
 }
 
 /// What came of asking a model for something that it may be unable to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Attempt {
+pub enum ModelAttempt {
     /// It replied.
     Reply(Reply),
     /// It is unable to.
-    Unable(Skill),
+    Unable(Capability),
 }
 
 static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
-static LENS: LazyLock<Lens> = LazyLock::new(Lens::default);
+static LENS: LazyLock<ViewOptions> = LazyLock::new(ViewOptions::default);
 
-impl<'a> Ask<'a> {
+impl<'a> ModelCall<'a> {
     /// Asks `model` without a system text and tools, with default parameters and the default sight of the room; set the
     /// fields to ask otherwise.
     #[must_use]
     pub fn of(model: &'a AnyModel) -> Self {
-        Self { model, system: None, tools: &[], params: &PARAMS, lens: &LENS }
+        Self { model, system: None, tools: &[], params: &PARAMS, view: &LENS }
     }
 }
 
@@ -160,7 +160,7 @@ impl<'a> Turn<'a> {
 
     /// Why it has a turn: what it is told, and who will hear it.
     #[must_use]
-    pub const fn cue(&self) -> &'a Cue {
+    pub const fn request(&self) -> &'a TurnRequest {
         self.cue
     }
 
@@ -214,7 +214,7 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub async fn remember(&mut self, words: Vec<Words>) -> Result<()> {
+    pub async fn remember(&mut self, words: Vec<HistoryEntry>) -> Result<()> {
         if let Some(event) = self.past.pop_front() {
             if !matches!(event.body, Body::Remembered { .. }) {
                 return Err(self.diverged(&event, "remembers its turn"));
@@ -222,7 +222,7 @@ impl<'a> Turn<'a> {
             self.give_back(event);
             return Ok(());
         }
-        self.record([Body::Remembered { who: self.me().clone(), words }]).await
+        self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
     }
 
     /// Makes tool calls, all at the same time, and returns their outcomes in the order of the calls. Whatever a tool
@@ -260,16 +260,16 @@ impl<'a> Turn<'a> {
             }
             let was_begun = begun.get(index).copied().unwrap_or(false);
             if !was_begun {
-                fresh.push(Body::Called { who: who.clone(), call: call.clone() });
+                fresh.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
             }
             let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
             // What never ran - no such tool, no proper arguments - is safe to decide again.
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
-            let (id, held) = (&call.id, log.held());
+            let (id, held) = (&call.id, log.resources());
             let cx = ToolCx {
                 log: log.id(),
-                held,
+                resources: held,
                 at,
                 who,
                 transcript,
@@ -293,7 +293,7 @@ impl<'a> Turn<'a> {
         }
         while let Some((index, outcome)) = log.unless_halted(running.next()).await? {
             let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
-            self.record([Body::Returned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
+            self.record([Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
             meters.get(index).into_iter().for_each(Meter::release);
             if let Some(slot) = outcomes.get_mut(index) {
                 *slot = Some(outcome);
@@ -307,13 +307,13 @@ impl<'a> Turn<'a> {
     fn replay_calls(&mut self, calls: &[Call], begun: &mut [bool], outcomes: &mut [Option<Outcome>]) {
         while let Some(event) = self.past.front() {
             let id = match &event.body {
-                Body::Called { call, .. } => &call.id,
-                Body::Returned { id, .. } => id,
+                Body::ToolCalled { call, .. } => &call.id,
+                Body::ToolReturned { id, .. } => id,
                 _ => return,
             };
             let Some(index) = calls.iter().position(|call| call.id == *id) else { return };
             match (&event.body, begun.get_mut(index), outcomes.get_mut(index)) {
-                (Body::Returned { outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
+                (Body::ToolReturned { outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
                 (_, Some(begun), _) => *begun = true,
                 _ => {}
             }
@@ -325,8 +325,8 @@ impl<'a> Turn<'a> {
 
     /// What the turn did next in the run that it was begun in; none where it goes on from here.
     #[must_use]
-    pub fn ahead(&self) -> Option<&Body> {
-        let is_form = |body: &&Body| matches!(body, Body::Unable { lacks, .. } if lacks.is_of_form());
+    pub fn next_logged(&self) -> Option<&Body> {
+        let is_form = |body: &&Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
         let mut bodies = self.past.iter().map(|event| &event.body);
         bodies.find(|body| !is_form(body)).or_else(|| self.past.front().map(|event| &event.body))
     }
@@ -334,7 +334,7 @@ impl<'a> Turn<'a> {
     /// The answer to the question this turn asked, if it asked one before and there is an answer.
     pub fn answer(&mut self) -> Option<Arc<str>> {
         let [asked, answered] = [self.past.front()?, self.past.get(1)?];
-        let (Body::Asked(_), Body::Answered { text, .. }) = (&asked.body, &answered.body) else {
+        let (Body::InputRequired(_), Body::InputProvided { text, .. }) = (&asked.body, &answered.body) else {
             return None;
         };
         let text = Arc::clone(text);
@@ -349,11 +349,11 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
     pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
-        let turn = self.transcript.at().child(self.me(), self.transcript.begun(self.me()));
+        let turn = self.transcript.at().child(self.me(), self.transcript.turns_begun_by(self.me()));
         let at = turn.sibling(self.runs);
         self.runs += 1;
         if at.depth() > self.log.depth() {
-            return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
+            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
         }
         let mut transcript =
             if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
@@ -404,13 +404,13 @@ impl<'a> Turn<'a> {
     /// The messages that `chat` goes on from: those of the last time that the participant it names ran a chat here.
     async fn earlier(&self, chat: &Chat) -> Result<Vec<Message>> {
         let Some(before) = chat.goes_on_from() else { return Ok(Vec::new()) };
-        let begun = self.transcript.begun(before);
+        let begun = self.transcript.turns_begun_by(before);
         let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
         if last == 0 {
             return Ok(Vec::new());
         }
         let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
-        Ok(transcript.room().map(|line| line.message.clone()).collect())
+        Ok(transcript.messages().map(|line| line.message.clone()).collect())
     }
 
     /// What is known at this point of the turn of tool calls and values, here, around and within, but for rooms at work now.
@@ -422,14 +422,14 @@ impl<'a> Turn<'a> {
 
     /// The last message of somebody else that this agent sees: what it replies to.
     #[must_use]
-    pub fn heard(&self) -> Option<&'a Line> {
+    pub fn last_message(&self) -> Option<&'a Line> {
         let me = self.me();
-        self.transcript.room().rev().find(|line| line.message.from != *me && line.is_seen_by(me))
+        self.transcript.messages().rev().find(|line| line.message.from != *me && line.is_seen_by(me))
     }
 
     /// The agent's view, up to here.
-    fn view(&mut self, lens: &Lens) -> &View {
-        let stale = self.view.as_ref().is_none_or(|view| view.lens() != lens);
+    fn view(&mut self, lens: &ViewOptions) -> &View {
+        let stale = self.view.as_ref().is_none_or(|view| view.options() != lens);
         let mut view = match self.view.take() {
             Some(view) if !stale => view,
             _ => View::new(self.cue.who.clone(), lens.clone()),

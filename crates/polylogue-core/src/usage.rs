@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, Sample};
+use crate::{ModelReply, Name};
 
 /// Tokens of one model call as the provider counted them. `None` is unknown, which is not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ fn per_token(dollars: f64, tokens: u64) -> Money {
 
 /// What a model took that was asked by a tool, and not for a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
+pub struct ToolUsage {
     /// The model, as `provider:model`.
     pub model: Arc<str>,
     /// Tokens.
@@ -201,7 +201,7 @@ pub enum ChargeReason {
 
 /// A sum over [charges](Charge).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Uncertain {
+pub struct UncertainUsage {
     /// Calls.
     pub calls: u64,
     /// Tokens at most, where there is a known bound.
@@ -210,7 +210,7 @@ pub struct Uncertain {
     pub cost: Money,
 }
 
-impl Uncertain {
+impl UncertainUsage {
     /// Whether nothing was charged.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -220,7 +220,7 @@ impl Uncertain {
 
 /// A sum over model calls. Unknown figures are counted, not guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct TotalUsage {
     /// Finished model calls.
     pub calls: u64,
     /// Tokens read, where known.
@@ -234,16 +234,16 @@ pub struct Spent {
     /// Calls whose cost is unknown.
     pub unpriced: u64,
     /// What a cache of replies saved; it is in none of the other figures.
-    #[serde(default, skip_serializing_if = "Saved::is_nothing")]
-    pub saved: Saved,
+    #[serde(default, skip_serializing_if = "CacheSavings::is_nothing")]
+    pub saved: CacheSavings,
     /// What calls without a known usage took at most; it is in none of the other figures, and counts against limits.
-    #[serde(default, skip_serializing_if = "Uncertain::is_nothing")]
-    pub uncertain: Uncertain,
+    #[serde(default, skip_serializing_if = "UncertainUsage::is_nothing")]
+    pub uncertain: UncertainUsage,
 }
 
 /// What a cache of replies saved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct CacheSavings {
     /// Model calls that were not made.
     pub calls: u64,
     /// Tokens not read and not written, where known.
@@ -252,23 +252,23 @@ pub struct Saved {
     pub cost: Money,
 }
 
-impl Saved {
+impl CacheSavings {
     /// Whether no call was saved.
     #[must_use]
     pub const fn is_nothing(&self) -> bool {
         self.calls == 0
     }
 
-    fn add(&mut self, sample: &Sample) {
+    fn add(&mut self, sample: &ModelReply) {
         self.calls += 1;
         self.tokens += sample.usage.input.unwrap_or(0) + sample.usage.output.unwrap_or(0);
         self.cost += sample.cost.unwrap_or_default();
     }
 }
 
-impl Spent {
+impl TotalUsage {
     /// Adds one call.
-    pub fn add(&mut self, sample: &Sample) {
+    pub fn add(&mut self, sample: &ModelReply) {
         if sample.cached {
             return self.saved.add(sample);
         }
@@ -281,7 +281,7 @@ impl Spent {
     }
 
     /// Adds what a tool used. Its requests are not among the model calls.
-    pub fn add_used(&mut self, used: &Used) {
+    pub fn add_tool(&mut self, used: &ToolUsage) {
         self.input += used.usage.input.unwrap_or(0);
         self.output += used.usage.output.unwrap_or(0);
         self.unmetered += u64::from(used.usage.total().is_none());
@@ -291,7 +291,7 @@ impl Spent {
 
     /// Adds calls that count at their upper bound.
     pub fn charge(&mut self, charge: &Charge) {
-        let Uncertain { calls, tokens, cost } = &mut self.uncertain;
+        let UncertainUsage { calls, tokens, cost } = &mut self.uncertain;
         *calls += charge.calls;
         *tokens = tokens.saturating_add(charge.tokens.unwrap_or(0));
         *cost += charge.cost.unwrap_or_default();

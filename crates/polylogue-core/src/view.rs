@@ -1,6 +1,6 @@
 //! What one agent's model receives of a chat: derived from the log, never stored.
 
-mod lens;
+mod options;
 mod window;
 mod words;
 
@@ -11,14 +11,14 @@ use self::words::{spoken, told, worded};
 use crate::digest::Chain;
 use crate::model::joined;
 use crate::{
-    Body, Call, CallOutcome, Cue, Digest, Entry, Event, Line, Message, Name, Opening, Outcome, Params, Part,
-    Sees, ToolSpec, Transcript, Wire, Words,
+    Body, Call, CallOutcome, Digest, EncodeCache, Entry, Event, HistoryEntry, JoinHistory, Line, Message,
+    Name, Opening, Outcome, Params, Part, ToolSpec, Transcript, TurnRequest,
 };
 
 pub(crate) use self::words::CONTINUE;
 pub use self::words::{BEGIN, GO_ON};
 
-pub use self::lens::{Lens, PromptRole, ShowNames, Window};
+pub use self::options::{PromptRole, ShowNames, ViewOptions, Window};
 
 /// The conversation as one agent's model receives it: its own words are `assistant`, everybody else's are `user`.
 ///
@@ -27,7 +27,7 @@ pub use self::lens::{Lens, PromptRole, ShowNames, Window};
 #[derive(Debug)]
 pub struct View {
     me: Name,
-    lens: Lens,
+    options: ViewOptions,
     names: bool,
     entries: Vec<Entry>,
     /// So many first entries are kept whatever the window says.
@@ -52,9 +52,9 @@ pub struct View {
     /// Where its turn began, the prompt included.
     begun: Option<Mark>,
     /// What it is going to remember of its turn.
-    memory: Option<Vec<Words>>,
+    memory: Option<Vec<HistoryEntry>>,
     chain: Chain,
-    wire: Wire,
+    encoded: EncodeCache,
     /// How many events of the transcript were taken in.
     cursor: usize,
     /// Own events are taken in as they happen; those up to here are not taken in again.
@@ -71,11 +71,11 @@ struct Mark {
 impl View {
     /// The view of `me` before anything happened.
     #[must_use]
-    pub fn new(me: Name, lens: Lens) -> Self {
+    pub fn new(me: Name, options: ViewOptions) -> Self {
         Self {
             me,
-            names: lens.names == ShowNames::Always,
-            lens,
+            names: options.names == ShowNames::Always,
+            options,
             entries: Vec::new(),
             pinned: 0,
             weight: 0,
@@ -90,7 +90,7 @@ impl View {
             begun: None,
             memory: None,
             chain: Chain::default(),
-            wire: Wire::default(),
+            encoded: EncodeCache::default(),
             cursor: 0,
             seen: None,
         }
@@ -98,7 +98,7 @@ impl View {
 
     /// The view of `me` at the end of `transcript`, in the middle of a turn too.
     #[must_use]
-    pub fn of(transcript: &Transcript, me: &Name, lens: Lens) -> Self {
+    pub fn of(transcript: &Transcript, me: &Name, lens: ViewOptions) -> Self {
         let mut view = Self::new(me.clone(), lens);
         view.catch_up(transcript);
         let open = transcript.open_turns().iter().find(|turn| turn.cue.who == *me);
@@ -120,14 +120,14 @@ impl View {
 
     /// Room for the provider.
     #[must_use]
-    pub const fn wire(&self) -> &Wire {
-        &self.wire
+    pub const fn encoded(&self) -> &EncodeCache {
+        &self.encoded
     }
 
     /// How the agent sees the room.
     #[must_use]
-    pub const fn lens(&self) -> &Lens {
-        &self.lens
+    pub const fn options(&self) -> &ViewOptions {
+        &self.options
     }
 
     /// Whether the id of a call is taken.
@@ -155,22 +155,22 @@ impl View {
         let of_turn = |who: &Name| *who == self.me && self.seen.is_none_or(|seen| event.seq > seen);
         match &event.body {
             Body::Opened(opening) => self.open(opening),
-            Body::Cued { cues } => {
+            Body::TurnStarted { turns: cues } => {
                 if let Some(cue) = cues.iter().find(|cue| cue.who == self.me) {
                     self.cued(cue);
                 }
             }
-            Body::Said(message) | Body::Posted(message) => self.said(message),
-            Body::Sampled(sample) if of_turn(&sample.who) => self.sampled(&sample.parts),
+            Body::Message(message) | Body::Posted(message) => self.said(message),
+            Body::ModelReplied(sample) if of_turn(&sample.who) => self.sampled(&sample.parts),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
-            Body::Returned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
+            Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
             Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
             Body::Left { who, .. } if *who == self.me => {
                 self.end_turn(&[]);
                 self.missed = Some(Vec::new());
             }
             Body::Joined { who, sees } if *who == self.me => self.joined(*sees),
-            Body::Remembered { who, words } if of_turn(who) => self.memory = Some(words.clone()),
+            Body::Remembered { who, entries: words } if of_turn(who) => self.memory = Some(words.clone()),
             Body::Cleared { who, of, keep }
                 if (*who != self.me || of_turn(who)) && of.as_ref().is_none_or(|of| *of == self.me) =>
             {
@@ -188,9 +188,9 @@ impl View {
     }
 
     fn open(&mut self, opening: &Opening) {
-        let Opening { with, later, introduction, messages, .. } = opening;
+        let Opening { participants: with, late_joiners: later, introduction, messages, .. } = opening;
         let is_member = with.contains(&self.me) || later.contains(&self.me);
-        if self.lens.names == ShowNames::Auto {
+        if self.options.names == ShowNames::Auto {
             self.names = with.len() + later.len() > 2 || !is_member;
         }
         if let Some(introduction) = introduction.as_ref().filter(|_| is_member) {
@@ -203,18 +203,18 @@ impl View {
         self.pinned = self.entries.len();
     }
 
-    fn joined(&mut self, sees: Sees) {
+    fn joined(&mut self, sees: JoinHistory) {
         let missed = self.missed.take().unwrap_or_default();
-        if sees == Sees::All {
+        if sees == JoinHistory::All {
             missed.into_iter().for_each(|parts| self.hear(parts));
         }
     }
 
-    fn cued(&mut self, cue: &Cue) {
+    fn cued(&mut self, cue: &TurnRequest) {
         self.settle();
         self.release();
         self.in_turn = true;
-        if self.lens.forgets_asides && cue.to.is_aside() {
+        if self.options.forget_private_turns && cue.to.is_private() {
             self.aside = Some(self.mark());
         }
         match (&cue.prompt, self.entries.last()) {
@@ -350,7 +350,7 @@ impl View {
     }
 
     /// Puts what the agent remembers of its turn in place of all of it.
-    fn recall(&mut self, memory: Vec<Words>, begun: Mark) {
+    fn recall(&mut self, memory: Vec<HistoryEntry>, begun: Mark) {
         self.pending.clear();
         if let Some(mark) = self.aside.take() {
             return self.go_back(mark);
@@ -358,8 +358,8 @@ impl View {
         self.go_back(begun);
         for words in memory {
             match words {
-                Words::Heard(text) => self.push_text(&text),
-                Words::Spoken(text) => self.push_own(vec![Part::Text(text)]),
+                HistoryEntry::Received(text) => self.push_text(&text),
+                HistoryEntry::Sent(text) => self.push_own(vec![Part::Text(text)]),
             }
         }
     }
@@ -387,7 +387,7 @@ impl View {
         if parts.is_empty() {
             return parts;
         }
-        let introduction = match self.lens.prefix.get(&message.from) {
+        let introduction = match self.options.prefix.get(&message.from) {
             Some(prefix) => format!("{prefix}\n\n"),
             None if self.names => format!("{}: ", message.from),
             None => return parts,
@@ -443,7 +443,7 @@ impl View {
 
     /// What is for the agent alone.
     fn push_prompt(&mut self, text: &Arc<str>) {
-        if self.lens.prompts == PromptRole::User || text.trim().is_empty() {
+        if self.options.prompt_role == PromptRole::User || text.trim().is_empty() {
             return self.push_text(text);
         }
         if self.entries.is_empty() {
@@ -457,7 +457,7 @@ impl View {
     }
 
     fn push(&mut self, entry: Entry) {
-        let entry = if self.lens.calls_in_words { worded(entry) } else { entry };
+        let entry = if self.options.calls_as_text { worded(entry) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
         // The result of a call that the opening makes is kept as the call is, however late it comes.

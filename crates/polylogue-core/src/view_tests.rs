@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Audience, CallOutcome, Cue, Finish, Opening, Origin, Path, Request, Sample, Sees, Timestamp, Usage, Words,
+    Audience, CallOutcome, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path, Request,
+    Timestamp, TurnRequest, Usage,
 };
 
 const NAMES: [&str; 3] = ["A", "B", "C"];
@@ -52,17 +53,17 @@ fn text() -> impl Strategy<Value = String> {
 fn audience() -> impl Strategy<Value = Audience> {
     prop_oneof![
         3 => Just(Audience::All),
-        1 => Just(Audience::aside()),
+        1 => Just(Audience::private()),
         1 => (0..3usize).prop_map(|who| Audience::Only(vec![name(who)])),
     ]
 }
 
 fn said(who: usize, parts: Vec<Part>) -> Body {
-    Body::Said(Message { parts, ..Message::text(name(who), "") })
+    Body::Message(Message { parts, ..Message::text(name(who), "") })
 }
 
 fn cue(who: usize) -> Body {
-    Body::Cued { cues: vec![Cue::to_all(name(who))] }
+    Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
 }
 
 #[test]
@@ -71,9 +72,9 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     let answer =
         CallOutcome { to: name(0), id: "c1".into(), tool: "look".into(), outcome: Outcome::done("a cat") };
     let opening = Opening {
-        with: vec![name(0), name(1)],
+        participants: vec![name(0), name(1)],
         messages: vec![Message::text(name(1), "Look.")],
-        later: Vec::new(),
+        late_joiners: Vec::new(),
         introduction: None,
         task: "t".into(),
         inherited: 0,
@@ -90,7 +91,7 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
         said(1, vec![Part::Outcome(answer)]),
         cue(0),
     ];
-    let mut view = View::new(name(0), Lens::default());
+    let mut view = View::new(name(0), ViewOptions::default());
     for (seq, body) in (0..).zip(bodies) {
         view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
     }
@@ -137,8 +138,8 @@ fn events_from(
     moves: &[Move],
 ) -> Vec<Event> {
     let mut bodies = vec![Body::Opened(Opening {
-        with: (0..members).map(name).collect(),
-        later: Vec::new(),
+        participants: (0..members).map(name).collect(),
+        late_joiners: Vec::new(),
         introduction: None,
         task: "t".into(),
         messages: opening
@@ -151,11 +152,11 @@ fn events_from(
     for step in moves {
         let who = name(step.who);
         let prompt = step.prompt.as_deref().map(Into::into);
-        bodies.push(Body::Cued {
-            cues: vec![Cue { who: who.clone(), prompt, to: step.to.clone(), choice: None }],
+        bodies.push(Body::TurnStarted {
+            turns: vec![TurnRequest { who: who.clone(), prompt, to: step.to.clone(), choice: None }],
         });
-        if bodies.iter().filter(|body| matches!(body, Body::Cued { .. })).count() % 5 == 4 {
-            let sees = if ids.is_multiple_of(2) { Sees::All } else { Sees::New };
+        if bodies.iter().filter(|body| matches!(body, Body::TurnStarted { .. })).count() % 5 == 4 {
+            let sees = if ids.is_multiple_of(2) { JoinHistory::All } else { JoinHistory::New };
             bodies.insert(bodies.len() - 1, Body::Joined { who: who.clone(), sees });
         }
         let mut asked: Vec<Call> = Vec::new();
@@ -180,13 +181,13 @@ fn events_from(
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
-                Body::Said(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
+                Body::Message(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
             }
             End::Say(text) => {
                 let mut parts = vec![Part::text(&**text)];
                 parts.extend(asked.iter().cloned().map(Part::Call));
                 open.extend(asked.into_iter().map(|call| (who.clone(), call)));
-                Body::Said(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
+                Body::Message(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
             }
             End::Pass => Body::Passed { who },
             End::Leave => Body::Left { who, why: "tired".into() },
@@ -211,7 +212,7 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     parts.extend(calls.iter().cloned().map(Part::Call));
     let (model, request) = ("m".into(), Digest([0; 16]));
     let (finish, usage, cost) = (Finish::Stop, Usage::default(), None);
-    let mut bodies = vec![Body::Sampled(Sample {
+    let mut bodies = vec![Body::ModelReplied(ModelReply {
         who: who.clone(),
         model,
         request,
@@ -222,16 +223,19 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         cached: false,
     })];
     for call in calls.iter().take(reply.answered) {
-        bodies.push(Body::Called { who: who.clone(), call: call.clone() });
+        bodies.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
     }
     // Answers come in any order.
     for call in calls.iter().take(reply.answered).rev() {
-        bodies.push(Body::Returned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
+        bodies.push(Body::ToolReturned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
     }
     if let Some(2) = reply.clears {
-        let words =
-            vec![Words::Spoken("I did".into()), Words::Heard("you did".into()), Words::Spoken(" ".into())];
-        bodies.push(Body::Remembered { who: who.clone(), words });
+        let words = vec![
+            HistoryEntry::Sent("I did".into()),
+            HistoryEntry::Received("you did".into()),
+            HistoryEntry::Sent(" ".into()),
+        ];
+        bodies.push(Body::Remembered { who: who.clone(), entries: words });
     }
     if let Some(keep) = reply.clears {
         bodies.push(Body::Cleared { who: who.clone(), of: None, keep });
@@ -246,14 +250,22 @@ fn check(view: &View) -> Result<(), String> {
     let (at, params) = (Path::root(), Params::default());
     let origin = Origin { at: &at, who: &view.me, nth: 0 };
     let entries = view.entries();
-    Request { origin, system: None, entries, tools: &[], params: &params, wire: view.wire(), reserved: None }
-        .check()
+    Request {
+        origin,
+        system: None,
+        entries,
+        tools: &[],
+        params: &params,
+        encoded: view.encoded(),
+        reserved: None,
+    }
+    .check()
 }
 
 /// Whether a model could be asked right after `body`.
 fn is_asked_after(body: &Body, me: &Name) -> bool {
     match body {
-        Body::Cued { cues } => cues.iter().any(|cue| cue.who == *me),
+        Body::TurnStarted { turns: cues } => cues.iter().any(|cue| cue.who == *me),
         Body::Prompted { who, .. } => who == me,
         _ => false,
     }
@@ -267,14 +279,14 @@ proptest! {
     #[test]
     fn every_view_is_a_legal_request_when_its_agent_is_asked(
         opening in opening(), members in 1..=3usize, moves in moves(), window in 1..12usize, tokens in any::<bool>(),
-        forgets_asides in any::<bool>(), system in any::<bool>(),
+        forget_private_turns in any::<bool>(), system in any::<bool>(),
     ) {
-        let prompts = if system { PromptRole::System } else { PromptRole::User };
+        let prompt_role = if system { PromptRole::System } else { PromptRole::User };
         let events = events(&opening, members, &moves);
         let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
         for window in [Window::All, window] {
             for me in 0..3 {
-                let mut view = View::new(name(me), Lens { window, forgets_asides, prompts, ..Lens::default() });
+                let mut view = View::new(name(me), ViewOptions { window, forget_private_turns, prompt_role, ..ViewOptions::default() });
                 for event in &events {
                     view.see(event);
                     if is_asked_after(&event.body, &name(me)) {
@@ -290,11 +302,11 @@ proptest! {
         before in moves(), moves in moves(), members in 1..=3usize, window in 1..12usize, tokens in any::<bool>(),
         in_words in any::<bool>(), system in any::<bool>(),
     ) {
-        let prompts = if system { PromptRole::System } else { PromptRole::User };
+        let prompt_role = if system { PromptRole::System } else { PromptRole::User };
         let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
         let (before, mut events) = (events(&[], members, &before), events_from(1000, &[], members, &moves));
         let said = before.into_iter().filter_map(|event| match event.body {
-            Body::Said(message) if !message.to.is_aside() => Some(message),
+            Body::Message(message) if !message.to.is_private() => Some(message),
             _ => None,
         });
         let Body::Opened(opening) = &mut events[0].body else { unreachable!("a chat is opened first") };
@@ -302,8 +314,8 @@ proptest! {
         opening.inherited = opening.messages.len() as u64;
         for window in [Window::All, window] {
             for me in 0..3 {
-                let lens = Lens { window, prompts, calls_in_words: in_words, ..Lens::default() };
-                let mut view = View::new(name(me), lens);
+                let options = ViewOptions { window, prompt_role, calls_as_text: in_words, ..ViewOptions::default() };
+                let mut view = View::new(name(me), options);
                 for event in &events {
                     view.see(event);
                     if is_asked_after(&event.body, &name(me)) {
@@ -321,7 +333,7 @@ proptest! {
         let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. } | Body::Remembered { .. });
         let events: Vec<Event> = events(&opening, members, &moves).into_iter().filter(is_kept).collect();
         for me in 0..3 {
-            let mut view = View::new(name(me), Lens::default());
+            let mut view = View::new(name(me), ViewOptions::default());
             let mut asked: Vec<Entry> = Vec::new();
             for event in &events {
                 view.see(event);
@@ -339,7 +351,7 @@ proptest! {
     ) {
         let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. });
         let events: Vec<Event> = events(&opening, 2, &moves).into_iter().filter(is_kept).collect();
-        let mut view = View::new(name(0), Lens { window: Window::Messages(limit), ..Lens::default() });
+        let mut view = View::new(name(0), ViewOptions { window: Window::Messages(limit), ..ViewOptions::default() });
         for event in &events {
             view.see(event);
             let longest_exchange = 1 + 2;
@@ -357,18 +369,18 @@ fn names_are_shown_when_more_than_two_are_in_the_room_and_to_outsiders() {
         samples: Vec::new(),
         end: End::Say(text.into()),
     };
-    let seen = |members: usize, me: usize, lens: Lens| {
+    let seen = |members: usize, me: usize, lens: ViewOptions| {
         let mut view = View::new(name(me), lens);
         events(&[], members, &[say(1, "hi")]).iter().for_each(|event| view.see(event));
         view.entries().first().map(|entry| crate::plain(entry.parts()).into_owned()).unwrap()
     };
-    assert_eq!(seen(2, 0, Lens::default()), "hi");
-    assert_eq!(seen(3, 0, Lens::default()), "B: hi");
-    assert_eq!(seen(2, 2, Lens::default()), "B: hi");
-    assert_eq!(seen(3, 0, Lens { names: ShowNames::Never, ..Lens::default() }), "hi");
-    assert_eq!(seen(2, 0, Lens { names: ShowNames::Always, ..Lens::default() }), "B: hi");
+    assert_eq!(seen(2, 0, ViewOptions::default()), "hi");
+    assert_eq!(seen(3, 0, ViewOptions::default()), "B: hi");
+    assert_eq!(seen(2, 2, ViewOptions::default()), "B: hi");
+    assert_eq!(seen(3, 0, ViewOptions { names: ShowNames::Never, ..ViewOptions::default() }), "hi");
+    assert_eq!(seen(2, 0, ViewOptions { names: ShowNames::Always, ..ViewOptions::default() }), "B: hi");
     let prefix = [(name(1), "A draft:".to_owned())].into();
-    assert_eq!(seen(3, 0, Lens { prefix, ..Lens::default() }), "A draft:\n\nhi");
+    assert_eq!(seen(3, 0, ViewOptions { prefix, ..ViewOptions::default() }), "A draft:\n\nhi");
 }
 
 #[test]
@@ -377,7 +389,7 @@ fn private_messages_are_seen_by_those_they_are_for() {
     let step = Move { who: 0, to, prompt: None, samples: Vec::new(), end: End::Say("psst".into()) };
     let events = events(&[], 3, &[step]);
     let seen = |me: usize| {
-        let mut view = View::new(name(me), Lens::default());
+        let mut view = View::new(name(me), ViewOptions::default());
         events.iter().for_each(|event| view.see(event));
         format!("{:?}", view.entries()).contains("psst")
     };
@@ -409,7 +421,7 @@ fn a_window_keeps_what_the_agent_is_at_work_on() {
         say(0, "done", vec![reply; 9]),
     ];
     let opening = [(1, Audience::All, "task".to_owned())];
-    let lens = Lens { window: Window::Messages(6), ..Lens::default() };
+    let lens = ViewOptions { window: Window::Messages(6), ..ViewOptions::default() };
     let mut view = View::new(name(0), lens);
     for event in events(&opening, 2, &steps) {
         view.see(&event);

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Digest, Model, ModelError, Money, Params, Part, Reply, Request, Skill, Skills,
-    Usage,
+    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Digest, Model, ModelError, Money, Params, Part,
+    Reply, Request, Usage,
 };
 
 pub use self::error::CacheError;
@@ -174,7 +174,7 @@ impl<M: Model> Model for Cached<M> {
     }
 
     /// A reply from the cache comes in one piece.
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let key = (Arc::clone(&self.cache.namespace), request.digest(&self.asked(request)));
         if let Some(reply) = self.cache.get(&key) {
             tell(&reply, deltas);
@@ -196,8 +196,8 @@ impl<M: Model> Model for Cached<M> {
         self.model.max_output(params)
     }
 
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }
 
@@ -205,7 +205,7 @@ impl<M: Model> Cached<M> {
     /// Who is asked, as keys have it: a model that sees the pictures of `request` is told more than one that does not.
     fn asked(&self, request: &Request<'_>) -> Cow<'_, str> {
         let name = self.model.name();
-        let sees = self.model.skills().has(Skill::Vision) == Some(true);
+        let sees = self.model.capabilities().has(Capability::Vision) == Some(true);
         match sees && request.entries.iter().any(|entry| pictures::of(entry).next().is_some()) {
             true => format!("{name}, which sees").into(),
             false => name.into(),
@@ -213,14 +213,14 @@ impl<M: Model> Cached<M> {
     }
 }
 
-fn tell(reply: &Reply, deltas: &mut dyn Deltas) {
+fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
     let mut calls = 0;
     for part in &reply.parts {
         match part {
-            Part::Text(text) => deltas.push(Delta::Text(text)),
-            Part::Thought(text) => deltas.push(Delta::Thought(text)),
+            Part::Text(text) => deltas.push(DeltaRef::Text(text)),
+            Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
             Part::Call(call) => {
-                deltas.push(Delta::Call {
+                deltas.push(DeltaRef::Call {
                     index: calls,
                     tool: Some(&call.tool),
                     args: &call.args.to_string(),

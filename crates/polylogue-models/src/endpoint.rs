@@ -3,16 +3,16 @@
 mod address;
 mod config;
 mod embed;
+mod key_pool;
 mod model;
 mod read;
 mod served;
-mod ways;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Deltas, ModelError, ModelErrorKind, Reply, Request, Skill, Skills};
+use polylogue_core::{Capabilities, Capability, DeltaSink, ModelError, ModelErrorKind, Reply, Request};
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
 use url::Url;
@@ -22,17 +22,17 @@ pub use embed::Embedder;
 pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
-use crate::failure::{Blame, Failure};
-use crate::known::{Findings, KnownSkills};
+use crate::failure::{ErrorContext, Failure};
+use crate::learned::{Findings, LearnedCapabilities};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
-use crate::unsupported::Lacks;
+use crate::unsupported::Unsupported;
 use crate::wire::Protocol;
 use crate::wire::encode::Style;
 use address::{chat_url, shown};
+use key_pool::KeyPool;
 use read::{read_stream, read_whole, refusal};
-use ways::Ways;
 
 /// An endpoint. Cloning shares it: its connections, and its limits.
 ///
@@ -50,11 +50,11 @@ struct Inner {
     config: Config,
     /// The base URL as errors show it.
     shown: String,
-    ways: Ways,
+    ways: KeyPool,
     gate: Gate,
     jitter: Jitter,
     redactor: Redactor,
-    lacks: Lacks,
+    lacks: Unsupported,
 }
 
 impl fmt::Debug for Endpoint {
@@ -89,14 +89,14 @@ impl Endpoint {
         if keys.is_empty() {
             keys.push(None);
         }
-        let ways = Ways::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
+        let ways = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
         Ok(Self(Arc::new(Inner {
             shown: shown(&base),
             ways,
             gate: Gate::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
-            lacks: Lacks::default(),
+            lacks: Unsupported::default(),
             config,
         })))
     }
@@ -126,15 +126,15 @@ impl Endpoint {
         self.0.config.api
     }
 
-    pub(crate) fn lacks(&self) -> &Lacks {
+    pub(crate) fn lacks(&self) -> &Unsupported {
         &self.0.lacks
     }
 
-    fn skills(&self) -> Skills {
+    fn skills(&self) -> Capabilities {
         self.0.config.skills
     }
 
-    fn known(&self) -> Option<&KnownSkills> {
+    fn known(&self) -> Option<&LearnedCapabilities> {
         self.0.config.known.as_ref()
     }
 
@@ -156,16 +156,16 @@ impl Endpoint {
 
     fn style(&self) -> Style {
         let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
-        let vision = self.skills().has(Skill::Vision) == Some(true);
+        let vision = self.skills().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false, bridge: false }
     }
 
-    fn blame<'a>(&'a self, model: &'a str) -> Blame<'a> {
+    fn blame<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
         let Inner { config, shown, redactor, ways, .. } = &*self.0;
         let has_key = config.keys().next().is_some();
         let proxy = ways.any().and_then(Transport::proxy);
-        Blame {
+        ErrorContext {
             model,
             api: config.api,
             base_url: shown,
@@ -182,8 +182,8 @@ impl Endpoint {
         body: Bytes,
         stream: bool,
         request: &Request<'_>,
-        deltas: &mut dyn Deltas,
-        blame: &Blame<'_>,
+        deltas: &mut dyn DeltaSink,
+        blame: &ErrorContext<'_>,
     ) -> Result<Reply, Failure> {
         let _pass = self.0.gate.pass().await;
         let timeouts = self.0.config.timeouts;

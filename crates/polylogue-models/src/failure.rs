@@ -11,7 +11,7 @@ use crate::endpoint::Api;
 use crate::ollama::{self, Advice};
 use crate::retry::{GivenUp, retry_after};
 use crate::timeouts::{Limit, Timeouts};
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 
 /// How much of an error's body is kept.
 const BODY_KEPT: usize = 2048;
@@ -23,7 +23,7 @@ const MESSAGE_KEPT: usize = 500;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: ModelError,
-    pub(crate) again: Again,
+    pub(crate) again: RetryAdvice,
     /// How far it came, for what it counts.
     pub(crate) ended: FailedAttempt,
 }
@@ -47,7 +47,7 @@ const fn ended_by(status: u16) -> FailedAttempt {
 
 /// Whether another attempt may do better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum RetryAdvice {
     No,
     /// Not with this key: its account has no credit left.
     Spent,
@@ -59,7 +59,7 @@ pub(crate) enum Again {
 
 /// Who failed: what errors of one model have in common.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blame<'a> {
+pub(crate) struct ErrorContext<'a> {
     /// The model, as `provider:model`.
     pub(crate) model: &'a str,
     /// In what way it is asked.
@@ -84,12 +84,12 @@ pub(crate) struct Refusal<'a> {
     pub(crate) is_cut: bool,
 }
 
-impl Blame<'_> {
+impl ErrorContext<'_> {
     fn error(&self, kind: Kind, message: &str) -> ModelError {
         ModelError::new(kind, self.model, self.redactor.clean(message))
     }
 
-    fn failure(&self, kind: Kind, message: &str, hint: Option<String>, again: Again) -> Failure {
+    fn failure(&self, kind: Kind, message: &str, hint: Option<String>, again: RetryAdvice) -> Failure {
         Failure {
             error: ModelError { hint, ..self.error(kind, message) },
             again,
@@ -105,7 +105,7 @@ impl Blame<'_> {
     /// All keys of the endpoint are spent.
     pub(crate) fn no_credit(&self, keys: usize) -> Failure {
         let message = format!("none of the {keys} keys has credit left");
-        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), Again::No).unsent()
+        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), RetryAdvice::No).unsent()
     }
 
     fn key_hint(&self) -> String {
@@ -123,15 +123,15 @@ impl Blame<'_> {
     /// A request that was answered with a status other than success.
     pub(crate) fn refused(&self, refusal: &Refusal<'_>) -> Failure {
         let text = String::from_utf8_lossy(refusal.body);
-        let says = Says::of(&text);
+        let says = ErrorBody::of(&text);
         let body = self.redactor.excerpt(&text, refusal.is_cut, BODY_KEPT);
         let mut failure = match refusal.status {
             300..=399 => self.moved(refusal),
             status => self.by_status(status, &says, asked(refusal.headers).or(says.wait)),
         };
-        let may_wait = matches!(failure.again, Again::Yes(_));
+        let may_wait = matches!(failure.again, RetryAdvice::Yes(_));
         if may_wait && refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
-            failure.again = Again::No;
+            failure.again = RetryAdvice::No;
         }
         failure.ended = ended_by(refusal.status);
         failure.error.status = Some(refusal.status);
@@ -139,19 +139,19 @@ impl Blame<'_> {
         failure
     }
 
-    fn by_status(&self, status: u16, says: &Says, asked: Option<Duration>) -> Failure {
+    fn by_status(&self, status: u16, says: &ErrorBody, asked: Option<Duration>) -> Failure {
         // A provider that says when to come back means a rate, whatever it calls it.
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
-            401 | 403 => (Kind::Config, Some(self.key_hint()), Again::No),
-            402 => (Kind::Refused, Some(QUOTA.to_owned()), Again::Spent),
-            404 => (Kind::Config, Some(self.address_hint()), Again::No),
-            407 => (Kind::Config, Some(PROXY.to_owned()), Again::No),
-            408 | 409 => (Kind::Refused, None, Again::Yes(asked)),
-            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), Again::Spent),
-            429 => (Kind::Refused, Some(RATE.to_owned()), Again::Yes(asked)),
-            500.. => (Kind::Refused, Some(THEIRS.to_owned()), Again::Yes(asked)),
-            _ => (Kind::Config, says.hint(), Again::No),
+            401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
+            402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            404 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
+            407 => (Kind::Config, Some(PROXY.to_owned()), RetryAdvice::No),
+            408 | 409 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
+            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
+            500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
+            _ => (Kind::Config, says.hint(), RetryAdvice::No),
         };
         let what = says.message.as_ref().map_or_else(|| reason(status).to_owned(), Clone::clone);
         let (hint, again) = match self.advice(Some(status), &what) {
@@ -174,7 +174,7 @@ impl Blame<'_> {
         let place: String = place.chars().take(200).collect();
         let message = format!("{} redirects to `{place}`, which is not followed", self.base_url);
         let hint = "a key is only sent where the base URL says: correct it if that place is the right one";
-        self.failure(Kind::Config, &message, Some(hint.to_owned()), Again::No)
+        self.failure(Kind::Config, &message, Some(hint.to_owned()), RetryAdvice::No)
     }
 
     fn address_hint(&self) -> String {
@@ -188,11 +188,13 @@ impl Blame<'_> {
         match why {
             Unsent::NoCertificates(error) => {
                 let message = format!("{} cannot be trusted: {}", self.base_url, causes(&error));
-                self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), Again::No).unsent()
+                self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), RetryAdvice::No)
+                    .unsent()
             }
             Unsent::Late => {
                 let message = format!("no connection to {} within {:?}", self.there(), timeouts.connect);
-                self.failure(Kind::Timeout, &message, Some(self.reach_hint()), Again::Yes(None)).unsent()
+                self.failure(Kind::Timeout, &message, Some(self.reach_hint()), RetryAdvice::Yes(None))
+                    .unsent()
             }
             Unsent::Unreachable(error) => self.unreachable(&*error).unsent(),
             Unsent::Broken(error) => self.broken(&error),
@@ -204,15 +206,15 @@ impl Blame<'_> {
         match chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(_)) => {
                 let message = format!("the certificate of {} is not trusted: {why}", self.base_url);
-                self.failure(Kind::Connection, &message, Some(NOT_TRUSTED.to_owned()), Again::No)
+                self.failure(Kind::Connection, &message, Some(NOT_TRUSTED.to_owned()), RetryAdvice::No)
             }
             Some(rustls::Error::InvalidMessage(_)) => {
                 let message = format!("{} does not answer as HTTPS does: {why}", self.base_url);
-                self.failure(Kind::Connection, &message, Some(NO_TLS.to_owned()), Again::No)
+                self.failure(Kind::Connection, &message, Some(NO_TLS.to_owned()), RetryAdvice::No)
             }
             _ => {
                 let message = format!("cannot connect to {}: {why}", self.there());
-                self.failure(Kind::Connection, &message, Some(self.reach_hint()), Again::Yes(None))
+                self.failure(Kind::Connection, &message, Some(self.reach_hint()), RetryAdvice::Yes(None))
             }
         }
     }
@@ -237,7 +239,7 @@ impl Blame<'_> {
     /// A connection that broke.
     pub(crate) fn broken(&self, error: &Broken) -> Failure {
         let message = format!("the connection broke: {}", causes(error));
-        self.failure(Kind::Connection, &message, None, Again::Yes(None))
+        self.failure(Kind::Connection, &message, None, RetryAdvice::Yes(None))
     }
 
     /// A limit of time that was met.
@@ -245,20 +247,24 @@ impl Blame<'_> {
         let (message, name, again) = match limit {
             Limit::FirstToken => {
                 let message = format!("no first piece of a reply within {:?}", timeouts.first_token);
-                (message, "first_token", Again::Yes(None))
+                (message, "first_token", RetryAdvice::Yes(None))
             }
-            Limit::Idle => (format!("the reply stalled for {:?}", timeouts.idle), "idle", Again::Yes(None)),
-            Limit::Total => (format!("no complete reply within {:?}", timeouts.total), "total", Again::No),
+            Limit::Idle => {
+                (format!("the reply stalled for {:?}", timeouts.idle), "idle", RetryAdvice::Yes(None))
+            }
+            Limit::Total => {
+                (format!("no complete reply within {:?}", timeouts.total), "total", RetryAdvice::No)
+            }
         };
         let hint = format!("allow more time with `--timeout`, or with `{name}` of the timeouts");
         self.failure(Kind::Timeout, &message, Some(hint), again)
     }
 
     /// An answer that is no reply.
-    pub(crate) fn flawed(&self, flaw: Flaw, status: u16) -> Failure {
+    pub(crate) fn flawed(&self, flaw: DecodeError, status: u16) -> Failure {
         let mut failure = match flaw {
-            Flaw::Error(json) => return self.error_inside(&json, status),
-            Flaw::Unreadable { why, excerpt } => {
+            DecodeError::Error(json) => return self.error_inside(&json, status),
+            DecodeError::Unreadable { why, excerpt } => {
                 let hint = match excerpt.trim_start().starts_with('<') {
                     true => Some(format!("that is a web page: {}", self.address_hint())),
                     false => None,
@@ -268,18 +274,18 @@ impl Blame<'_> {
                     Kind::Protocol,
                     &format!("the reply cannot be read: {why}"),
                     hint,
-                    Again::No,
+                    RetryAdvice::No,
                 );
                 failure.error.body = Some(body).filter(|body| !body.is_empty());
                 failure
             }
-            Flaw::Empty => {
-                self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), Again::No)
+            DecodeError::Empty => {
+                self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), RetryAdvice::No)
             }
-            Flaw::TooLong(what) => self.failure(Kind::Protocol, what, None, Again::No),
-            Flaw::Cut => {
+            DecodeError::TooLong(what) => self.failure(Kind::Protocol, what, None, RetryAdvice::No),
+            DecodeError::Cut => {
                 let message = "the connection broke: the reply ended before it was finished";
-                self.failure(Kind::Connection, message, None, Again::Yes(None))
+                self.failure(Kind::Connection, message, None, RetryAdvice::Yes(None))
             }
         };
         failure.error.status = Some(status);
@@ -288,7 +294,7 @@ impl Blame<'_> {
 
     /// An error that came with a status of success, as errors in the middle of a stream do.
     fn error_inside(&self, json: &str, status: u16) -> Failure {
-        let says = Says::of(json);
+        let says = ErrorBody::of(json);
         let like = says.status();
         let mut failure = match like {
             Some(like) => self.by_status(like, &says, says.wait),
@@ -298,7 +304,7 @@ impl Blame<'_> {
                     Kind::Refused,
                     &format!("the provider broke off: {what}"),
                     self.advice(None, what).map(|advice| advice.hint).or_else(|| says.hint()),
-                    Again::No,
+                    RetryAdvice::No,
                 )
             }
         };
@@ -342,7 +348,7 @@ const THEIRS: &str = "the provider has trouble of its own: try again later";
 
 /// What the body of an error says.
 #[derive(Debug, Default)]
-struct Says {
+struct ErrorBody {
     message: Option<String>,
     /// Codes and types, in lower case, for telling errors apart.
     codes: Vec<String>,
@@ -352,7 +358,7 @@ struct Says {
     wait: Option<Duration>,
 }
 
-impl Says {
+impl ErrorBody {
     fn of(body: &str) -> Self {
         let Ok(json) = serde_json::from_str::<Value>(body) else {
             let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));

@@ -14,8 +14,8 @@ impl Case {
         Self { redactor: Redactor::new([KEY]), variables: vec!["OPENAI_API_KEY".into()] }
     }
 
-    fn blame(&self) -> Blame<'_> {
-        Blame {
+    fn blame(&self) -> ErrorContext<'_> {
+        ErrorContext {
             model: "openai:m",
             api: Api::ChatCompletions,
             base_url: "http://127.0.0.1:1",
@@ -39,21 +39,28 @@ fn error_body(message: &str, code: &str) -> String {
 
 #[test]
 fn every_status_has_its_kind_its_fault_and_its_retry() {
-    let again = Again::Yes(None);
+    let again = RetryAdvice::Yes(None);
     for (status, code, kind, fault, expected, hint) in [
-        (301, "", Kind::Config, Fault::Config, Again::No, "correct it"),
-        (400, "invalid_request_error", Kind::Config, Fault::Config, Again::No, ""),
-        (400, "context_length_exceeded", Kind::Config, Fault::Config, Again::No, "trim it"),
-        (401, "invalid_api_key", Kind::Config, Fault::Config, Again::No, "check the key in `OPENAI_API_KEY`"),
-        (402, "", Kind::Refused, Fault::Provider, Again::Spent, "credit"),
-        (403, "", Kind::Config, Fault::Config, Again::No, "`OPENAI_API_KEY`"),
-        (404, "model_not_found", Kind::Config, Fault::Config, Again::No, "usually ends in `/v1`"),
+        (301, "", Kind::Config, Fault::Config, RetryAdvice::No, "correct it"),
+        (400, "invalid_request_error", Kind::Config, Fault::Config, RetryAdvice::No, ""),
+        (400, "context_length_exceeded", Kind::Config, Fault::Config, RetryAdvice::No, "trim it"),
+        (
+            401,
+            "invalid_api_key",
+            Kind::Config,
+            Fault::Config,
+            RetryAdvice::No,
+            "check the key in `OPENAI_API_KEY`",
+        ),
+        (402, "", Kind::Refused, Fault::Provider, RetryAdvice::Spent, "credit"),
+        (403, "", Kind::Config, Fault::Config, RetryAdvice::No, "`OPENAI_API_KEY`"),
+        (404, "model_not_found", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
         (408, "", Kind::Refused, Fault::Provider, again, ""),
         (409, "", Kind::Refused, Fault::Provider, again, ""),
-        (413, "", Kind::Config, Fault::Config, Again::No, ""),
-        (422, "", Kind::Config, Fault::Config, Again::No, ""),
+        (413, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
+        (422, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
         (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
-        (429, "insufficient_quota", Kind::Refused, Fault::Provider, Again::Spent, "credit"),
+        (429, "insufficient_quota", Kind::Refused, Fault::Provider, RetryAdvice::Spent, "credit"),
         (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
         (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
         (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
@@ -99,10 +106,11 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
                 let error = case.refused(status, headers, &body).error;
                 assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
                 assert!(error.body.unwrap().len() <= BODY_KEPT);
-                let inside = case.blame().flawed(Flaw::Error(body.clone()), 200).error;
+                let inside = case.blame().flawed(DecodeError::Error(body.clone()), 200).error;
                 assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
                 let excerpt = format!("<p>{body}");
-                let page = case.blame().flawed(Flaw::Unreadable { why: body.clone(), excerpt }, 200).error;
+                let page =
+                    case.blame().flawed(DecodeError::Unreadable { why: body.clone(), excerpt }, 200).error;
                 assert!(!format!("{page:?}").contains("secret"), "{page:?}");
             }
         }
@@ -113,18 +121,18 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
 fn waits_that_are_asked_for_are_read_from_the_headers() {
     let case = Case::new();
     let again = |headers: &[(&'static str, &str)]| case.refused(429, headers, "").again;
-    assert_eq!(again(&[("retry-after", "7")]), Again::Yes(Some(Duration::from_secs(7))));
+    assert_eq!(again(&[("retry-after", "7")]), RetryAdvice::Yes(Some(Duration::from_secs(7))));
     assert_eq!(
         again(&[("retry-after", "7"), ("retry-after-ms", "250")]),
-        Again::Yes(Some(Duration::from_millis(250)))
+        RetryAdvice::Yes(Some(Duration::from_millis(250)))
     );
-    assert_eq!(again(&[("retry-after", "soon")]), Again::Yes(None));
-    assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), Again::No);
+    assert_eq!(again(&[("retry-after", "soon")]), RetryAdvice::Yes(None));
+    assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), RetryAdvice::No);
     // A date is by the clock of the server that names it, however wrong that is.
     let dates = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT")];
-    assert_eq!(again(&dates), Again::Yes(Some(Duration::from_secs(20))));
+    assert_eq!(again(&dates), RetryAdvice::Yes(Some(Duration::from_secs(20))));
     let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
-    let Again::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
+    let RetryAdvice::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
     assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");
 }
 
@@ -136,26 +144,29 @@ fn a_rate_that_is_called_a_quota_is_told_by_the_wait_that_is_asked_for() {
             [{{"@type":"x"}},{{"retryDelay":"17.5s"}}]}}}}]"#
     );
     let case = Case::new();
-    assert_eq!(case.refused(429, &[], &google).again, Again::Yes(Some(Duration::from_millis(17_500))));
-    assert_eq!(case.refused(429, &[], &error_body(message, "RESOURCE_EXHAUSTED")).again, Again::Yes(None));
-    assert_eq!(case.refused(429, &[], &error_body(message, "x")).again, Again::Spent);
+    assert_eq!(case.refused(429, &[], &google).again, RetryAdvice::Yes(Some(Duration::from_millis(17_500))));
+    assert_eq!(
+        case.refused(429, &[], &error_body(message, "RESOURCE_EXHAUSTED")).again,
+        RetryAdvice::Yes(None)
+    );
+    assert_eq!(case.refused(429, &[], &error_body(message, "x")).again, RetryAdvice::Spent);
     let asked = case.refused(429, &[("retry-after", "2")], &error_body(message, "x")).again;
-    assert_eq!(asked, Again::Yes(Some(Duration::from_secs(2))));
+    assert_eq!(asked, RetryAdvice::Yes(Some(Duration::from_secs(2))));
 }
 
 #[test]
 fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
     for (json, status, again) in [
-        (error_body("a", "rate_limit_exceeded"), 429, Again::Yes(None)),
-        (error_body("a", "insufficient_quota"), 429, Again::Spent),
-        (error_body("a", "server_error"), 500, Again::Yes(None)),
-        (error_body("a", "502"), 502, Again::Yes(None)),
-        (error_body("a", "invalid_request_error"), 400, Again::No),
-        (r#"{"error":{"message":"a","code":503}}"#.to_owned(), 503, Again::Yes(None)),
-        (error_body("a", "odd"), 200, Again::No),
-        (r#"{"error":"a"}"#.to_owned(), 200, Again::No),
+        (error_body("a", "rate_limit_exceeded"), 429, RetryAdvice::Yes(None)),
+        (error_body("a", "insufficient_quota"), 429, RetryAdvice::Spent),
+        (error_body("a", "server_error"), 500, RetryAdvice::Yes(None)),
+        (error_body("a", "502"), 502, RetryAdvice::Yes(None)),
+        (error_body("a", "invalid_request_error"), 400, RetryAdvice::No),
+        (r#"{"error":{"message":"a","code":503}}"#.to_owned(), 503, RetryAdvice::Yes(None)),
+        (error_body("a", "odd"), 200, RetryAdvice::No),
+        (r#"{"error":"a"}"#.to_owned(), 200, RetryAdvice::No),
     ] {
-        let failure = Case::new().blame().flawed(Flaw::Error(json.clone()), 200);
+        let failure = Case::new().blame().flawed(DecodeError::Error(json.clone()), 200);
         assert_eq!((failure.error.status, failure.again), (Some(status), again), "{json}");
         assert!(failure.error.message.ends_with(": a") && failure.error.body == Some(json));
     }
@@ -164,20 +175,20 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
 #[test]
 fn answers_that_are_no_replies_say_what_to_check() {
     let case = Case::new();
-    let page = Flaw::Unreadable { why: "it is no JSON".into(), excerpt: "<html>".into() };
+    let page = DecodeError::Unreadable { why: "it is no JSON".into(), excerpt: "<html>".into() };
     let error = case.blame().flawed(page, 200).error;
     assert_eq!(error.kind, Kind::Protocol);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
-    let error = case.blame().flawed(Flaw::Empty, 200).error;
+    let error = case.blame().flawed(DecodeError::Empty, 200).error;
     assert!(error.hint.unwrap().contains("it usually ends in `/v1`"));
-    let failure = case.blame().flawed(Flaw::Cut, 200);
-    assert_eq!((failure.error.kind, failure.again), (Kind::Connection, Again::Yes(None)));
+    let failure = case.blame().flawed(DecodeError::Cut, 200);
+    assert_eq!((failure.error.kind, failure.again), (Kind::Connection, RetryAdvice::Yes(None)));
 }
 
 #[test]
 fn giving_up_says_why() {
     let say = |why| {
-        let error = Blame::give_up(ModelError::new(Kind::Refused, "m", "it broke").hint("wait"), &why);
+        let error = ErrorContext::give_up(ModelError::new(Kind::Refused, "m", "it broke").hint("wait"), &why);
         (error.message, error.hint.unwrap())
     };
     let seconds = Duration::from_secs;
@@ -192,7 +203,7 @@ fn giving_up_says_why() {
 #[test]
 fn a_missing_key_names_where_it_is_looked_for() {
     let case = Case::new();
-    let error = Blame { has_key: false, ..case.blame() }.no_key();
+    let error = ErrorContext { has_key: false, ..case.blame() }.no_key();
     assert_eq!(
         error.hint.clone().unwrap(),
         "no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use polylogue_core::{Model as _, ModelError, ModelErrorKind, Skill};
+use polylogue_core::{Capability, Model as _, ModelError, ModelErrorKind};
 use polylogue_http::Env;
 
 use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
@@ -68,7 +68,7 @@ impl Models {
     ///
     /// # Errors
     /// As [`model`](Self::model).
-    pub fn learn(&self, spec: &str, lacks: Skill, why: &str) -> Result<(), ModelError> {
+    pub fn learn(&self, spec: &str, lacks: Capability, why: &str) -> Result<(), ModelError> {
         let model = self.model(spec)?;
         let error = ModelError::new(ModelErrorKind::Unsupported(lacks), model.name(), why);
         model.endpoint().lacks().learn(&error);

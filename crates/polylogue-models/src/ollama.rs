@@ -6,12 +6,12 @@ mod message;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Deltas, Outcome, Part, Request};
+use polylogue_core::{DeltaSink, Outcome, Part, Request};
 
 use crate::endpoint::Api;
 use crate::wire::Protocol;
 use crate::wire::calls::Piece;
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 use crate::wire::draft::Draft;
 use crate::wire::encode::Style;
 
@@ -53,10 +53,10 @@ impl Protocol for Ollama {
         chunk: &Self::Chunk<'_>,
         raw: &[u8],
         reply: &mut Draft,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         if chunk.error.is_some() {
-            return Err(Flaw::Error(String::from_utf8_lossy(raw).into_owned()));
+            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
         }
         if let Some(message) = &chunk.message {
             reply.said = true;

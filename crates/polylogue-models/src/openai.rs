@@ -6,11 +6,11 @@ mod message;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Deltas, Outcome, Part, Request};
+use polylogue_core::{DeltaSink, Outcome, Part, Request};
 
 use crate::endpoint::Api;
 use crate::wire::Protocol;
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 use crate::wire::draft::Draft;
 use crate::wire::encode::Style;
 
@@ -52,8 +52,8 @@ impl Protocol for ChatCompletions {
         chunk: &Self::Chunk<'_>,
         raw: &[u8],
         reply: &mut Draft,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         self.chunk(chunk, raw, reply, deltas)
     }
 }

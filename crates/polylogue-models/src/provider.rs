@@ -1,6 +1,6 @@
 //! The providers that are known by name.
 
-use polylogue_core::{ModelError, ModelErrorKind, Skill, Skills};
+use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key, Proxies};
 
 use crate::endpoint::Config;
@@ -188,10 +188,10 @@ impl Provider {
 
     /// What is documented of all its models; unknown otherwise.
     #[must_use]
-    pub fn skills(&self) -> Skills {
+    pub fn skills(&self) -> Capabilities {
         match self.name {
-            "mistral" => Skills::default().without(Skill::UserAfterTool),
-            _ => Skills::default(),
+            "mistral" => Capabilities::default().without(Capability::UserAfterTool),
+            _ => Capabilities::default(),
         }
     }
 

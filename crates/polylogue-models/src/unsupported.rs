@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use polylogue_core::{Entry, ModelError, ModelErrorKind, Part, Reply, Request, Skill};
+use polylogue_core::{Capability, Entry, ModelError, ModelErrorKind, Part, Reply, Request};
 use serde_json::{Map, Value};
 
 use crate::wire::encode::Style;
@@ -111,9 +111,9 @@ pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style)
     let no_order = says(&AFTER_TOOL) || style.merge && message.contains("must alternate");
     let lacks = match refuses {
         // Templates that count turns skip calls and results, and say of these words that roles must alternate.
-        true if after_tool && no_order => Skill::UserAfterTool,
-        true if has_system && no_system => Skill::SystemRole,
-        true if has_null && says(&NO_CONTENT) => Skill::NullContent,
+        true if after_tool && no_order => Capability::UserAfterTool,
+        true if has_system && no_system => Capability::SystemRole,
+        true if has_null && says(&NO_CONTENT) => Capability::NullContent,
         _ => return error,
     };
     ModelError { kind: ModelErrorKind::Unsupported(lacks), hint: None, ..error }
@@ -150,7 +150,7 @@ pub(crate) fn advised(error: ModelError, request: &Request<'_>) -> ModelError {
     if refuses && names && shown.next().is_some() { error.hint(BLIND) } else { error }
 }
 
-fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
+fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Capability> {
     let may_mean = matches!(error.status, Some(400 | 404 | 422 | 500 | 501));
     let message = error.message.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -159,18 +159,18 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Skill> {
     }
     let asked = asked_for(request);
     let form = says(&FORMS);
-    if asked.contains(&Skill::Tools) && says(&["tool", "function"]) {
-        return Some(Skill::Tools);
+    if asked.contains(&Capability::Tools) && says(&["tool", "function"]) {
+        return Some(Capability::Tools);
     }
-    asked.into_iter().find(|skill| *skill != Skill::Tools && form)
+    asked.into_iter().find(|skill| *skill != Capability::Tools && form)
 }
 
 /// What `request` asks for that not every model can do.
-pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Skill> {
-    let tools = (!request.tools.is_empty()).then_some(Skill::Tools);
+pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Capability> {
+    let tools = (!request.tools.is_empty()).then_some(Capability::Tools);
     let form = match (&request.params.schema, request.params.json) {
-        (Some(_), _) => Some(Skill::Schema),
-        (None, true) => Some(Skill::Json),
+        (Some(_), _) => Some(Capability::Schema),
+        (None, true) => Some(Capability::Json),
         (None, false) => None,
     };
     tools.into_iter().chain(form).collect()
@@ -178,7 +178,7 @@ pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Skill> {
 
 /// What `reply` shows that its model can do, of what `request` asked for. A server may take tools and forms without a word and do
 /// nothing with them: only what was done counts.
-pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Skill> {
+pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Capability> {
     let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
     let object: Option<Map<String, Value>> = serde_json::from_str(reply.plain().trim()).ok();
     let required = request.params.schema.as_ref().and_then(|schema| schema.get("required")?.as_array());
@@ -188,19 +188,21 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
         !names.is_empty() && names.iter().all(has)
     });
     asked_for(request).into_iter().filter(move |skill| match skill {
-        Skill::Tools => calls,
-        Skill::Schema => has_all,
-        Skill::Json => object.is_some(),
+        Capability::Tools => calls,
+        Capability::Schema => has_all,
+        Capability::Json => object.is_some(),
         // No request asks for it, and no reply shows it.
-        Skill::Vision | Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool => false,
+        Capability::Vision | Capability::SystemRole | Capability::NullContent | Capability::UserAfterTool => {
+            false
+        }
     })
 }
 
 /// What the models of an endpoint turned out to be unable to do: they are not asked again for a while.
 #[derive(Debug, Default)]
-pub(crate) struct Lacks(Mutex<HashMap<(String, Skill), (Instant, ModelError)>>);
+pub(crate) struct Unsupported(Mutex<HashMap<(String, Capability), (Instant, ModelError)>>);
 
-impl Lacks {
+impl Unsupported {
     /// For how long: a server may be started anew, with more.
     const FOR: Duration = Duration::from_secs(600);
 
@@ -213,12 +215,12 @@ impl Lacks {
     }
 
     /// Forgets what was known of a skill of `model`.
-    pub(crate) fn forget(&self, model: &str, skill: Skill) {
+    pub(crate) fn forget(&self, model: &str, skill: Capability) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), skill));
     }
 
     /// Whether `model` lacks `skill`, as far as is known.
-    pub(crate) fn has(&self, model: &str, skill: Skill) -> bool {
+    pub(crate) fn has(&self, model: &str, skill: Capability) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(model.to_owned(), skill)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
     }
@@ -230,7 +232,7 @@ impl Lacks {
             return None;
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |skill: Skill| {
+        let fresh = |skill: Capability| {
             let (since, error) = known.get(&(model.to_owned(), skill))?;
             (since.elapsed() < Self::FOR).then(|| error.clone())
         };
@@ -240,29 +242,29 @@ impl Lacks {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Name, Origin, Params, Path, ToolSpec, Wire};
+    use polylogue_core::{EncodeCache, Name, Origin, Params, Path, ToolSpec};
     use serde_json::json;
 
     use super::*;
 
     /// What a refusal with `status` and `message` means for a request with tools, a schema, or JSON.
-    fn means(status: u16, message: &str, asked: Skill) -> Option<Skill> {
+    fn means(status: u16, message: &str, asked: Capability) -> Option<Capability> {
         match refused(status, message, asked).kind {
             ModelErrorKind::Unsupported(skill) => Some(skill),
             _ => None,
         }
     }
 
-    fn refused(status: u16, message: &str, asked: Skill) -> ModelError {
+    fn refused(status: u16, message: &str, asked: Capability) -> ModelError {
         let tools = [ToolSpec::new("t", "", json!({"type": "object"}))];
         let params = Params {
-            schema: (asked == Skill::Schema).then(|| json!({"type": "object"})),
-            json: asked == Skill::Json,
+            schema: (asked == Capability::Schema).then(|| json!({"type": "object"})),
+            json: asked == Capability::Json,
             ..Params::default()
         };
-        let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), Wire::default());
+        let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
         let origin = Origin { at: &at, who: &who, nth: 0 };
-        let tools = if asked == Skill::Tools { &tools[..] } else { &[] };
+        let tools = if asked == Capability::Tools { &tools[..] } else { &[] };
         let entries = [Entry::user("go")];
         let request = Request {
             origin,
@@ -270,7 +272,7 @@ mod tests {
             entries: &entries,
             tools,
             params: &params,
-            wire: &wire,
+            encoded: &wire,
             reserved: None,
         };
         let error = ModelError::new(ModelErrorKind::Config, "m", message);
@@ -279,14 +281,14 @@ mod tests {
 
     #[test]
     fn a_refusal_that_nobody_understands_comes_with_a_way_out() {
-        assert_eq!(refused(400, "Bad request", Skill::Tools).hint.as_deref(), Some(ADVICE));
-        assert_eq!(refused(500, "Bad luck", Skill::Tools).hint, None);
-        assert_eq!(refused(400, "tools are not supported", Skill::Tools).hint, None);
+        assert_eq!(refused(400, "Bad request", Capability::Tools).hint.as_deref(), Some(ADVICE));
+        assert_eq!(refused(500, "Bad luck", Capability::Tools).hint, None);
+        assert_eq!(refused(400, "tools are not supported", Capability::Tools).hint, None);
     }
 
     #[test]
     fn what_servers_say_of_what_they_cannot_do() {
-        use Skill::{Json, Schema, Tools};
+        use Capability::{Json, Schema, Tools};
         for (status, message, asked) in [
             (400, "registry.ollama.ai/library/gemma:2b does not support tools", Tools),
             (
@@ -312,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_for_other_reasons_is_no_lack() {
-        use Skill::{Json, Schema, Tools};
+        use Capability::{Json, Schema, Tools};
         for (status, message, asked) in [
             (
                 400,

@@ -14,11 +14,11 @@ pub(crate) mod think;
 pub(crate) mod words;
 
 use bytes::BytesMut;
-use polylogue_core::{Deltas, Outcome, Part, Request};
+use polylogue_core::{DeltaSink, Outcome, Part, Request};
 use serde::Deserialize;
 
 use crate::endpoint::Api;
-use decode::Flaw;
+use decode::DecodeError;
 use draft::Draft;
 use encode::Style;
 
@@ -60,6 +60,6 @@ pub(crate) trait Protocol: Default + Send {
         chunk: &Self::Chunk<'_>,
         raw: &[u8],
         reply: &mut Draft,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw>;
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError>;
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    Call, Delta, Deltas, Entry, Fault, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin,
-    Params, Part, Path, Piece, Reply, Request, ToolSpec, Usage, Wire,
+    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Fault, Finish, Model, ModelError, ModelErrorKind,
+    Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
 use polylogue_models::{Cache, CacheError, Cached};
 use serde_json::json;
@@ -27,7 +27,7 @@ impl Model for Counter {
     fn name(&self) -> &str {
         if self.1.is_empty() { "test:m" } else { self.1 }
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let nth = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         if request.system == Some("fail") {
             return Err(ModelError::new(ModelErrorKind::Refused, "test:m", "busy"));
@@ -55,20 +55,21 @@ struct Ask {
     nth: u64,
 }
 
-struct Heard(Vec<Piece>);
+struct Heard(Vec<Delta>);
 
-impl Deltas for Heard {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Heard {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.0.push(delta.into());
     }
 }
 
-async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelError>, Vec<Piece>) {
-    let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), Wire::default());
+async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
     let entries = [Entry::user(ask.text)];
     let origin = Origin { at: &at, who: &who, nth: ask.nth };
     let (system, tools, params) = (ask.system, &ask.tools, &ask.params);
-    let request = Request { origin, system, entries: &entries, tools, params, wire: &wire, reserved: None };
+    let request =
+        Request { origin, system, entries: &entries, tools, params, encoded: &wire, reserved: None };
     let mut heard = Heard(Vec::new());
     let reply = model.complete(&request, &mut heard).await;
     (reply, heard.0)
@@ -90,8 +91,8 @@ async fn the_same_request_is_asked_once_and_says_that_it_is_cached() {
     let (second, pieces) = ask_streaming(&model, &Ask { nth: 7, ..hello() }).await;
     assert_eq!(second.unwrap(), Reply { cached: true, ..first.clone() });
     assert_eq!((first.cached, counter.calls()), (false, 1));
-    let call = Piece::Call { index: 0, tool: Some("look".into()), args: r#"{"at":"ü"}"#.into() };
-    assert_eq!(pieces, [Piece::Thought("hm".into()), Piece::Text("reply 1".into()), call]);
+    let call = Delta::Call { index: 0, tool: Some("look".into()), args: r#"{"at":"ü"}"#.into() };
+    assert_eq!(pieces, [Delta::Thought("hm".into()), Delta::Text("reply 1".into()), call]);
     assert_eq!((model.name(), model.cost(&Usage::default())), ("test:m", Some(Money::dollars(1.0))));
 }
 

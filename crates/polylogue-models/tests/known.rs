@@ -7,9 +7,9 @@ mod common;
 use std::path::Path;
 
 use common::{Asked, KEY, ask, config, weather};
-use polylogue_core::{Entry, Model, ModelErrorKind, Params, Skill, Skills};
+use polylogue_core::{Capabilities, Capability, Entry, Model, ModelErrorKind, Params};
 use polylogue_models::{
-    Cassette, Config, Endpoint, EndpointModel, Finding, KnownSkills, Probed, Recorder, Recording,
+    Cassette, Config, Endpoint, EndpointModel, Finding, LearnedCapabilities, Probed, Recorder, Recording,
 };
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
 use serde_json::json;
@@ -17,11 +17,11 @@ use tempfile::tempdir;
 
 /// A model whose findings are kept at `place`, as a fresh process has it.
 fn model_at(server: &Server, place: &Path) -> EndpointModel {
-    known(server, place, Skills::default())
+    known(server, place, Capabilities::default())
 }
 
-fn known(server: &Server, place: &Path, skills: Skills) -> EndpointModel {
-    let config = Config { known: Some(KnownSkills::at(place)), skills, ..config(server) };
+fn known(server: &Server, place: &Path, skills: Capabilities) -> EndpointModel {
+    let config = Config { known: Some(LearnedCapabilities::at(place)), skills, ..config(server) };
     Endpoint::new(config).unwrap().model("m")
 }
 
@@ -34,8 +34,8 @@ fn with_schema() -> Asked {
     Asked { params: Params { schema: Some(form), ..Params::default() }, ..Asked::default() }
 }
 
-fn found(place: &Path, server: &Server, skill: Skill) -> Option<Finding> {
-    KnownSkills::at(place).of(&server.base_url(), "m").get(&skill).cloned()
+fn found(place: &Path, server: &Server, skill: Capability) -> Option<Finding> {
+    LearnedCapabilities::at(place).of(&server.base_url(), "m").get(&skill).cloned()
 }
 
 #[tokio::test]
@@ -44,13 +44,13 @@ async fn what_was_refused_is_not_asked_for_again_in_a_later_process() {
     let place = folder.path().join("below").join("skills.json");
     let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
     let first = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
-    assert_eq!((first.kind, server.count()), (ModelErrorKind::Unsupported(Skill::Tools), 1));
+    assert_eq!((first.kind, server.count()), (ModelErrorKind::Unsupported(Capability::Tools), 1));
     let again = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
-    assert_eq!((again.kind, server.count()), (ModelErrorKind::Unsupported(Skill::Tools), 1));
+    assert_eq!((again.kind, server.count()), (ModelErrorKind::Unsupported(Capability::Tools), 1));
     assert_eq!(again.message, format!("as it was found before: {}", first.message));
     assert!(!std::fs::read_to_string(&place).unwrap().contains(KEY));
     // What is configured goes before it, and what is not known is tried.
-    let sure = known(&server, &place, Skills::ALL);
+    let sure = known(&server, &place, Capabilities::ALL);
     assert!(ask(&sure, &with_tools()).await.0.is_err());
     assert!(ask(&model_at(&server, &place), &with_schema()).await.0.is_err());
     assert_eq!(server.count(), 3);
@@ -65,15 +65,15 @@ async fn what_was_done_is_known_too() {
     let server = Server::start(Behaviour::from(Playbook::always(answer))).await;
     let model = model_at(&server, &place);
     ask(&model, &with_tools()).await.0.unwrap();
-    assert!(found(&place, &server, Skill::Tools).unwrap().has);
-    assert_eq!(found(&place, &server, Skill::Schema), None);
+    assert!(found(&place, &server, Capability::Tools).unwrap().has);
+    assert_eq!(found(&place, &server, Capability::Schema), None);
     ask(&model, &with_schema()).await.0.unwrap();
-    assert!(found(&place, &server, Skill::Schema).unwrap().is_fresh());
+    assert!(found(&place, &server, Capability::Schema).unwrap().is_fresh());
     // A server that takes a tool and does nothing with it has shown nothing.
     let silent = Server::start(Behaviour::from("Sunny.")).await;
     ask(&model_at(&silent, &place), &with_tools()).await.0.unwrap();
-    assert_eq!(found(&place, &silent, Skill::Tools), None);
-    assert_eq!(KnownSkills::at(&place).all().len(), 1);
+    assert_eq!(found(&place, &silent, Capability::Tools), None);
+    assert_eq!(LearnedCapabilities::at(&place).all().len(), 1);
 }
 
 // A cache that is old, damaged, of a later version, or cannot be written never stands in the way.
@@ -92,7 +92,7 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
         let error = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
         assert!(error.message.contains("'tools' is not supported"), "{error}");
         assert_eq!(server.count(), nth + 1, "it was asked: {text}");
-        assert!(!found(&place, &server, Skill::Tools).unwrap().has, "it is written anew: {text}");
+        assert!(!found(&place, &server, Capability::Tools).unwrap().has, "it is written anew: {text}");
     }
     let nowhere = folder.path().join("skills.json").join("in a file");
     let model = model_at(&server, &nowhere);
@@ -108,7 +108,7 @@ async fn several_processes_add_to_one_file() {
     let [one, other] = [model_at(&server, &place), model_at(&server, &place)];
     assert!(ask(&one, &with_tools()).await.0.is_err());
     assert!(ask(&other, &with_schema()).await.0.is_err());
-    for skill in [Skill::Tools, Skill::Schema] {
+    for skill in [Capability::Tools, Capability::Schema] {
         assert!(!found(&place, &server, skill).unwrap().has);
     }
     let files = std::fs::read_dir(folder.path()).unwrap().count();
@@ -116,7 +116,7 @@ async fn several_processes_add_to_one_file() {
 }
 
 /// Plays a model that is asked what it can do.
-fn probed_model(can: Skills) -> Behaviour {
+fn probed_model(can: Capabilities) -> Behaviour {
     let play = move |asked: &Received, _: usize| {
         let form = asked.body.get("response_format").map(|form| form["type"].as_str().unwrap_or_default());
         match form {
@@ -137,14 +137,14 @@ fn in_words(probed: &[Probed]) -> Vec<String> {
 async fn a_model_is_probed_by_three_questions() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("skills.json");
-    let able = Server::start(probed_model(Skills::ALL)).await;
+    let able = Server::start(probed_model(Capabilities::ALL)).await;
     let model = model_at(&able, &place);
     let found = in_words(&model.probe().await.unwrap());
     assert_eq!(found, ["Tools: Some(true) ", "Schema: Some(true) ", "Json: Some(true) "]);
     assert_eq!((able.count(), able.violations()), (3, Vec::new()));
     assert!(model.endpoint().findings("m").values().all(|finding| finding.has));
     // One that takes everything and does nothing with it.
-    let deaf = Server::start(probed_model(Skills::TEXT)).await;
+    let deaf = Server::start(probed_model(Capabilities::TEXT)).await;
     let found = in_words(&model_at(&deaf, &place).probe().await.unwrap());
     assert_eq!(
         found,
@@ -175,7 +175,7 @@ async fn a_probe_that_does_not_tell_keeps_nothing() {
     let locked = Server::start(Behaviour::from("x").key("another")).await;
     assert!(model_at(&locked, &place).probe().await.is_err());
     assert_eq!(locked.count(), 1, "the rest would be refused, too");
-    assert!(KnownSkills::at(&place).all().is_empty());
+    assert!(LearnedCapabilities::at(&place).all().is_empty());
 }
 
 // A recording of a run for which skills were configured is replayed without them.
@@ -190,6 +190,6 @@ async fn what_was_never_asked_of_a_recorded_model_is_not_asked_in_the_replay() {
     let asked = Asked { params: json, ..Asked::new([Entry::user("How?")]) };
     assert!(recorder.complete(&asked.request(), &mut ()).await.is_err());
     drop((recorder, cassette));
-    let replayed = Recording::open(&place).unwrap().model("test:m").skills();
-    assert_eq!(replayed, Skills { json: None, vision: None, ..Skills::TEXT });
+    let replayed = Recording::open(&place).unwrap().model("test:m").capabilities();
+    assert_eq!(replayed, Capabilities { json: None, vision: None, ..Capabilities::TEXT });
 }

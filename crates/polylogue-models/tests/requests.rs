@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Asked, ask, config, model, reply, text, weather};
-use polylogue_core::{Call, Entry, Media, Model, Outcome, OutcomeStatus, Part, Price, Skill, Skills, Usage};
+use polylogue_core::{
+    Call, Capabilities, Capability, Entry, Media, Model, Outcome, OutcomeStatus, Part, Price, Usage,
+};
 use polylogue_models::{Cache, Config, Endpoint, Env, Models};
 use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
@@ -186,9 +188,11 @@ async fn a_reply_whose_stream_stays_open_after_its_end_is_told_at_once() {
 #[tokio::test]
 async fn pictures_of_tools_go_to_models_that_see() {
     let asked = looked();
-    for skills in
-        [Skills::default(), Skills::ALL.without(Skill::Vision), Skills::default().with(Skill::Vision)]
-    {
+    for skills in [
+        Capabilities::default(),
+        Capabilities::ALL.without(Capability::Vision),
+        Capabilities::default().with(Capability::Vision),
+    ] {
         let server = Server::start(Behaviour::from("a cat")).await;
         ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap();
         assert_eq!(server.violations(), [""; 0]);
@@ -215,7 +219,7 @@ async fn a_model_that_turns_out_to_be_blind_is_told_what_to_set() {
         (false, "this model does not support image input", false),
     ] {
         let server = Server::start(Playbook::list([Answer::error(400, words)])).await;
-        let skills = Skills { vision: Some(vision), ..Skills::default() };
+        let skills = Capabilities { vision: Some(vision), ..Capabilities::default() };
         let error = ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap_err();
         assert_eq!((error.status, advice(&error.hint)), (Some(400), expected), "{error:?}");
     }
@@ -227,10 +231,10 @@ async fn a_reply_of_a_model_that_saw_is_not_given_for_one_that_did_not() {
     let cache = Cache::memory();
     let asked = looked();
     for (skills, expected) in [
-        (Skills::TEXT, "something"),
-        (Skills::ALL, "a cat"),
-        (Skills::TEXT, "something"),
-        (Skills::ALL, "a cat"),
+        (Capabilities::TEXT, "something"),
+        (Capabilities::ALL, "a cat"),
+        (Capabilities::TEXT, "something"),
+        (Capabilities::ALL, "a cat"),
     ] {
         let model = cache.around(model(Config { skills, ..config(&server) }));
         let reply = model.complete(&asked.request(), &mut ()).await.unwrap();

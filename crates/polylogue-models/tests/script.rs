@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{
-    Delta, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path,
-    Piece, Reply, Request, ToolSpec, Usage, Wire,
+    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
+    Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
 use polylogue_models::{Script, ScriptStep, Scripted};
 use serde_json::json;
@@ -14,11 +14,11 @@ use serde_json::json;
 /// Hears pieces, and when they came.
 struct Ear {
     began: tokio::time::Instant,
-    pieces: Vec<(u128, Piece)>,
+    pieces: Vec<(u128, Delta)>,
 }
 
-impl Deltas for Ear {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Ear {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.pieces.push((self.began.elapsed().as_millis(), delta.into()));
     }
 }
@@ -49,13 +49,13 @@ impl Asked {
         self.heard_by(model, &mut ()).await
     }
 
-    async fn heard_by(&self, model: &Scripted, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn heard_by(&self, model: &Scripted, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let Self { at, who, nth, system, entries, tools } = self;
         let origin = Origin { at, who, nth: *nth };
-        let (params, wire) = (&Params::default(), &Wire::default());
+        let (params, wire) = (&Params::default(), &EncodeCache::default());
         model
             .complete(
-                &Request { origin, system: *system, entries, tools, params, wire, reserved: None },
+                &Request { origin, system: *system, entries, tools, params, encoded: wire, reserved: None },
                 deltas,
             )
             .await
@@ -129,10 +129,10 @@ async fn a_paced_step_comes_word_by_word_after_its_delay() {
     let model = script(yaml).paced(10.0).model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
     let reply = asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap();
-    let text = |text: &str| Piece::Text(text.to_owned());
-    let call = Piece::Call { index: 0, tool: Some("t".to_owned()), args: r#"{"a":1}"#.to_owned() };
+    let text = |text: &str| Delta::Text(text.to_owned());
+    let call = Delta::Call { index: 0, tool: Some("t".to_owned()), args: r#"{"a":1}"#.to_owned() };
     let expected = [
-        (400, Piece::Thought("hm".to_owned())),
+        (400, Delta::Thought("hm".to_owned())),
         (500, text("one ")),
         (600, text("two  ")),
         (700, text("three")),
@@ -158,7 +158,7 @@ async fn a_step_without_pace_comes_at_once_and_in_one_piece() {
     let model = script("[{A: {say: one two, pace: 0}}]").paced(10.0).model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
     asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap();
-    assert!(matches!(&ear.pieces[..], [(_, Piece::Text(text))] if text == "one two"));
+    assert!(matches!(&ear.pieces[..], [(_, Delta::Text(text))] if text == "one two"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ async fn a_reply_can_break_off() {
     let model = script("[{A: {say: 'Half a sen', error: {message: connection reset}}}]").model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
     asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap_err();
-    assert!(matches!(&ear.pieces[..], [(_, Piece::Text(text))] if text == "Half a sen"));
+    assert!(matches!(&ear.pieces[..], [(_, Delta::Text(text))] if text == "Half a sen"));
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn measure(store: &AnyStore, logs: u64, events: u64) -> Outcome<(Duration,
 }
 
 fn event(seq: u64) -> Arc<Event> {
-    let body = Body::Said(Message::text(Name::user(), "four hundred bytes or so ".repeat(15)));
+    let body = Body::Message(Message::text(Name::user(), "four hundred bytes or so ".repeat(15)));
     Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000), ran_ms: 0, body })
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
-use crate::grant::Grant;
+use crate::claim_guard::ClaimGuard;
 use crate::io_error;
 use crate::private;
 use crate::workers::Workers;
@@ -95,9 +95,9 @@ impl Jsonl {
     }
 }
 
-fn grant(folder: &Arc<Folder>, claim: Claim) -> Grant {
+fn grant(folder: &Arc<Folder>, claim: Claim) -> ClaimGuard {
     let folder = Arc::clone(folder);
-    Grant::new(claim, move |claim| folder.release(claim))
+    ClaimGuard::new(claim, move |claim| folder.release(claim))
 }
 
 impl Store for Jsonl {
@@ -105,12 +105,14 @@ impl Store for Jsonl {
         let (id, meta) = (id.clone(), meta.clone());
         self.run(move |folder| folder.create(&id, &meta).map(|claim| grant(folder, claim)))
             .await
-            .map(Grant::accept)
+            .map(ClaimGuard::accept)
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let id = id.clone();
-        self.run(move |folder| folder.claim(&id).map(|claim| grant(folder, claim))).await.map(Grant::accept)
+        self.run(move |folder| folder.claim(&id).map(|claim| grant(folder, claim)))
+            .await
+            .map(ClaimGuard::accept)
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
@@ -159,7 +161,7 @@ impl Store for Jsonl {
         let id = id.clone();
         self.run(move |folder| folder.take_over(&id).map(|claim| grant(folder, claim)))
             .await
-            .map(Grant::accept)
+            .map(ClaimGuard::accept)
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -35,8 +35,8 @@
 //! store returned does not undo what it asked for, except that a claim nobody received is given back.
 
 mod batch;
+mod claim_guard;
 mod fence;
-mod grant;
 mod head;
 mod holder;
 mod intact;

@@ -2,17 +2,17 @@
 
 mod connect;
 mod create;
-mod desk;
 mod facts;
-mod fault;
 mod files;
 mod heads;
 mod listing;
-mod office;
+mod process_lock;
 mod reader;
 mod schema;
-mod seat;
+mod transaction;
+mod write_error;
 mod writer;
+mod writer_state;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,15 +21,15 @@ use std::sync::Arc;
 use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
-use crate::grant::Grant;
+use crate::claim_guard::ClaimGuard;
 use crate::workers::Workers;
 use crate::{fence, io_error, private};
-use desk::Desk;
 pub use facts::Facts;
-use fault::Fault;
 use files::{Files, beside};
 use reader::Reader;
 use schema::Found;
+use transaction::WriteTransaction;
+use write_error::WriteError;
 use writer::{Giver, Writer};
 
 /// One SQLite database with any number of logs.
@@ -180,7 +180,7 @@ impl Sqlite {
     async fn writing<T: Send + 'static>(
         &self,
         id: Option<&LogId>,
-        work: impl Fn(&Desk<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let written = match &self.writer {
             Ok(writer) => writer.run(work).await,
@@ -203,12 +203,14 @@ impl Sqlite {
 impl Store for Sqlite {
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         let (id, meta, giver) = (id.clone(), meta.clone(), self.giver());
-        self.writing(None, move |desk| Ok(giver.grant(desk.create(&id, &meta)?))).await.map(Grant::accept)
+        self.writing(None, move |desk| Ok(giver.grant(desk.create(&id, &meta)?)))
+            .await
+            .map(ClaimGuard::accept)
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let (log, giver) = (id.clone(), self.giver());
-        self.writing(Some(id), move |desk| Ok(giver.grant(desk.claim(&log)?))).await.map(Grant::accept)
+        self.writing(Some(id), move |desk| Ok(giver.grant(desk.claim(&log)?))).await.map(ClaimGuard::accept)
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
@@ -251,7 +253,9 @@ impl Store for Sqlite {
 
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         let (log, giver) = (id.clone(), self.giver());
-        self.writing(Some(id), move |desk| Ok(giver.grant(desk.take_over(&log)?))).await.map(Grant::accept)
+        self.writing(Some(id), move |desk| Ok(giver.grant(desk.take_over(&log)?)))
+            .await
+            .map(ClaimGuard::accept)
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -20,14 +20,14 @@ use polylogue::tooling::Asks;
 use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result, Transcript};
 use polylogue_mcp::Catalog;
 
+use crate::build_context::BuildContext;
 use crate::chat::{self, Brief, Summary};
 use crate::pattern::{Group, Pattern, Pick};
-use crate::staff::Role;
+use crate::private_agents::PrivateRole;
 use crate::team::{NO_MODEL, SubTeam, Team};
-use crate::workplace::Workplace;
 pub(crate) use beyond::flow;
 use room::Around;
-use tools::Desk;
+use tools::ToolFactory;
 pub use tools::built_in_tools;
 pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools, of_one_chat, runs_programs};
 use web::Browser;
@@ -44,7 +44,7 @@ impl Team {
     /// loaded from a file are checked, those that were made otherwise may not be. When it runs programs: that takes
     /// [`build_at`](Self::build_at).
     pub fn build(&self, provide: Provide<'_>) -> Result<Chat> {
-        self.build_at(provide, &Workplace::none())
+        self.build_at(provide, &BuildContext::none())
     }
 
     /// The same for a team that runs programs: they work at `workplace`. Nothing is run, and nothing is made there, before
@@ -53,8 +53,8 @@ impl Team {
     /// # Errors
     /// As [`build`](Self::build); when the team asks for what was not [granted](Workplace::grant), and when what its programs
     /// are to read is not there.
-    pub fn build_at(&self, provide: Provide<'_>, workplace: &Workplace) -> Result<Chat> {
-        Crew::of(self, &self.name, None, provide, workplace).outermost(Brief::default())
+    pub fn build_at(&self, provide: Provide<'_>, workplace: &BuildContext) -> Result<Chat> {
+        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(Brief::default())
     }
 
     /// Makes the agents that speak by models, those of chats within included, without the chats: to see what they are
@@ -71,8 +71,8 @@ impl Team {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn assistants_with(&self, provide: Provide<'_>, tools: Catalog) -> Result<Vec<Assistant>> {
-        let place = Workplace::unused().with_tools(tools);
-        Crew::of(self, &self.name, None, provide, &place).assistants()
+        let place = BuildContext::unused().with_tools(tools);
+        AgentBuilder::of(self, &self.name, None, provide, &place).assistants()
     }
 
     /// The same as they are in `chat`: those of a society have system texts that are made of what was said there.
@@ -81,8 +81,8 @@ impl Team {
     /// As [`build`](Self::build).
     pub fn assistants_in(&self, chat: &Transcript, provide: Provide<'_>) -> Result<Vec<Assistant>> {
         let mut all = self.assistants(provide)?;
-        let workplace = Workplace::unused();
-        all.extend(Crew::of(self, &self.name, None, provide, &workplace).players_in(chat)?);
+        let workplace = BuildContext::unused();
+        all.extend(AgentBuilder::of(self, &self.name, None, provide, &workplace).players_in(chat)?);
         Ok(all)
     }
 
@@ -97,8 +97,8 @@ impl Team {
         names: &[Name],
         provide: Provide<'_>,
     ) -> Result<Vec<(Asks, String)>> {
-        let workplace = Workplace::unused();
-        Crew::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
+        let workplace = BuildContext::unused();
+        AgentBuilder::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
     }
 
     /// Limits of the whole run: those the team sets, over the defaults.
@@ -117,27 +117,27 @@ impl Team {
 }
 
 /// Who can be called into a chat.
-struct Crew<'a> {
+struct AgentBuilder<'a> {
     team: &'a Team,
     /// What the team is called where it takes part.
     name: &'a Name,
     model: Option<&'a str>,
     provide: Provide<'a>,
-    workplace: &'a Workplace,
+    workplace: &'a BuildContext,
     /// Where its programs run; it is there when the first of them is made.
-    desk: OnceCell<Desk>,
+    desk: OnceCell<ToolFactory>,
     /// What it has of the web; it is there when the first of its tools is made.
     browser: OnceCell<Browser>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// The crew of `team`, called `name`; `around` is the model of the team around it.
     fn of(
         team: &'a Team,
         name: &'a Name,
         around: Option<&'a str>,
         provide: Provide<'a>,
-        workplace: &'a Workplace,
+        workplace: &'a BuildContext,
     ) -> Self {
         let model = team.model.as_deref().or(around);
         Self { team, name, model, provide, workplace, desk: OnceCell::new(), browser: OnceCell::new() }
@@ -149,7 +149,7 @@ impl<'a> Crew<'a> {
 
     fn outermost(&self, brief: Brief) -> Result<Chat> {
         let chat = self.chat(self.name, &self.team.chat, &self.team.description, &Around::default())?;
-        chat.brief(brief.into()).build()
+        chat.task_from(brief.into()).build()
     }
 
     fn assistants(&self) -> Result<Vec<Assistant>> {
@@ -187,7 +187,7 @@ impl<'a> Crew<'a> {
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
             let Pattern::Group(Group { pick: Pick::Model(given), .. }) = &chat.pattern else { continue };
-            if Role::Picker.of(name).as_ref() == Some(who) {
+            if PrivateRole::Picker.of(name).as_ref() == Some(who) {
                 let selector = self.selector(name, given)?;
                 let described: Vec<_> =
                     names.iter().map(|name| (name, self.team.description_of(name))).collect();
@@ -201,7 +201,7 @@ impl<'a> Crew<'a> {
     }
 
     fn summarizer(&self, name: &Name, chat: &chat::Chat) -> Result<Option<Assistant>> {
-        let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, Role::Summary.of(name)) else {
+        let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, PrivateRole::Summary.of(name)) else {
             return Ok(None);
         };
         if reflect.by.is_some() {
@@ -224,7 +224,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-impl From<Brief> for polylogue::Brief {
+impl From<Brief> for polylogue::TaskFrom {
     fn from(brief: Brief) -> Self {
         match brief {
             Brief::Last => Self::Last,

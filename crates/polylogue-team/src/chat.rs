@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::parameters::Parameters;
 use crate::pattern::{Group, Pattern, Pick};
-use crate::staff::Role;
+use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Template};
 
@@ -63,7 +63,7 @@ impl Chat {
     pub fn staff(&self, name: &Name) -> Vec<Name> {
         let picks = matches!(&self.pattern, Pattern::Group(Group { pick: Pick::Model(_), .. }));
         let reflects = matches!(&self.summary, Summary::Reflect(reflect) if reflect.by.is_none());
-        let staff = [(picks, Role::Picker), (reflects, Role::Summary)];
+        let staff = [(picks, PrivateRole::Picker), (reflects, PrivateRole::Summary)];
         staff.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
     }
 }
@@ -85,7 +85,7 @@ pub struct InnerChat {
     pub message: Option<Template>,
     /// Which results of the chats before are added to its task.
     #[key(none = "`all` with `message`, otherwise `none`")]
-    pub carryover: Option<Carryover>,
+    pub carryover: Option<CarryoverSpec>,
     /// The conversation that it continues when it has another turn: `self`, or another chat that takes part where it does.
     #[key(as = Option<ParticipantRef>, none = "every turn begins a new conversation")]
     pub goes_on_from: Option<Name>,
@@ -112,7 +112,7 @@ pub(crate) const ITSELF: &str = "self";
 /// Which results of the chats before are added to the task of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "CarryoverValue", by_shape)]
-pub enum Carryover {
+pub enum CarryoverSpec {
     /// All or nothing.
     Word(CarryWord),
     /// Some, or further texts.

@@ -28,8 +28,8 @@ use polylogue_core::Name;
 use crate::build;
 use crate::diagnostic::Report;
 use crate::pattern::Pattern;
+use crate::private_agents::PrivateRole;
 use crate::source::Span;
-use crate::staff::Role;
 use crate::team::Team;
 use crate::yaml::Node;
 
@@ -120,15 +120,15 @@ fn name(node: &Node) -> Option<&str> {
 }
 
 /// Whoever speaks in a chat besides its participants, and where that is said.
-fn staff(chat: &Node) -> impl Iterator<Item = (Role, Span)> {
+fn staff(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
     let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
-    let summary = reflects.map(|entry| (Role::Summary, entry.key_span.clone()));
+    let summary = reflects.map(|entry| (PrivateRole::Summary, entry.key_span.clone()));
     let pick = chat.get("pattern").get("group").get("pick");
     let picker = match pick.text() {
         Some("model") => Some(pick.span.clone()),
         _ => pick.entry("model").map(|entry| entry.key_span.clone()),
     };
-    summary.into_iter().chain(picker.map(|at| (Role::Picker, at)))
+    summary.into_iter().chain(picker.map(|at| (PrivateRole::Picker, at)))
 }
 
 /// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names, if that is

@@ -235,13 +235,13 @@ struct Facts<'t> {
 impl<'t> Facts<'t> {
     fn of(transcript: &'t Transcript) -> Self {
         let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let last = transcript.room().next_back().map(|line| &line.message);
+        let last = transcript.messages().next_back().map(|line| &line.message);
         Self {
             text: last.map(|message| message.plain().into_owned()).unwrap_or_default(),
             from: last.map(|message| message.from.as_str()).unwrap_or_default(),
             value: last.and_then(polylogue::parse::value),
             turns: count(transcript.turns()),
-            messages: count(transcript.room_len()),
+            messages: count(transcript.message_count()),
             task: transcript.task(),
             speaker: transcript.last_speaker().map(Name::as_str).unwrap_or_default(),
             members: transcript.present().map(Name::as_str).collect(),

@@ -92,10 +92,10 @@ pub struct SkillSet {
 impl Skills {
     /// What this says, and what `usual` says of what is left out.
     #[must_use]
-    pub fn over(self, usual: polylogue_core::Skills) -> polylogue_core::Skills {
+    pub fn over(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
         match self {
-            Self::Text(OnlyText::Text) => polylogue_core::Skills::TEXT,
-            Self::Of(set) => polylogue_core::Skills {
+            Self::Text(OnlyText::Text) => polylogue_core::Capabilities::TEXT,
+            Self::Of(set) => polylogue_core::Capabilities {
                 tools: set.tools.or(usual.tools),
                 schema: set.schema.or(usual.schema),
                 json: set.json.or(usual.json),
@@ -342,8 +342,11 @@ mod tests {
     fn what_models_can_do_can_be_said() {
         let env = Env::of::<&str, &str>([]);
         let skills = |json: &str| endpoint(json).config("house", &env).unwrap().skills;
-        assert_eq!(skills(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Skills::default());
-        assert_eq!(skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#), polylogue_core::Skills::TEXT);
+        assert_eq!(skills(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Capabilities::default());
+        assert_eq!(
+            skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#),
+            polylogue_core::Capabilities::TEXT
+        );
         let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "vision": true}}"#);
         assert_eq!((some.tools, some.schema, some.vision), (Some(false), None, Some(true)));
         let plain =

@@ -39,6 +39,7 @@
 
 mod approve;
 mod build;
+mod build_context;
 mod calls;
 mod chat;
 mod check;
@@ -54,6 +55,7 @@ mod parameters;
 mod path;
 mod pattern;
 mod permission;
+mod private_agents;
 mod reasoning;
 mod remote;
 mod rows;
@@ -61,7 +63,6 @@ mod rules;
 mod schema;
 mod script;
 mod secret;
-mod staff;
 mod stop;
 mod task;
 mod team;
@@ -71,21 +72,21 @@ mod vars;
 mod web;
 mod words;
 mod working;
-mod workplace;
 
 use polylogue_config::{diagnostic, source, suggest, yaml};
 
 pub use approve::{Approve, ApproveCalls};
 pub use build::{Provide, built_in_tools};
+pub use build_context::BuildContext;
 pub use calls::ApiDocument;
 pub use chat::{
-    Brief, Carried, CarryWord, Carryover, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
+    Brief, Carried, CarryWord, CarryoverSpec, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
     JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary,
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
-pub use member::{EndsOn, Gist, HumanInput, Nested, Told, Trigger};
+pub use member::{EndsOn, Gist, HumanInputMode, Nested, Told, Trigger};
 pub use memory::{AgentMemory, TeamMemory};
 pub use parameters::Parameters;
 pub use pattern::{
@@ -109,4 +110,3 @@ pub use text::Template;
 pub use tooling::{Example, OwnTool, RunTool, ToolLimits, ToolsBy, Trace};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{Consult, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
-pub use workplace::Workplace;

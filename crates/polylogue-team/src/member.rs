@@ -12,7 +12,7 @@ use crate::text::{ConditionText, ParticipantRef, RegexText};
 
 /// When a person is asked before an agent replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
-pub enum HumanInput {
+pub enum HumanInputMode {
     /// In every turn.
     Always,
     /// When the chat would end: at a message that ends it, and at the limit on automatic replies.

@@ -23,7 +23,7 @@ pub struct Solve {
     #[key(default = EndMode::MaxIterations)]
     pub end: EndMode,
     /// Maximum number of iterations, in every mode. In an iteration every participant speaks once.
-    #[key(default = polylogue::Solve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
+    #[key(default = polylogue::GroupSolve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
     /// The first message of a talk of two.
     pub shift: Shift,

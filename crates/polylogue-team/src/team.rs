@@ -15,7 +15,7 @@ use crate::calls::{ApiDocument, CallKeys};
 use crate::chat::{Brief, Chat, InnerChat};
 use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
-use crate::member::{EndsOn, HumanInput, Nested};
+use crate::member::{EndsOn, HumanInputMode, Nested};
 use crate::memory::{AgentMemory, Memory, TeamMemory};
 use crate::parameters::Parameters;
 use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
@@ -170,7 +170,7 @@ pub struct Agent {
     pub memory: AgentMemory,
     /// When a person is asked before it replies.
     #[key(none = "never")]
-    pub human_input: Option<HumanInput>,
+    pub human_input: Option<HumanInputMode>,
     /// Maximum number of replies in a row without input of a person.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,

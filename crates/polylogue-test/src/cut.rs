@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Chat, Deltas, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind,
-    Money, Params, Path, Question, Reason, Reply, Request, Skills, Status, Store, Timestamp, Usage,
+    AnyModel, AnyStore, Body, Capabilities, Chat, DeltaSink, Event, Log, LogId, Meta, Model, ModelError,
+    ModelErrorKind, Money, Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp,
+    Usage,
 };
 
 /// A conversation to be cut: how to set it up in a fresh process, and how its people answer.
@@ -59,13 +60,13 @@ impl Cut<'_> {
         };
         while let Status::Waiting(questions) = status.map_err(told)? {
             let (at, question) = questions.first().ok_or("waits for nothing")?;
-            let answered = count(&log.events().await, |body| matches!(body, Body::Answered { .. }));
+            let answered = count(&log.events().await, |body| matches!(body, Body::InputProvided { .. }));
             log.answer(at, &question.who, (self.answer)(at, question, answered)).await.map_err(told)?;
             status = chat.resume(&mut log).await;
         }
         let events = log.events().await;
         let finished = |events: &[Arc<Event>]| {
-            count(events, |body| matches!(body, Body::Sampled(_) | Body::Uncontinued { .. }))
+            count(events, |body| matches!(body, Body::ModelReplied(_) | Body::ContinuationFailed { .. }))
         };
         let (made, needed) = (calls.made(), finished(&events) - finished(prefix));
         if made != needed {
@@ -90,11 +91,11 @@ fn by_room(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut events = events.to_vec();
     events.sort_by(|one, other| one.at.cmp(&other.at));
     let within_turn = |event: &Arc<Event>| match &event.body {
-        Body::Sampled(sample) => Some((event.at.clone(), sample.who.clone())),
-        Body::Unable { who, .. }
+        Body::ModelReplied(sample) => Some((event.at.clone(), sample.who.clone())),
+        Body::CapabilityMissing { who, .. }
         | Body::Prompted { who, .. }
-        | Body::Called { who, .. }
-        | Body::Returned { who, .. } => Some((event.at.clone(), who.clone())),
+        | Body::ToolCalled { who, .. }
+        | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
         _ => None,
     };
     for run in events.chunk_by_mut(|one, next| within_turn(one).is_some() && within_turn(next).is_some()) {
@@ -128,7 +129,7 @@ pub fn uncharged(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         let mut event = Event::clone(event);
         number(&mut event.seq);
         match &mut event.body {
-            Body::Undone { since } => number(since),
+            Body::RolledBack { since } => number(since),
             Body::Closed { reason, .. } | Body::Stopped { reason, .. } => renumber(reason, &number),
             _ => {}
         }
@@ -137,10 +138,10 @@ pub fn uncharged(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     events.iter().filter(|event| !is_charge(event)).map(renumbered).collect()
 }
 
-fn renumber(reason: &mut Reason, number: &impl Fn(&mut u64)) {
+fn renumber(reason: &mut StopReason, number: &impl Fn(&mut u64)) {
     match reason {
-        Reason::Circling { evidence, .. } => evidence.iter_mut().for_each(number),
-        Reason::All(reasons) => reasons.iter_mut().for_each(|reason| renumber(reason, number)),
+        StopReason::LoopDetected { evidence, .. } => evidence.iter_mut().for_each(number),
+        StopReason::All(reasons) => reasons.iter_mut().for_each(|reason| renumber(reason, number)),
         _ => {}
     }
 }
@@ -149,7 +150,7 @@ fn renumber(reason: &mut Reason, number: &impl Fn(&mut u64)) {
 /// done first stands first in the log.
 fn settled(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let returned = |event: &Arc<Event>| match &event.body {
-        Body::Returned { who, id, .. } => Some((event.at.clone(), who.clone(), id.clone())),
+        Body::ToolReturned { who, id, .. } => Some((event.at.clone(), who.clone(), id.clone())),
         _ => None,
     };
     let mut events = events.to_vec();
@@ -189,7 +190,7 @@ impl Model for Counted {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
         // What a model cannot do is no finished call, and may be found out again.
         if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_))) {
@@ -203,7 +204,7 @@ impl Model for Counted {
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.model.max_output(params)
     }
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, Body, Call, Choice, Chooser, Cue, Event, Failure, Finish, Media, Message, Name, OutcomeStatus,
-    Part, Sample, Sees, Words,
+    Audience, Body, Call, Choice, Chooser, Event, Failure, Finish, HistoryEntry, JoinHistory, Media, Message,
+    ModelReply, Name, OutcomeStatus, Part, TurnRequest,
 };
 
 /// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
@@ -36,7 +36,7 @@ pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
     text
 }
 
-fn cue(cue: &Cue) -> String {
+fn cue(cue: &TurnRequest) -> String {
     let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
     let choice = cue.choice.as_ref().map(|choice| self::choice(choice)).unwrap_or_default();
     format!("cue {}{}{}{choice}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
@@ -64,16 +64,16 @@ fn choice(choice: &Choice) -> String {
 fn body(body: &Body) -> String {
     match body {
         Body::Opened(opening) => {
-            let names: Vec<_> = opening.with.iter().map(ToString::to_string).collect();
+            let names: Vec<_> = opening.participants.iter().map(ToString::to_string).collect();
             let first = format!("opened [{}] \"{}\"", names.join(", "), line(&opening.task));
             let said = opening.messages.iter().map(|message| self::message(message, ""));
             std::iter::once(first).chain(said).collect::<Vec<_>>().join(" | ")
         }
-        Body::Cued { cues } => cues.iter().map(cue).collect::<Vec<_>>().join(" | "),
-        Body::Sampled(sample) => sampled(sample),
+        Body::TurnStarted { turns: cues } => cues.iter().map(cue).collect::<Vec<_>>().join(" | "),
+        Body::ModelReplied(sample) => sampled(sample),
         Body::Prompted { who, text } => format!("{who} is told: {}", line(text)),
-        Body::Called { who, call } => format!("{who} {}", self::call("calls", call)),
-        Body::Returned { who, id, outcome } => {
+        Body::ToolCalled { who, call } => format!("{who} {}", self::call("calls", call)),
+        Body::ToolReturned { who, id, outcome } => {
             let status = match outcome.status {
                 OutcomeStatus::Done => "",
                 OutcomeStatus::Failed => " failed",
@@ -81,35 +81,35 @@ fn body(body: &Body) -> String {
             };
             format!("{who} gets #{id}{status}: {}", parts(&outcome.parts))
         }
-        Body::Said(message) => self::message(message, " says"),
+        Body::Message(message) => self::message(message, " says"),
         Body::Passed { who } => format!("{who} passes"),
         Body::Left { who, why } => format!("{who} leaves: {}", line(why)),
         Body::Posted(message) => format!("posted {}", self::message(message, "")),
-        Body::Asked(question) => format!("{} asks: {}", question.who, line(&question.text)),
-        Body::Answered { to, text } => format!("{to} is answered: {}", line(text)),
+        Body::InputRequired(question) => format!("{} asks: {}", question.who, line(&question.text)),
+        Body::InputProvided { to, text } => format!("{to} is answered: {}", line(text)),
         Body::Failed { who, error } => format!("{who} fails {}", failure(error)),
         Body::Closed { reason, summary } => format!("closed ({reason}): {}", line(summary)),
         Body::Reopened { message: None } => "reopened".to_owned(),
         Body::Reopened { message: Some(message) } => format!("reopened {}", self::message(message, "")),
         Body::Stopped { who, reason } => format!("{who} ends the chat: {reason}"),
-        Body::Joined { who, sees: Sees::All } => format!("{who} joins, and sees everything"),
-        Body::Joined { who, sees: Sees::New } => format!("{who} joins, and sees what is new"),
-        Body::Remembered { who, words } => {
+        Body::Joined { who, sees: JoinHistory::All } => format!("{who} joins, and sees everything"),
+        Body::Joined { who, sees: JoinHistory::New } => format!("{who} joins, and sees what is new"),
+        Body::Remembered { who, entries: words } => {
             let words = words.iter().map(|words| match words {
-                Words::Heard(text) => format!("heard {}", line(text)),
-                Words::Spoken(text) => format!("said {}", line(text)),
+                HistoryEntry::Received(text) => format!("heard {}", line(text)),
+                HistoryEntry::Sent(text) => format!("said {}", line(text)),
             });
             format!("{who} remembers: {}", words.collect::<Vec<_>>().join(" | "))
         }
-        Body::Uncontinued { who, why } => format!("{who} cannot continue its reply: {why}"),
-        Body::Unable { who, model, lacks, why } => {
+        Body::ContinuationFailed { who, why } => format!("{who} cannot continue its reply: {why}"),
+        Body::CapabilityMissing { who, model, capability: lacks, why } => {
             format!("{who} finds {model} unable of {lacks}: {}", line(why))
         }
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("everybody", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")
         }
-        Body::Undone { since } => format!("undone since {since}"),
+        Body::RolledBack { since } => format!("undone since {since}"),
         Body::Charged(charge) => {
             format!("{} charges {} {:?} of {}", charge.who, charge.calls, charge.why, charge.model)
         }
@@ -121,8 +121,8 @@ fn message(message: &Message, verb: &str) -> String {
     format!("{}{verb}{}: {}", message.from, audience(&message.to), parts(&message.parts))
 }
 
-fn sampled(sample: &Sample) -> String {
-    let Sample { who, model, usage, .. } = sample;
+fn sampled(sample: &ModelReply) -> String {
+    let ModelReply { who, model, usage, .. } = sample;
     let mut terms = vec![finish(sample.finish).to_owned()];
     let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |tokens| tokens.to_string());
     if !usage.is_unknown() {

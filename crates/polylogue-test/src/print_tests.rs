@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Cue, Digest, Fault, Money, Name, Opening, Outcome, Path, Question, Reason, Timestamp, Usage,
+    Digest, Fault, Money, Name, Opening, Outcome, Path, Question, StopReason, Timestamp, TurnRequest, Usage,
 };
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
 
 fn sample(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
     let request = Digest::try_from("0f".repeat(16)).unwrap();
-    Body::Sampled(Sample {
+    Body::ModelReplied(ModelReply {
         who: name("a"),
         model: "openai:x".into(),
         request,
@@ -42,7 +42,7 @@ fn a_conversation_reads_as_a_play() {
     let inner = Path::root().child(&name("critic"), 1);
     let opening = |with: &[&str], messages| {
         Body::Opened(Opening {
-            with: with.iter().map(|n| name(n)).collect(),
+            participants: with.iter().map(|n| name(n)).collect(),
             task: "a poem".into(),
             messages,
             ..Opening::default()
@@ -54,12 +54,12 @@ fn a_conversation_reads_as_a_play() {
     ];
     let text = log([
         (Path::root(), opening(&["a", "critic"], first)),
-        (Path::root(), Body::Cued { cues: vec![Cue::to_all(name("a"))] }),
-        (Path::root(), Body::Said(Message::text(name("a"), "Roses"))),
+        (Path::root(), Body::TurnStarted { turns: vec![TurnRequest::to_all(name("a"))] }),
+        (Path::root(), Body::Message(Message::text(name("a"), "Roses"))),
         (inner.clone(), opening(&["judge"], vec![])),
-        (inner.clone(), Body::Cued { cues: vec![Cue::aside(name("judge"), "Good?")] }),
-        (inner, Body::Said(Message::text(name("judge"), "Yes").to(Audience::aside()))),
-        (Path::root(), Body::Closed { reason: Reason::Turns { limit: 2 }, summary: "Roses".into() }),
+        (inner.clone(), Body::TurnStarted { turns: vec![TurnRequest::private(name("judge"), "Good?")] }),
+        (inner, Body::Message(Message::text(name("judge"), "Yes").to(Audience::private()))),
+        (Path::root(), Body::Closed { reason: StopReason::Turns { limit: 2 }, summary: "Roses".into() }),
     ]);
     let expected = r#"0 opened [a, critic] "a poem" | user: Be\nbrief | a to [critic]: psst
 1 cue a
@@ -76,7 +76,7 @@ fn a_conversation_reads_as_a_play() {
 fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
     let call = Call { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
     let usage = Usage { input: Some(12), ..Usage::default() };
-    let returned = |outcome| Body::Returned { who: name("a"), id: "a-0-0".into(), outcome };
+    let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
     let text = at_root([
         sample(
             vec![Part::Thought("hm".into()), Part::text("I look"), Part::Call(call.clone())],
@@ -84,7 +84,7 @@ fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
             usage,
             Some(Money::dollars(0.0012)),
         ),
-        Body::Called { who: name("a"), call },
+        Body::ToolCalled { who: name("a"), call },
         returned(Outcome::done("A\\B")),
         returned(Outcome::failed("no grades")),
         returned(Outcome::new(OutcomeStatus::Unknown, vec![Part::Data(json!({"x": 1}))])),
@@ -111,8 +111,8 @@ fn everything_else_is_one_line_too() {
         Body::Passed { who: name("a") },
         Body::Left { who: name("a"), why: "tired".into() },
         Body::Posted(picture),
-        Body::Asked(Question::new(name("h"), "Go on?")),
-        Body::Answered { to: name("h"), text: "yes".into() },
+        Body::InputRequired(Question::new(name("h"), "Go on?")),
+        Body::InputProvided { to: name("h"), text: "yes".into() },
         Body::Failed { who: name("a"), error },
         Body::Reopened { message: None },
     ]);

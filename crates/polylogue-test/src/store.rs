@@ -126,7 +126,7 @@ fn meta(title: &str, created: u64) -> Meta {
 
 /// Event number `seq`, in which `text` is said.
 fn said(seq: u64, text: &str) -> Arc<Event> {
-    let body = Body::Said(Message::text(Name::user(), text));
+    let body = Body::Message(Message::text(Name::user(), text));
     Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: 0, body })
 }
 

@@ -109,11 +109,11 @@ fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str
     // Ids are unique for an agent of a chat.
     let mut asked: Vec<(&'a Path, &'a Name, &'a Call)> = Vec::new();
     cx.known(scope).into_iter().filter_map(move |event| match &event.body {
-        Body::Called { who, call } if call.tool == NAME => {
+        Body::ToolCalled { who, call } if call.tool == NAME => {
             asked.push((&event.at, who, call));
             None
         }
-        Body::Returned { who, id, outcome } => {
+        Body::ToolReturned { who, id, outcome } => {
             let is_it =
                 |(at, by, call): &(&Path, &Name, &Call)| **at == event.at && *by == who && call.id == *id;
             let at = asked.iter().rposition(is_it)?;
@@ -129,7 +129,7 @@ fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str
 fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
     let is_move = |call: &&Call| call.tool == NAME && matches!(wanted(&call.args), Ok(Some(_)));
     let of = |event: &'a Arc<Event>| match &event.body {
-        Body::Sampled(sample) => Some(&sample.parts),
+        Body::ModelReplied(sample) => Some(&sample.parts),
         _ => None,
     };
     match cx.turn.iter().rev().find_map(of) {
@@ -137,6 +137,6 @@ fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
             let call = |part: &'a Part| if let Part::Call(call) = part { Some(call) } else { None };
             parts.iter().filter_map(call).find(is_move)
         }
-        None => cx.transcript.pending().iter().map(|(_, call)| call).find(is_move),
+        None => cx.transcript.pending_calls().iter().map(|(_, call)| call).find(is_move),
     }
 }

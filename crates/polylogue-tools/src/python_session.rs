@@ -25,7 +25,7 @@ mod reply;
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Held, Holder, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Body, Outcome, ResourceKey, Resources, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -43,7 +43,7 @@ pub struct PythonSession {
     spec: ToolSpec,
     sandbox: Sandbox,
     interpreter: String,
-    holder: Holder,
+    holder: ResourceKey,
 }
 
 impl PythonSession {
@@ -61,7 +61,7 @@ impl PythonSession {
             "additionalProperties": false,
         });
         let spec = ToolSpec::new(NAME, about, parameters);
-        Self { spec, sandbox, interpreter: "python3".into(), holder: Holder::new() }
+        Self { spec, sandbox, interpreter: "python3".into(), holder: ResourceKey::new() }
     }
 
     /// Sets the interpreter: a path, or a name that is looked for in the system's directories. What is not in `/usr` has to be
@@ -79,11 +79,11 @@ impl PythonSession {
 
     /// Ends the interpreter of a conversation, the one whose [`Log`](polylogue_core::Log) has these tools
     /// [held](polylogue_core::Log::held), and waits for a call that is under way. The next call starts a new one.
-    pub async fn restart(&self, of: &Held) {
+    pub async fn restart(&self, of: &Resources) {
         *self.kernel(of).lock().await = None;
     }
 
-    fn kernel(&self, of: &Held) -> Arc<Mutex<Option<Kernel>>> {
+    fn kernel(&self, of: &Resources) -> Arc<Mutex<Option<Kernel>>> {
         of.of(&self.holder, || Mutex::new(None))
     }
 }
@@ -100,7 +100,7 @@ impl Tool for PythonSession {
             Some(Value::String(code)) => unfenced(code),
             _ => return Err("`code` must be a text: what to run next".into()),
         };
-        let own = self.kernel(cx.held);
+        let own = self.kernel(cx.resources);
         let mut held = own.lock().await;
         if restart {
             *held = None;
@@ -129,7 +129,7 @@ impl Tool for PythonSession {
 fn was_called_before(cx: &ToolCx<'_>) -> bool {
     let events = cx.transcript.events().iter().chain(cx.turn);
     events.into_iter().any(|event| match &event.body {
-        Body::Called { call, .. } => call.tool == NAME && call.id != cx.id,
+        Body::ToolCalled { call, .. } => call.tool == NAME && call.id != cx.id,
         _ => false,
     })
 }

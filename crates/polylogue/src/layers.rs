@@ -4,7 +4,7 @@ pub mod aggregate;
 pub mod code;
 pub mod executor;
 pub mod hook;
+pub mod human_input;
 pub mod nested;
-pub mod oversight;
 pub mod parse;
 pub mod reply;

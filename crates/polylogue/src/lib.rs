@@ -81,45 +81,47 @@
 //! | to stop it | [`Log::halt`] |
 
 mod agents;
-mod ends;
 mod layers;
 mod policies;
 mod runs;
 mod tasks;
+mod termination;
 mod tools;
 
 use agents::{assistant, function, human};
-use ends::verdict;
-use policies::retrace;
+use policies::replay;
+use termination::verdict;
 
 pub use agents::{compose, reason, session, tooling};
-pub use ends::{circles, stop};
-pub use layers::{aggregate, code, executor, hook, nested, oversight, parse, reply};
-pub use policies::{carry, debate, flow, group, handoff, joining, ledger, order, prerequisites};
+pub use layers::{aggregate, code, executor, hook, human_input, nested, parse, reply};
+pub use policies::{carryover, dag, debate, graph, group, handoff, joining, orchestrator, order};
 pub use runs::{batch, report};
-pub use tasks::{society, solve, task};
-pub use tools::{approval, consult, memory, state, tool};
+pub use tasks::{group_solve, role_play, task};
+pub use termination::{loop_detector, stop};
+pub use tools::{agent_tool, approval, memory, state, tool};
 
+pub use agent_tool::AgentTool;
 pub use approval::Approval;
 pub use assistant::Assistant;
 pub use batch::Batch;
-pub use carry::{Briefed, Carry};
-pub use circles::Circles;
+pub use carryover::{Carryover, WithCarryover};
 pub use code::Coder;
-pub use consult::Consult;
+pub use dag::Dag;
 pub use debate::Debate;
 pub use executor::Executor;
-pub use flow::Flow;
 pub use function::Function;
-pub use group::{Chair, Group, Selector};
-pub use handoff::{Transfer, handoffs};
+pub use graph::Graph;
+pub use group::{Group, HumanSelector, Selector};
+pub use group_solve::{EndMode, GroupSolve, GroupSolveResult, History};
+pub use handoff::{Handoff, handoffs};
 pub use human::Human;
+pub use human_input::HumanInput;
 pub use joining::joining;
-pub use ledger::Ledger;
+pub use loop_detector::LoopDetector;
 pub use memory::GetHistory;
 pub use nested::{Nested, Outer};
-pub use order::{all_at_once, in_turn, once_each, reflected, sequence, summed_up, until, without};
-pub use oversight::Oversight;
+pub use orchestrator::Orchestrator;
+pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, until, without};
 pub use polylogue_core::*;
 /// Makes a tool of a function: a value with the function's name, for [`Assistant::tool`] and wherever else a [`Tool`] is taken.
 ///
@@ -206,15 +208,13 @@ pub use polylogue_macros::tool;
 /// # use polylogue::Tool;
 /// ```
 pub use polylogue_macros::toolkit;
-pub use prerequisites::Prerequisites;
 pub use reply::Stack;
 pub use report::Report;
+pub use role_play::RolePlay;
 pub use session::Session;
-pub use society::Society;
-pub use solve::{EndMode, History, Solve, Solved};
 pub use stop::Stop;
 pub use task::Task;
-pub use tooling::{Taught, ToolUse};
+pub use tooling::{PromptedTool, ToolCalling};
 
 /// The example of the README compiles.
 #[cfg(doctest)]

@@ -1,13 +1,13 @@
 //! Who speaks next.
 
-pub mod carry;
+pub mod carryover;
+pub mod dag;
 pub mod debate;
-pub mod flow;
+pub mod graph;
 pub mod group;
 pub mod handoff;
 pub mod joining;
-pub mod ledger;
+pub mod orchestrator;
 pub mod order;
-pub mod prerequisites;
 
-pub(crate) mod retrace;
+pub(crate) mod replay;

@@ -1,5 +1,5 @@
 //! Tasks: what agents solve, alone, by talking or in roles, and judge themselves.
 
-pub mod society;
-pub mod solve;
+pub mod group_solve;
+pub mod role_play;
 pub mod task;

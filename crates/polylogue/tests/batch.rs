@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue::batch::{Batch, Ended, Start};
+use polylogue::batch::{Batch, BatchResult, BatchStart};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Budget, Chat, Deltas, Error, Event, Human, LogId, Meta, Model, ModelError,
-    ModelErrorKind, Money, Reply, Report, Request, Status, Store, Usage, in_turn, once_each, until,
+    AnyModel, AnyStore, Assistant, Budget, Chat, DeltaSink, Error, Event, Human, LogId, Meta, Model,
+    ModelError, ModelErrorKind, Money, Reply, Report, Request, Status, Store, Usage, round_robin, sequential,
+    until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Jsonl, Memory};
@@ -39,7 +40,7 @@ impl Model for Shared {
         "test:echo"
     }
 
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let echo = &*self.0;
         echo.calls.fetch_add(1, Ordering::Relaxed);
         echo.most.fetch_max(1 + echo.now.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -61,13 +62,13 @@ impl Model for Shared {
     }
 }
 
-fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<Start> {
+fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
     let model = model.clone();
     move |task| {
         let agent = |name: &str| Assistant::new(name, model.clone());
-        let chat = Chat::named("pair").with(agent("Ann")?).with(agent("Bob")?);
-        let chat = chat.policy(until(max_turns(turns), in_turn())).build()?;
-        Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+        let chat = Chat::named("pair").participant(agent("Ann")?).participant(agent("Bob")?);
+        let chat = chat.policy(until(max_turns(turns), round_robin())).build()?;
+        Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
     }
 }
 
@@ -80,7 +81,7 @@ type Outcomes = BTreeMap<String, (polylogue::Result<Status>, Vec<Arc<Event>>)>;
 
 async fn outcomes(batch: &Batch, tasks: Vec<String>, model: &AnyModel) -> Outcomes {
     let mut outcomes = Outcomes::new();
-    let each = |ended: Ended<String>| drop(outcomes.insert(ended.item, (ended.status, ended.events)));
+    let each = |ended: BatchResult<String>| drop(outcomes.insert(ended.item, (ended.status, ended.events)));
     batch.run(tasks, start(model, 4), each).await.unwrap();
     outcomes
 }
@@ -108,7 +109,7 @@ async fn so_many_at_a_time_and_the_same_comes_out() {
     for at_once in [0, 1, 3, 50] {
         let echo = Arc::new(Echo::default());
         let model = AnyModel::new(Shared(Arc::clone(&echo)));
-        let outcomes = outcomes(&Batch::new(memory()).at_once(at_once), tasks(20), &model).await;
+        let outcomes = outcomes(&Batch::new(memory()).concurrency(at_once), tasks(20), &model).await;
         assert_eq!(echo.most.load(Ordering::Relaxed), at_once.clamp(1, 20));
         assert!(outcomes.values().all(|(status, _)| matches!(status, Ok(Status::Closed { .. }))));
         let all: Vec<_> = outcomes.values().map(|(_, events)| said(events)).collect();
@@ -137,8 +138,8 @@ async fn what_was_halted_goes_on_and_no_call_is_made_twice() {
     let (store, gate) = (memory(), Arc::new(Semaphore::new(9)));
     let echo = Arc::new(Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() });
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
-    let batch = Batch::new(store.clone()).at_once(4);
-    let halt = batch.halt();
+    let batch = Batch::new(store.clone()).concurrency(4);
+    let halt = batch.cancellation();
     let stop = async {
         while echo.calls.load(Ordering::Relaxed) < 13 {
             tokio::task::yield_now().await;
@@ -161,7 +162,7 @@ async fn conversations_at_the_same_time_do_not_overshoot_their_budget_together()
         let echo = Arc::new(Echo::default());
         let budget = Budget::new(Money::dollars(dollars));
         let model = AnyModel::new(Shared(Arc::clone(&echo)));
-        let batch = Batch::new(store.clone()).at_once(20).budget(budget.clone());
+        let batch = Batch::new(store.clone()).concurrency(20).budget(budget.clone());
         let batch = charged(batch, tasks(20), &model).await;
         let outcomes = outcomes(&batch, tasks(20), &model).await;
         let over =
@@ -186,7 +187,7 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
     let (store, echo) = (memory(), Arc::new(Echo::default()));
     let budget = || Budget::new(Money::dollars(0.10));
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
-    let batch = Batch::new(store.clone()).at_once(3).budget(budget());
+    let batch = Batch::new(store.clone()).concurrency(3).budget(budget());
     let over = outcomes(&batch, tasks(20), &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
     // Those that are over are left out from then on, as whoever keeps records of them does.
@@ -196,7 +197,7 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
     let second = budget();
     second.spend(Money::dollars(settled as f64 * 0.04));
     assert!(!second.is_exhausted(), "the rest is of those that are not over: {settled}");
-    let batch = Batch::new(store).at_once(3).budget(second.clone());
+    let batch = Batch::new(store).concurrency(3).budget(second.clone());
     let batch = charged(batch, left.clone(), &model).await;
     outcomes(&batch, left, &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
@@ -219,13 +220,16 @@ async fn a_person_who_is_asked_keeps_nobody_waiting() {
     let script: Script = serde_json::from_str(r#"[{"Ann": "Hi"}]"#).unwrap();
     let model = AnyModel::new(script.model("test"));
     let start = |task: &String| {
-        let chat = Chat::named("pair").with(Assistant::new("Ann", model.clone())?).with(Human::new("Eve")?);
-        let chat = chat.policy(once_each()).build()?;
-        Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+        let chat = Chat::named("pair")
+            .participant(Assistant::new("Ann", model.clone())?)
+            .participant(Human::new("Eve")?);
+        let chat = chat.policy(sequential()).build()?;
+        Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
     };
     let mut waiting = 0;
-    let each = |ended: Ended<String>| waiting += usize::from(matches!(ended.status, Ok(Status::Waiting(_))));
-    Batch::new(memory()).at_once(1).run(tasks(3), start, each).await.unwrap();
+    let each =
+        |ended: BatchResult<String>| waiting += usize::from(matches!(ended.status, Ok(Status::Waiting(_))));
+    Batch::new(memory()).concurrency(1).run(tasks(3), start, each).await.unwrap();
     assert_eq!(waiting, 3);
 }
 
@@ -233,9 +237,10 @@ async fn a_person_who_is_asked_keeps_nobody_waiting() {
 async fn what_cannot_begin_is_told_of_the_one() {
     let model = AnyModel::new(Shared(Arc::default()));
     let mut ends = Vec::new();
-    let each = |ended: Ended<String>| ends.push((ended.item, ended.status.is_ok(), ended.events.is_empty()));
+    let each =
+        |ended: BatchResult<String>| ends.push((ended.item, ended.status.is_ok(), ended.events.is_empty()));
     let items = ["fine", "not an id"].map(String::from);
-    Batch::new(memory()).at_once(1).run(items, start(&model, 1), each).await.unwrap();
+    Batch::new(memory()).concurrency(1).run(items, start(&model, 1), each).await.unwrap();
     assert_eq!(ends, [("fine".into(), true, false), ("not an id".into(), false, true)]);
 }
 
@@ -254,7 +259,7 @@ async fn a_store_that_cannot_be_written_ends_the_batch() {
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::write(&dir, "no folder any more").unwrap();
     let mut told = 0;
-    let run = Batch::new(store).at_once(2).run(tasks(50), start(&model, 4), |_| told += 1).await;
+    let run = Batch::new(store).concurrency(2).run(tasks(50), start(&model, 4), |_| told += 1).await;
     std::fs::remove_file(&dir).unwrap();
     assert!(matches!(run, Err(Error::Store(_))), "{run:?}");
     assert!(told <= 2, "{told}");

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{log, name, script};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Meta, Reason, Status, Timestamp,
-    in_turn, until,
+    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Meta, Status, StopReason, Timestamp,
+    round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
 fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("pair").with(speaker("A")).with(speaker("B"));
-    chat.policy(until(stop, in_turn())).build().unwrap()
+    let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    chat.policy(until(stop, round_robin())).build().unwrap()
 }
 
 fn words() -> Script {
@@ -52,7 +52,7 @@ async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     log.reopen().await.unwrap();
     log = log.limits(Limits { calls: Some(4), ..limits });
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
-    assert_eq!(reason, Reason::Calls { limit: 4 }, "it ends for another reason than time");
+    assert_eq!(reason, StopReason::Calls { limit: 4 }, "it ends for another reason than time");
     let later = log.transcript().await.unwrap().elapsed_ms();
     assert!((ran..60_000).contains(&later), "{later}");
 }
@@ -76,14 +76,14 @@ async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_ad
     let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(4), ..Limits::default() });
     let chat = pair(&words(), max_time_ms(LIMIT_MS));
     let Status::Closed { reason, .. } = chat.run(&mut log, "go").await.unwrap() else { panic!() };
-    assert_eq!(reason, Reason::Calls { limit: 4 }, "the limit on time is not met");
+    assert_eq!(reason, StopReason::Calls { limit: 4 }, "the limit on time is not met");
     log.release().await.unwrap();
     // Another process finds the clock set ahead, too.
     let log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
     let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(6), ..Limits::default() });
     log.reopen().await.unwrap();
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
-    assert_eq!(reason, Reason::Calls { limit: 6 }, "the limit on time is not met");
+    assert_eq!(reason, StopReason::Calls { limit: 6 }, "the limit on time is not met");
     let events = log.events().await;
     assert!(!events.is_sorted_by_key(|event| event.time), "the events tell what the clock told");
     assert!(events.is_sorted_by_key(|event| event.ran_ms), "the running time only increases");
@@ -99,7 +99,7 @@ async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
     assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), None, "it has not begun");
     chat.run(&mut log, "go").await.unwrap();
     let before = log.events().await.len();
-    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(Reason::Calls { limit: 2 }));
+    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(StopReason::Calls { limit: 2 }));
     assert_eq!(log.events().await.len(), before, "looking adds nothing");
     let raised = Limits { calls: Some(100), ..limits };
     assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), None);
@@ -110,6 +110,6 @@ async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
     // The chat's own limit cannot be raised from outside.
     assert_eq!(
         chat.ends_again(&log, &raised).await.unwrap(),
-        Some(Reason::Planned { count: 4, of: Counted::Turns })
+        Some(StopReason::CountReached { count: 4, of: Counted::Turns })
     );
 }

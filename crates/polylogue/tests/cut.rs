@@ -3,8 +3,8 @@
 
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    AnyStore, Assistant, Brief, Chat, Function, GetHistory, Human, Name, Policy, Step, Transcript,
-    all_at_once, in_turn, once_each, reflected, until,
+    AnyStore, Assistant, Chat, Function, GetHistory, Human, Name, Policy, Step, TaskFrom, Transcript,
+    parallel, reflected, round_robin, sequential, until,
 };
 use polylogue_core::{Act, Message};
 use polylogue_models::Script;
@@ -49,11 +49,11 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
             {"A": {"think": "hm", "say": "one"}}, {"B": "two"}, {"A": ""}, {"B": "DONE"}, {"Judge": "They counted."}]"#,
     );
     let log = check("count", |calls| {
-        let policy = until(says("DONE").whole() | max_turns(9), in_turn());
+        let policy = until(says("DONE").whole() | max_turns(9), round_robin());
         Chat::named("pair")
-            .with(assistant("A", calls, &script))
-            .with(assistant("B", calls, &script))
-            .aside(assistant("Judge", calls, &script))
+            .participant(assistant("A", calls, &script))
+            .participant(assistant("B", calls, &script))
+            .private_agent(assistant("Judge", calls, &script))
             .policy(reflected(policy, name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
@@ -72,10 +72,10 @@ async fn turns_at_the_same_time_enter_the_log_in_the_order_of_their_cues() {
     );
     let log = check("all", |calls| {
         Chat::named("panel")
-            .with(assistant("A", calls, &script))
-            .with(assistant("B", calls, &script))
-            .with(assistant("C", calls, &script))
-            .policy(all_at_once())
+            .participant(assistant("A", calls, &script))
+            .participant(assistant("B", calls, &script))
+            .participant(assistant("C", calls, &script))
+            .policy(parallel())
             .build()
             .unwrap()
     })
@@ -92,22 +92,22 @@ async fn chats_within_chats_at_several_depths() {
     );
     let log = check("write", |calls| {
         let deep = Chat::named("deep")
-            .with(assistant("Deep", calls, &script))
-            .policy(once_each())
-            .brief(Brief::All)
+            .participant(assistant("Deep", calls, &script))
+            .policy(sequential())
+            .task_from(TaskFrom::All)
             .build()
             .unwrap();
         let critics = Chat::named("critics")
-            .with(assistant("X", calls, &script))
-            .with(assistant("Y", calls, &script))
-            .with(deep)
-            .policy(once_each())
+            .participant(assistant("X", calls, &script))
+            .participant(assistant("Y", calls, &script))
+            .participant(deep)
+            .policy(sequential())
             .build()
             .unwrap();
         Chat::named("desk")
-            .with(assistant("Writer", calls, &script))
-            .with(critics)
-            .policy(until(max_turns(4), in_turn()))
+            .participant(assistant("Writer", calls, &script))
+            .participant(critics)
+            .policy(until(max_turns(4), round_robin()))
             .build()
             .unwrap()
     })
@@ -120,9 +120,11 @@ async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
     let script = script(r#"[{"A": "one"}, {"A": "two"}, {"A": "three"}]"#);
     let answers = |nth| ["hello", "  ", " EXIT "][usize::try_from(nth).unwrap()];
     let chat = |calls: &Calls| {
-        let desk = Chat::named("desk").with(Human::new("Me").unwrap()).with(assistant("A", calls, &script));
-        let desk = desk.policy(in_turn()).build().unwrap();
-        Chat::named("house").with(desk).policy(once_each()).build().unwrap()
+        let desk = Chat::named("desk")
+            .participant(Human::new("Me").unwrap())
+            .participant(assistant("A", calls, &script));
+        let desk = desk.policy(round_robin()).build().unwrap();
+        Chat::named("house").participant(desk).policy(sequential()).build().unwrap()
     };
     let log = check_with_people("talk", chat, &answers).await;
     assert!(log.iter().any(|body| body.contains(r#""left":{"who":"Me","why":"said `exit`"}"#)), "{log:#?}");
@@ -132,17 +134,18 @@ async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
 async fn functions_posts_and_private_messages() {
     fn policy() -> impl Policy {
         until(max_turns(3), |chat: &Transcript| match chat.turns() {
-            1 if chat.room_len() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
-            _ => in_turn().next(chat),
+            1 if chat.message_count() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
+            _ => round_robin().next(chat),
         })
     }
     let script = script(r#"[{"A": "first"}, {"A": "second"}]"#);
     let log = check("mixed", |calls| {
         let counter =
-            Function::new("Counter", |turn| Ok(Act::say(turn.transcript().room_len().to_string()))).unwrap();
+            Function::new("Counter", |turn| Ok(Act::say(turn.transcript().message_count().to_string())))
+                .unwrap();
         Chat::named("mixed")
-            .with(assistant("A", calls, &script))
-            .with(counter)
+            .participant(assistant("A", calls, &script))
+            .participant(counter)
             .policy(policy())
             .opening(|task| {
                 vec![Message::text(Name::user(), task).to(polylogue::Audience::Only(vec![name("A")]))]

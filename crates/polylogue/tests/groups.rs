@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use polylogue::executor::{Declared, Executor};
-use polylogue::group::{Chair, Method, Pick, Repeat, Transitions, introduce};
-use polylogue::oversight::Oversight;
+use polylogue::group::{HumanSelector, Method, Pick, Repeat, Transitions, introduce};
+use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
-    Act, AnyStore, Assistant, Chat, ChatBuilder, Counted, Function, Group, Human, Log, LogId, Meta, Name,
-    Reason, Sees, Selector, Status, Tool, ToolError, Transcript, joining, until,
+    Act, AnyStore, Assistant, Chat, ChatBuilder, Counted, Function, Group, Human, JoinHistory, Log, LogId,
+    Meta, Name, Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -42,13 +42,13 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&str]) -> String {
 
 /// Says its name and how much was said.
 fn speaker(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Result<Act> + use<>> {
-    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().room_len()))))
+    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().message_count()))))
         .unwrap()
 }
 
 /// A room of Ann, Bob and Cid, who are functions.
 fn room() -> ChatBuilder {
-    Chat::named("room").with(speaker("Ann")).with(speaker("Bob")).with(speaker("Cid"))
+    Chat::named("room").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn round_robin_random_and_transitions() {
 #[tokio::test]
 async fn a_person_who_chooses_and_answers_garbage() {
     let chat = |_: &Calls| {
-        let policy = until(max_turns(4), Group::picked_by(name("chair")));
-        room().aside(Chair::new("chair").unwrap()).policy(policy).build().unwrap()
+        let policy = until(max_turns(4), Group::selected_by(name("chair")));
+        room().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
     let log = check(chat, &["2", "9", "nobody", "", "Zoe", "ann please"]).await;
     assert!(log.contains("chose nobody"), "{log}");
@@ -85,8 +85,8 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     );
     let chat = |calls: &Calls| {
         let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
-        let policy = until(max_turns(3), Group::picked_by(name("sel")));
-        room().aside(selector).introduction_of(introduce).policy(policy).build().unwrap()
+        let policy = until(max_turns(3), Group::selected_by(name("sel")));
+        room().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
     };
     let log = check(chat, &[]).await;
     assert!(log.contains("chose nobody in 3 replies"), "{log}");
@@ -103,18 +103,18 @@ async fn tools_that_two_others_run() {
         Declared::new(which, "Computes.", compute).repeatable()
     };
     let runner = move |who: &str, which: &str, by| {
-        Stack::new(who).unwrap().then(Oversight::always()).then(Executor::new().tool(tool(which, by)))
+        Stack::new(who).unwrap().then(HumanInput::always()).then(Executor::new().tool(tool(which, by)))
     };
     let chat = move |calls: &Calls| {
         let ann = Assistant::new("Ann", calls.through(script.model("test"))).unwrap();
         let offered = ["double", "square", "cube"].map(|which| tool(which, |n| n).spec().clone());
-        let ann = offered.into_iter().fold(ann, Assistant::advertise);
+        let ann = offered.into_iter().fold(ann, Assistant::suggest_tool);
         let group = Group::round_robin().runs(&name("Two"), ["double"]).runs(&name("Three"), ["square"]);
         Chat::named("room")
-            .with(ann)
-            .with(speaker("Bob"))
-            .aside(runner("Two", "double", |n| n * 2))
-            .aside(runner("Three", "square", |n| n * n))
+            .participant(ann)
+            .participant(speaker("Bob"))
+            .private_agent(runner("Two", "double", |n| n * 2))
+            .private_agent(runner("Three", "square", |n| n * n))
             .policy(until(says("DONE"), group))
             .build()
             .unwrap()
@@ -134,15 +134,15 @@ async fn people_who_join_and_leave() {
             }
             _ => Method::RoundRobin.into(),
         };
-        let group = joining(name("Me"), says("Bob 1"), Sees::All, Group::by(rule));
-        until(max_turns(9), joining(name("You"), max_turns(3), Sees::New, group))
+        let group = joining(name("Me"), says("Bob 1"), JoinHistory::All, Group::by(rule));
+        until(max_turns(9), joining(name("You"), max_turns(3), JoinHistory::New, group))
     };
     let chat = move |_: &Calls| {
         Chat::named("room")
-            .with(speaker("Bob"))
-            .with(speaker("Ann"))
-            .later(Human::new("Me").unwrap())
-            .later(Human::new("You").unwrap())
+            .participant(speaker("Bob"))
+            .participant(speaker("Ann"))
+            .late_joiner(Human::new("Me").unwrap())
+            .late_joiner(Human::new("You").unwrap())
             .policy(policy())
             .build()
             .unwrap()
@@ -155,7 +155,11 @@ async fn people_who_join_and_leave() {
 fn five_thousand_messages_need_no_stack() {
     let long = || {
         let policy = until(max_messages(5_000), Group::round_robin());
-        let chat = Chat::named("pair").with(speaker("Ann")).with(speaker("Bob")).policy(policy).cap(5_000);
+        let chat = Chat::named("pair")
+            .participant(speaker("Ann"))
+            .participant(speaker("Bob"))
+            .policy(policy)
+            .max_turns(5_000);
         let chat = chat.build().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -166,5 +170,5 @@ fn five_thousand_messages_need_no_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
-    assert_eq!(reason, Reason::Planned { count: 5_000, of: Counted::Messages });
+    assert_eq!(reason, StopReason::CountReached { count: 5_000, of: Counted::Messages });
 }

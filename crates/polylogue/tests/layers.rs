@@ -9,8 +9,8 @@ use polylogue::hook::{Hooked, before_send, texts};
 use polylogue::reply::{Kind, Trigger, of, when};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Body, Chat, Executor, Function, Human, Log, LogId, Meta, Name,
-    Oversight, Policy, Stack, Store, Tool, all_at_once, in_turn, once_each, reflected, until,
+    Act, Agent, AnyModel, AnyStore, Assistant, Body, Chat, Executor, Function, Human, HumanInput, Log, LogId,
+    Meta, Name, Policy, Stack, Store, Tool, parallel, reflected, round_robin, sequential, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -31,7 +31,7 @@ fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
 }
 
 fn chat(members: (impl Agent, impl Agent), policy: impl Policy) -> Chat {
-    Chat::named("pair").with(members.0).with(members.1).policy(policy).build().unwrap()
+    Chat::named("pair").participant(members.0).participant(members.1).policy(policy).build().unwrap()
 }
 
 /// Cuts the conversation everywhere, with one answer to each question in turn; returns the log as text.
@@ -58,26 +58,26 @@ async fn oversight_in_every_mode() {
         r#"[{"Ann": "a1"}, {"Ann": "TERMINATE"}, {"Ann": "a3"}, {"Ann": "a4"}, {"Ann": "TERMINATE"}, {"Ann": "a6"},
             {"Bob": "b1"}, {"Bob": "b2"}, {"Bob": "b3"}, {"Bob": "b4"}]"#,
     );
-    let pair = |oversight: Oversight| {
+    let pair = |oversight: HumanInput| {
         let script = &script;
         move |calls: &Calls| {
             let bob =
                 Stack::new("Bob").unwrap().then(oversight.clone()).then(assistant("Bob", calls, script));
-            chat((assistant("Ann", calls, script), bob), until(max_turns(12), in_turn()))
+            chat((assistant("Ann", calls, script), bob), until(max_turns(12), round_robin()))
         }
     };
-    let text = check(pair(Oversight::always()), &["", "go on", "", " mine ", ""]).await;
+    let text = check(pair(HumanInput::always()), &["", "go on", "", " mine ", ""]).await;
     assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
-    let text = check(pair(Oversight::always()), &["Exit"]).await;
+    let text = check(pair(HumanInput::always()), &["Exit"]).await;
     assert!(text.contains("closed (Bob left: said `exit`)"), "{text}");
-    let limited = Oversight::terminate().max_auto_replies(1);
+    let limited = HumanInput::terminate().max_auto_replies(1);
     let text = check(pair(limited.clone()), &["go on", "", "EXIT"]).await;
     assert!(text.contains("closed (Bob left: said `exit`)"), "{text}");
     let text = check(pair(limited), &["go on", "", ""]).await;
     assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
-    let text = check(pair(Oversight::never()), &[]).await;
+    let text = check(pair(HumanInput::never()), &[]).await;
     assert!(text.contains("closed (Ann said `TERMINATE`)"), "{text}");
-    let text = check(pair(Oversight::never().max_auto_replies(2).ends_on(says("nothing"))), &[]).await;
+    let text = check(pair(HumanInput::never().max_auto_replies(2).terminate_on(says("nothing"))), &[]).await;
     assert!(text.contains("closed (Bob's limit of 2 replies"), "{text}");
 }
 
@@ -95,9 +95,11 @@ async fn a_caller_an_executor_and_a_person_who_interrupts() {
     let own = || Declared::new("own", "Is the caller's own.", async |(): ()| Ok("mine")).repeatable();
     let text = check(
         |calls| {
-            let ann = assistant("Ann", calls, &script).tool(own()).advertise(echo().spec().clone());
-            let bob = Stack::new("Bob").unwrap().then(Oversight::always()).then(Executor::new().tool(echo()));
-            let policy = reflected(until(says("done").whole(), in_turn()), name("Ann"), |_| "Sum up.".into());
+            let ann = assistant("Ann", calls, &script).tool(own()).suggest_tool(echo().spec().clone());
+            let bob =
+                Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(echo()));
+            let policy =
+                reflected(until(says("done").whole(), round_robin()), name("Ann"), |_| "Sum up.".into());
             chat((ann, bob), policy)
         },
         &["", "", "no more of that"],
@@ -113,9 +115,9 @@ async fn a_person_who_clears_the_history() {
     let script = script(r#"[{"Ann": "a1"}, {"Ann": "a2"}, {"Ann": "a3"}, {"Bob": "b1"}]"#);
     let text = check(
         |calls| {
-            let oversight = Oversight::always().clear_command();
+            let oversight = HumanInput::always().clear_command();
             let bob = Stack::new("Bob").unwrap().then(oversight).then(assistant("Bob", calls, &script));
-            chat((assistant("Ann", calls, &script), bob), until(max_turns(6), in_turn()))
+            chat((assistant("Ann", calls, &script), bob), until(max_turns(6), round_robin()))
         },
         &["clear history", "clear history 1 Ann.", "again", "clear history 2", "", "exit"],
     )
@@ -130,20 +132,20 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
     let text = check(
         |calls| {
             let office = Chat::named("office")
-                .with(assistant("Clerk", calls, &script))
-                .with(Human::new("Expert").unwrap())
-                .policy(once_each())
+                .participant(assistant("Clerk", calls, &script))
+                .participant(Human::new("Expert").unwrap())
+                .policy(sequential())
                 .build()
                 .unwrap();
             let helps =
                 Trigger::kind(Kind::Text) & Trigger::heard(|line| line.message.plain().contains("help"));
             let bob = Stack::new("Bob")
                 .unwrap()
-                .then(Oversight::always())
+                .then(HumanInput::always())
                 .then(when(helps, office))
                 .then(of(|turn| Ok((turn.transcript().turns() > 9).then_some(Act::Pass))))
                 .then(assistant("Bob", calls, &script));
-            chat((assistant("Ann", calls, &script), bob), until(max_turns(4), in_turn()))
+            chat((assistant("Ann", calls, &script), bob), until(max_turns(4), round_robin()))
         },
         &["", "the expert's word", ""],
     )
@@ -155,8 +157,8 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
 async fn people_asked_at_the_same_time() {
     let text = check(
         |_| {
-            let person = |who| Stack::new(who).unwrap().then(Oversight::always()).otherwise("auto");
-            chat((person("Ann"), person("Bob")), all_at_once())
+            let person = |who| Stack::new(who).unwrap().then(HumanInput::always()).otherwise("auto");
+            chat((person("Ann"), person("Bob")), parallel())
         },
         &["mine", ""],
     )
@@ -180,7 +182,7 @@ async fn hooks_on_what_is_read_replied_and_sent() {
                 texts(|text| format!("{text} {}", turn.transcript().turns()))(parts)
             });
             let bob = Function::new("Bob", |_| Ok(Act::say("more"))).unwrap();
-            chat((ann, bob), until(max_turns(3), in_turn()))
+            chat((ann, bob), until(max_turns(3), round_robin()))
         },
         &[],
     )
@@ -210,14 +212,14 @@ async fn a_call_that_an_executor_was_making_is_not_made_again() {
         async move { Ok(before) }
     });
     let script = script(r#"[{"Ann": {"calls": [{"tool": "pay"}]}}]"#);
-    let ann = assistant("Ann", &Calls::default(), &script).advertise(pay.spec().clone());
+    let ann = assistant("Ann", &Calls::default(), &script).suggest_tool(pay.spec().clone());
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(pay));
-    let chat = chat((ann, bob), once_each());
+    let chat = chat((ann, bob), sequential());
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("first").unwrap(), &Meta::default()).await.unwrap();
     chat.run(&mut log, "begin").await.unwrap();
     let events = log.events().await;
-    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 1);
     let text = resumed(&chat, &log, called + 1).await;
     assert_eq!(ran.load(Ordering::Relaxed), 1);

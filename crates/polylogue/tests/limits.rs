@@ -10,12 +10,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::batch::{Batch, Start};
+use polylogue::batch::{Batch, BatchStart};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Ask, Assistant, Body, Bound, Budget, Call, ChargeReason, Chat,
-    Cue, Deltas, Event, FailedAttempt, Limits, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money,
-    Name, Outcome, Reason, Reply, Request, Status, Step, Store, Tool, ToolCx, ToolError, ToolSpec,
-    Transcript, Turn, Usage, Used, once_each,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Assistant, Body, Bound, Budget, Call, ChargeReason, Chat,
+    DeltaSink, Event, FailedAttempt, Limits, Log, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind,
+    Money, Name, Outcome, Reply, Request, Status, Step, StopReason, Store, Tool, ToolCx, ToolError, ToolSpec,
+    ToolUsage, Transcript, Turn, TurnRequest, Usage, sequential,
 };
 use polylogue_store::Memory;
 
@@ -43,7 +43,7 @@ impl Model for Cents {
     fn name(&self) -> &str {
         "test:cents"
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
         for _ in 0..self.fails {
@@ -76,21 +76,21 @@ fn bounded() -> Cents {
 /// Twenty who speak at the same time, and then it is over.
 fn crowd(model: &Cents) -> Chat {
     let names: Vec<Name> = (0..20).map(|number| Name::new(format!("A{number}")).unwrap()).collect();
-    let cues: Vec<Cue> = names.iter().cloned().map(Cue::to_all).collect();
+    let cues: Vec<TurnRequest> = names.iter().cloned().map(TurnRequest::to_all).collect();
     let policy = move |chat: &Transcript| match chat.turns() {
-        0 => Step::Together(cues.clone()),
-        _ => Step::close(Reason::Finished, chat),
+        0 => Step::Parallel(cues.clone()),
+        _ => Step::close(StopReason::Finished, chat),
     };
     let mut chat = Chat::named("crowd");
     for name in &names {
-        chat = chat.with(Assistant::new(name.as_str(), AnyModel::new(model.clone())).unwrap());
+        chat = chat.participant(Assistant::new(name.as_str(), AnyModel::new(model.clone())).unwrap());
     }
     chat.policy(policy).build().unwrap()
 }
 
 fn one(model: &Cents) -> Chat {
     let agent = Assistant::new("A", AnyModel::new(model.clone())).unwrap();
-    Chat::named("one").with(agent).policy(once_each()).build().unwrap()
+    Chat::named("one").participant(agent).policy(sequential()).build().unwrap()
 }
 
 fn dollars(amount: f64) -> Limits {
@@ -117,7 +117,7 @@ async fn killed(
     limits: Limits,
 ) -> (Vec<Arc<Event>>, Option<Status>) {
     let mut log = log_of(events, limits).await;
-    let watch = log.watch().await;
+    let watch = log.subscribe().await;
     let run = async {
         match events.is_empty() {
             true => chat.run(&mut log, "go").await.unwrap(),
@@ -138,7 +138,7 @@ async fn killed(
     (log.events().await, status)
 }
 
-fn reason(status: &Status) -> &Reason {
+fn reason(status: &Status) -> &StopReason {
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
     reason
 }
@@ -148,13 +148,13 @@ async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
     let model = Cents::default();
     let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
-    assert_eq!((reason(&status), model.made()), (&Reason::Calls { limit: 1 }, 1));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Calls { limit: 1 }, 1));
     // Under a higher limit, those who were refused go on, and nothing was counted for them.
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(20), ..Limits::default() });
     let status = crowd(&model).resume(&mut log).await.unwrap();
-    assert_eq!((reason(&status), model.made()), (&Reason::Finished, 20));
-    assert!(log.spent().await.uncertain.is_nothing());
+    assert_eq!((reason(&status), model.made()), (&StopReason::Finished, 20));
+    assert!(log.usage().await.uncertain.is_nothing());
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     // Each took half of what it could have taken: the fifth could have passed the limit.
-    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next }, 4));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 4));
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other()
     let mut log = log_of(&[], dollars(0.50)).await;
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
     let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
-    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next: None }, 5));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next: None }, 5));
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
     let mut log = log_of(&[], dollars(0.50)).await;
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
-    assert_eq!((reason(&status), model.made()), (&Reason::Cost { limit, spent, next }, 2));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 2));
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn calls_in_flight_at_a_death_count_once_for_each_death() {
         if let Some(status) = status {
             let (limit, spent, next) =
                 (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
-            assert_eq!((reason(&status), death), (&Reason::Cost { limit, spent, next }, 3));
+            assert_eq!((reason(&status), death), (&StopReason::Cost { limit, spent, next }, 3));
             assert_eq!(model.made(), 2);
             return;
         }
@@ -212,8 +212,8 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
     let quick = bounded();
     let mut log = log_of(&events, calls(30)).await;
     let status = crowd(&quick).resume(&mut log).await.unwrap();
-    assert_eq!((reason(&status), quick.made()), (&Reason::Calls { limit: 30 }, 10));
-    assert_eq!(log.spent().await.uncertain.calls, 20);
+    assert_eq!((reason(&status), quick.made()), (&StopReason::Calls { limit: 30 }, 10));
+    assert_eq!(log.usage().await.uncertain.calls, 20);
 }
 
 #[tokio::test]
@@ -221,13 +221,13 @@ async fn what_was_not_in_flight_is_not_charged_when_a_run_goes_on() {
     let model = bounded();
     let mut log = log_of(&[], Limits::default()).await;
     let whole = one(&model).run(&mut log, "go").await.unwrap();
-    assert_eq!(reason(&whole), &Reason::Finished);
+    assert_eq!(reason(&whole), &StopReason::Finished);
     let events = log.events().await;
     // The reply is in the log, and the turn is not over.
-    let sampled = events.iter().position(|event| matches!(event.body, Body::Sampled(_))).unwrap();
+    let sampled = events.iter().position(|event| matches!(event.body, Body::ModelReplied(_))).unwrap();
     let mut log = log_of(&events[..=sampled], Limits::default()).await;
     one(&model).resume(&mut log).await.unwrap();
-    assert!(log.spent().await.uncertain.is_nothing());
+    assert!(log.usage().await.uncertain.is_nothing());
     assert_eq!(model.made(), 1);
 }
 
@@ -236,7 +236,7 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let fails = Cents { fails: 1, ..bounded() };
     let mut log = log_of(&[], Limits { calls: Some(2), ..Limits::default() }).await;
     let status = one(&fails).run(&mut log, "go").await.unwrap();
-    assert_eq!((reason(&status), fails.made()), (&Reason::Finished, 2));
+    assert_eq!((reason(&status), fails.made()), (&StopReason::Finished, 2));
     let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Failed, 1)]);
     let events = log.events().await;
@@ -245,8 +245,8 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let mut few = log.limits(Limits { calls: Some(3), ..Limits::default() });
     let status = one(&broken).resume(&mut few).await.unwrap();
     // The call that may have been in flight, and two attempts.
-    assert_eq!((reason(&status), broken.made()), (&Reason::Calls { limit: 3 }, 2));
-    assert_eq!(few.spent().await.uncertain.calls, 3);
+    assert_eq!((reason(&status), broken.made()), (&StopReason::Calls { limit: 3 }, 2));
+    assert_eq!(few.usage().await.uncertain.calls, 3);
 }
 
 fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
@@ -260,7 +260,7 @@ fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
 async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
     let model = Cents { hangs: true, ..bounded() };
     let mut log = log_of(&[], Limits::default()).await;
-    let (halt, chat) = (log.halt(), one(&model));
+    let (halt, chat) = (log.cancellation(), one(&model));
     let stop = async {
         while model.made() < 1 {
             tokio::task::yield_now().await;
@@ -269,7 +269,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
     };
     let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Halted);
-    let spent = log.spent().await.uncertain;
+    let spent = log.usage().await.uncertain;
     assert_eq!((spent.calls, spent.cost), (1, Money::dollars(0.20)));
     // Nothing is in flight when it is resumed in another process; then there is again.
     let (events, _) = killed(&chat, &model, 2, &log.events().await, Limits::default()).await;
@@ -278,7 +278,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
     let quick = bounded();
     let mut log = log_of(&events, Limits::default()).await;
     one(&quick).resume(&mut log).await.unwrap();
-    assert_eq!(log.spent().await.uncertain.calls, 2);
+    assert_eq!(log.usage().await.uncertain.calls, 2);
 }
 
 /// Asks its model twice, and says that all is well.
@@ -290,7 +290,7 @@ impl Agent for Careless {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         for _ in 0..2 {
-            let _ = turn.sample(Ask::of(&self.1)).await;
+            let _ = turn.ask_model(ModelCall::of(&self.1)).await;
         }
         Ok(Act::say("all is well"))
     }
@@ -299,11 +299,11 @@ impl Agent for Careless {
 #[tokio::test]
 async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
-    let chat = Chat::named("one").with(agent).policy(once_each()).build().unwrap();
+    let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
     let status = chat.run(&mut log, "go").await.unwrap();
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    assert_eq!((reason, &*summary), (Reason::Calls { limit: 1 }, "all is well"));
+    assert_eq!((reason, &*summary), (StopReason::Calls { limit: 1 }, "all is well"));
 }
 
 /// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times in all; the
@@ -312,9 +312,9 @@ async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, us
     let budget = Budget::new(Money::dollars(dollars));
     let rows = || (0..5).map(|row| format!("row-{row}"));
     let start = |row: &String| {
-        Ok(Start { id: LogId::new(row)?, meta: Meta::default(), chat: one(model), task: row.clone() })
+        Ok(BatchStart { id: LogId::new(row)?, meta: Meta::default(), chat: one(model), task: row.clone() })
     };
-    let batch = Batch::new(store.clone()).at_once(at_once).budget(budget.clone());
+    let batch = Batch::new(store.clone()).concurrency(at_once).budget(budget.clone());
     let run = async {
         let batch = batch.charge(rows(), |row| Ok(LogId::new(row)?), start).await.unwrap();
         batch.run(rows(), start, |_| ()).await.unwrap();
@@ -357,7 +357,7 @@ fn tokens(limit: u64) -> Limits {
 async fn bound_of_one() -> u64 {
     let mut log = log_of(&[], tokens(1)).await;
     let status = one(&bounded()).run(&mut log, "go").await.unwrap();
-    let Reason::Tokens { limit: 1, used: 0, next: Some(next) } = reason(&status) else {
+    let StopReason::Tokens { limit: 1, used: 0, next: Some(next) } = reason(&status) else {
         panic!("{status:?}")
     };
     *next
@@ -374,8 +374,8 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
         let status = one(&model).run(&mut log, "go").await.unwrap();
         assert_eq!(model.made(), calls, "{status:?}");
         match reason(&status) {
-            Reason::Finished => assert_eq!(calls, 1),
-            met => assert_eq!(met, &Reason::Tokens { limit, used: 0, next: Some(bound) }),
+            StopReason::Finished => assert_eq!(calls, 1),
+            met => assert_eq!(met, &StopReason::Tokens { limit, used: 0, next: Some(bound) }),
         }
     }
 }
@@ -385,10 +385,10 @@ async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
     for model in [bounded(), Cents::default()] {
         let mut log = log_of(&[], tokens(200)).await;
         let status = crowd(&model).run(&mut log, "go").await.unwrap();
-        assert!(matches!(reason(&status), Reason::Tokens { limit: 200, .. }), "{status:?}");
+        assert!(matches!(reason(&status), StopReason::Tokens { limit: 200, .. }), "{status:?}");
         // A call takes 15.
         assert!((2..=13).contains(&model.made()), "{}", model.made());
-        assert!(log.spent().await.counted_tokens() <= 200);
+        assert!(log.usage().await.counted_tokens() <= 200);
     }
 }
 
@@ -401,7 +401,7 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     let mut log = log_of(&events, tokens(bound + 20)).await;
     let status = one(&quick).resume(&mut log).await.unwrap();
     let (limit, used, next) = (bound + 20, bound, Some(bound));
-    assert_eq!((reason(&status), quick.made()), (&Reason::Tokens { limit, used, next }, 0));
+    assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next }, 0));
 }
 
 /// A tool that asks a model for a cent, which it reserves, and counts how often it did.
@@ -418,7 +418,7 @@ impl Tool for Search {
         self.1.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
         let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
-        let used = Used { model: "test:vectors".into(), usage, cost: Some(cent) };
+        let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(cent) };
         cx.meter.settle(reserved, &used);
         Ok(Outcome::done("a hit").using(used))
     }
@@ -443,7 +443,8 @@ fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
     let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"})).repeatable();
     let asked = Arc::new(AtomicU64::new(0));
     let tool = AnyTool::new(Search(spec, Arc::clone(&asked)));
-    let chat = Chat::named("one").with(Seeker(Name::new("A").unwrap(), tool, calls)).policy(once_each());
+    let chat =
+        Chat::named("one").participant(Seeker(Name::new("A").unwrap(), tool, calls)).policy(sequential());
     (chat.build().unwrap(), asked)
 }
 
@@ -453,7 +454,10 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let mut log = log_of(&[], dollars(0.025)).await;
     let status = chat.run(&mut log, "go").await.unwrap();
     let (limit, spent, next) = (Money::dollars(0.025), Money::dollars(0.02), Some(Money::dollars(0.01)));
-    assert_eq!((reason(&status), asked.load(Ordering::SeqCst)), (&Reason::Cost { limit, spent, next }, 2));
+    assert_eq!(
+        (reason(&status), asked.load(Ordering::SeqCst)),
+        (&StopReason::Cost { limit, spent, next }, 2)
+    );
     // A budget that runs share counts it, too, and it is no model call of the run.
     let (chat, asked) = seeking(5);
     let budget = Budget::new(Money::dollars(0.025));
@@ -469,10 +473,13 @@ async fn what_a_tool_asked_when_the_process_died_counts() {
     let mut log = log_of(&[], Limits::default()).await;
     chat.run(&mut log, "go").await.unwrap();
     let events = log.events().await;
-    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     let (chat, asked) = seeking(1);
     let mut log = log_of(&events[..=called], dollars(0.015)).await;
     let status = chat.resume(&mut log).await.unwrap();
     let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
-    assert_eq!((reason(&status), asked.load(Ordering::SeqCst)), (&Reason::Cost { limit, spent, next }, 0));
+    assert_eq!(
+        (reason(&status), asked.load(Ordering::SeqCst)),
+        (&StopReason::Cost { limit, spent, next }, 0)
+    );
 }

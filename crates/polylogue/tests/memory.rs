@@ -11,7 +11,7 @@ use polylogue::reason::PlanAndSolve;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyAgent, AnyModel, AnyStore, Assistant, Body, Chat, Entry, Event, Log, LogId, Meta, Name,
-    Part, StoreError, Timestamp, Turn, all_at_once, in_turn, until,
+    Part, StoreError, Timestamp, Turn, parallel, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Facts;
@@ -61,7 +61,7 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::named("room").with(agent).policy(until(max_turns(turns), in_turn())).build().unwrap()
+    Chat::named("room").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -133,7 +133,7 @@ async fn a_scope_is_one_agents_or_shared_as_it_is_given() {
     let script = format!("[{}, {}]", asks("A"), asks("B"));
     let a = Assistant::new("A", model(&script)).unwrap().tools(place.of("team/A").tools());
     let b = Assistant::new("B", model(&script)).unwrap().tools(place.of("team").tools());
-    let room = Chat::named("room").with(a).with(b).policy(all_at_once()).build().unwrap();
+    let room = Chat::named("room").participant(a).participant(b).policy(parallel()).build().unwrap();
     let said = transcript(&run(&room, "one", "tea").await);
     // Who is asked first is faster by chance.
     let gets = |who: &str| said.lines().find(|line| line.contains(&format!("{who} gets "))).unwrap();
@@ -185,7 +185,7 @@ async fn a_reminder_is_in_the_log_and_in_the_view_behind_what_was_said() {
     let seen = seen.lock().unwrap();
     assert_eq!(*seen, [[Entry::user("What does Ann like?"), Entry::user(reminder)]]);
     let found = events.iter().find_map(|event| match &event.body {
-        Body::Returned { outcome, .. } => Some(outcome.parts.clone()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.parts.clone()),
         _ => None,
     });
     let [Part::Text(words), Part::Data(ids)] = &found.unwrap()[..] else { panic!("no data") };
@@ -209,7 +209,7 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
         answer: &|_, _, _| unreachable!("nobody is asked"),
     };
     let whole = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
-    let found = whole.iter().position(|event| matches!(event.body, Body::Returned { .. })).unwrap();
+    let found = whole.iter().position(|event| matches!(event.body, Body::ToolReturned { .. })).unwrap();
     let empty = Place::new();
     empty.write("team", &["Ann hates green tea now."]).await;
     for cut in found + 1..whole.len() {
@@ -233,7 +233,12 @@ async fn a_fact_is_told_once_and_again_after_the_history_was_cleared() {
     let a = place.of("team").reminds(Assistant::new("A", model(script)).unwrap(), 2);
     let b = Assistant::new("B", model(script)).unwrap();
     let room = |a: AnyAgent| {
-        Chat::named("room").with(a).with(b.clone()).policy(until(max_turns(7), in_turn())).build().unwrap()
+        Chat::named("room")
+            .participant(a)
+            .participant(b.clone())
+            .policy(until(max_turns(7), round_robin()))
+            .build()
+            .unwrap()
     };
     let told = |events: &[Arc<Event>]| -> Vec<String> {
         let ids = |text: &str| text.lines().skip(1).filter_map(|line| line.get(..2)).collect();
@@ -255,7 +260,7 @@ impl<A: Agent> Agent for Clearing<A> {
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let act = self.0.act(turn).await?;
-        if turn.transcript().begun(turn.me()) == 2 {
+        if turn.transcript().turns_begun_by(turn.me()) == 2 {
             turn.clear(None, 0).await?;
         }
         Ok(act)
@@ -269,15 +274,16 @@ async fn whoever_is_asked_aside_is_not_reminded_and_nothing_to_tell_is_told_to_n
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
     let reminded = |facts| place.of("team").reminds(agent(), facts);
     let room = |facts| {
-        let policy = polylogue::reflected(until(max_turns(1), in_turn()), Name::new("A").unwrap(), |_| {
-            "Sum it up: tea?".into()
-        });
-        Chat::named("room").with(reminded(facts)).policy(policy).build().unwrap()
+        let policy =
+            polylogue::reflected(until(max_turns(1), round_robin()), Name::new("A").unwrap(), |_| {
+                "Sum it up: tea?".into()
+            });
+        Chat::named("room").participant(reminded(facts)).policy(policy).build().unwrap()
     };
     assert_eq!(prompts(&run(&room(5), "one", "Which tea?").await).len(), 1);
     assert!(prompts(&run(&room(5), "two", "Trains").await).is_empty());
     let events = run(&room(0), "three", "Which tea?").await;
-    assert!(!events.iter().any(|event| matches!(event.body, Body::Called { .. })), "no facts are wanted");
+    assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })), "no facts are wanted");
 }
 
 /// What asks others within its turn passes the reminder on with the message.

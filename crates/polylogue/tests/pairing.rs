@@ -9,15 +9,15 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{log, name};
-use polylogue::consult::Consult;
+use polylogue::agent_tool::AgentTool;
 use polylogue::executor::{Declared, Executor};
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
-use polylogue::tooling::ToolUse;
+use polylogue::tooling::ToolCalling;
 use polylogue::{
-    AnyModel, Assistant, Audience, Body, Carry, Chat, Cue, Deltas, Event, Lens, Model, ModelError, Part,
-    Policy, PromptRole, Reason, Reply, Request, Sees, Skills, Status, Step, Tool, Transcript, Transfer,
-    Window,
+    AnyModel, Assistant, Audience, Body, Capabilities, Carryover, Chat, DeltaSink, Event, Handoff,
+    JoinHistory, Model, ModelError, Part, Policy, PromptRole, Reply, Request, Status, Step, StopReason, Tool,
+    Transcript, TurnRequest, ViewOptions, Window,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received, Server};
@@ -55,14 +55,14 @@ impl Model for Checked {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if let Err(flaw) = request.check() {
             self.flaws.lock().unwrap().push(format!("{}: {flaw}", request.origin.who));
         }
         self.model.complete(request, deltas).await
     }
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }
 
@@ -150,27 +150,32 @@ impl Maker {
         let forgets_asides = self.chance.one_in(4);
         let agent = Assistant::new(who, self.model.clone()).unwrap().system(format!("You are {who}."));
         let prompts = self.prompts[self.chance.below(self.prompts.len())];
-        let agent = agent.max_rounds(2).lens(Lens { window, forgets_asides, prompts, ..Lens::default() });
+        let agent = agent.max_tool_rounds(2).view(ViewOptions {
+            window,
+            forget_private_turns: forgets_asides,
+            prompt_role: prompts,
+            ..ViewOptions::default()
+        });
         let agent = match self.chance.below(6) {
-            0 => agent.tools_by(ToolUse::Text),
-            1 if !self.is_text_only => agent.tools_by(ToolUse::Json),
-            2 if !self.is_text_only => agent.tools_by(ToolUse::Schema),
+            0 => agent.tool_calling(ToolCalling::Text),
+            1 if !self.is_text_only => agent.tool_calling(ToolCalling::Json),
+            2 if !self.is_text_only => agent.tool_calling(ToolCalling::Schema),
             _ => agent,
         };
         let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
         let ask = self.names[3];
         let agent = if self.chance.one_in(6) && who != ask {
             let other = Assistant::new(ask, self.model.clone()).unwrap();
-            agent.consult(Consult::agent(other)).tool(Transfer::to(self.names[0], "").unwrap())
+            agent.agent_tool(AgentTool::agent(other)).tool(Handoff::to(self.names[0], "").unwrap())
         } else {
             agent
         };
-        if self.chance.one_in(4) { agent } else { agent.advertise(tool("suggested").spec().clone()) }
+        if self.chance.one_in(4) { agent } else { agent.suggest_tool(tool("suggested").spec().clone()) }
     }
 
     /// One who runs what is suggested, or a person who may.
     fn runner(&mut self, who: &str) -> Stack {
-        let oversight = if self.chance.one_in(3) { Oversight::always() } else { Oversight::never() };
+        let oversight = if self.chance.one_in(3) { HumanInput::always() } else { HumanInput::never() };
         let oversight = oversight.clear_command();
         let stack = Stack::new(who).unwrap().then(oversight).then(Executor::new().tool(tool("suggested")));
         if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
@@ -181,29 +186,29 @@ impl Maker {
         let seed = self.chance.below(1 << 30) as u64;
         move |chat: &Transcript| {
             let mut chance = Chance::of(seed ^ (chat.events().len() as u64) << 20);
-            if chat.turns() + chat.lines().iter().filter(|line| line.is_aside()).count() as u64 >= turns {
-                return Step::close(Reason::Finished, chat);
+            if chat.turns() + chat.lines().iter().filter(|line| line.is_private()).count() as u64 >= turns {
+                return Step::close(StopReason::Finished, chat);
             }
-            let late = chat.outside().chain(chat.left().iter().map(|(who, _)| who)).next();
+            let late = chat.late_joiners().chain(chat.left().iter().map(|(who, _)| who)).next();
             if let Some(who) = late.filter(|_| chance.one_in(4)) {
-                let sees = if chance.one_in(2) { Sees::All } else { Sees::New };
+                let sees = if chance.one_in(2) { JoinHistory::All } else { JoinHistory::New };
                 return Step::Admit { who: who.clone(), sees };
             }
             let present: Vec<_> = chat.present().cloned().collect();
             let Some(who) = (!present.is_empty()).then(|| present[chance.below(present.len())].clone())
             else {
-                return Step::close(Reason::Finished, chat);
+                return Step::close(StopReason::Finished, chat);
             };
             let other = name(members[chance.below(members.len())]);
-            let cue = Cue::to_all(who.clone());
+            let cue = TurnRequest::to_all(who.clone());
             match chance.below(10) {
-                0 => Step::Cue(Cue::aside(who, "Between us: what do you think?")),
-                1 => Step::Cue(Cue { to: Audience::Only(vec![other]), ..cue }),
-                2 => Step::Cue(Cue { prompt: Some("Be quick.".into()), ..cue }),
+                0 => Step::Turn(TurnRequest::private(who, "Between us: what do you think?")),
+                1 => Step::Turn(TurnRequest { to: Audience::Only(vec![other]), ..cue }),
+                2 => Step::Turn(TurnRequest { prompt: Some("Be quick.".into()), ..cue }),
                 3 if other != who && present.contains(&other) => {
-                    Step::Together(vec![cue, Cue::to_all(other)])
+                    Step::Parallel(vec![cue, TurnRequest::to_all(other)])
                 }
-                _ => Step::Cue(cue),
+                _ => Step::Turn(cue),
             }
         }
     }
@@ -214,20 +219,21 @@ impl Maker {
         let mut members = vec![a, b, r];
         let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
         let begins = match self.chance.below(3) {
-            0 => Carry::task(),
-            1 => Carry::task().said_by(name(a)),
-            _ => Carry::message("And now?"),
+            0 => Carryover::task(),
+            1 => Carryover::task().said_by(name(a)),
+            _ => Carryover::message("And now?"),
         };
-        let builder = begins.begins(Chat::named(chat)).with(ann).with(bob).with(run);
-        let builder = if self.chance.one_in(2) { builder.later(self.assistant("Late")) } else { builder };
+        let builder = begins.begin(Chat::named(chat)).participant(ann).participant(bob).participant(run);
+        let builder =
+            if self.chance.one_in(2) { builder.late_joiner(self.assistant("Late")) } else { builder };
         let builder = if depth > 0 && self.chance.one_in(3) {
             members.push(within);
-            builder.with(self.room(within, depth - 1, self.chance.clone().one_in(2).then_some(within)))
+            builder.participant(self.room(within, depth - 1, self.chance.clone().one_in(2).then_some(within)))
         } else {
             builder
         };
         let builder = match goes_on_from {
-            Some(before) => builder.goes_on_from(name(before)),
+            Some(before) => builder.continues(name(before)),
             None => builder,
         };
         let turns = 1 + self.chance.below(7) as u64;
@@ -240,9 +246,9 @@ impl Maker {
         let before = |maker: &mut Self| [None, Some(first), Some(second)][maker.chance.below(3)];
         let team = rooms.iter().fold(Chat::named("team"), |team, room| {
             let before = before(self);
-            team.with(self.room(room, 1, before))
+            team.participant(self.room(room, 1, before))
         });
-        let team = team.with(self.assistant(a));
+        let team = team.participant(self.assistant(a));
         team.policy(self.policy(vec![first, second, a], 6)).build().unwrap()
     }
 }
@@ -360,18 +366,19 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
         polylogue_test::print::transcript(&events)
     );
     for event in &events {
-        let Body::Said(message) = &event.body else { continue };
+        let Body::Message(message) = &event.body else { continue };
         played.suggested += message.parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
         played.ran += message.parts.iter().filter(|part| matches!(part, Part::Outcome(_))).count();
     }
-    played.requests += events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+    played.requests += events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
     played.continued += undone(&events);
     let count = |is: fn(&Body) -> bool| events.iter().filter(|event| is(&event.body)).count();
     played.cleared += count(|body| matches!(body, Body::Cleared { .. }));
     played.joined += count(|body| matches!(body, Body::Joined { .. }));
     let prompts = count(|body| matches!(body, Body::Prompted { .. }));
     played.system += if place.prompts.len() > 1 { prompts } else { 0 };
-    played.worded += count(|body| matches!(body, Body::Called { call, .. } if call.id.starts_with("text-")));
+    played.worded +=
+        count(|body| matches!(body, Body::ToolCalled { call, .. } if call.id.starts_with("text-")));
 }
 
 fn set(variable: &str, usual: u64) -> u64 {

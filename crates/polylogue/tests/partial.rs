@@ -5,10 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::order::once_each;
+use polylogue::order::sequential;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Deltas, Ending, Entry, Event, Finish, GetHistory, Model, ModelError,
-    ModelErrorKind, Params, Part, Reason, Reply, Report, Request, Status, in_turn, stop::max_turns, until,
+    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Entry, Event, Finish, GetHistory, Model, ModelError,
+    ModelErrorKind, Params, Part, Reply, Report, Request, RunOutcome, Status, StopReason, round_robin,
+    stop::max_turns, until,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -41,7 +42,7 @@ impl Model for Told {
     fn name(&self) -> &str {
         "test:told"
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         self.asked.lock().unwrap().push(request.entries.to_vec());
         self.replies.lock().unwrap().remove(0)
@@ -60,7 +61,7 @@ fn whole(text: &str) -> Result<Reply, ModelError> {
     reply(text, Finish::Stop)
 }
 
-async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
+async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
     match chat.run(&mut log, "Tell me of the sea").await.unwrap() {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
@@ -69,7 +70,7 @@ async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::named("room").with(ann).policy(once_each()).build().unwrap()
+    Chat::named("room").participant(ann).policy(sequential()).build().unwrap()
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {
@@ -79,7 +80,11 @@ fn texts(entries: &[Entry]) -> Vec<String> {
 #[tokio::test]
 async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let told = Told::new([part("The sea is"), part(" grey and"), whole(" cold."), whole("And deep.")]);
-    let chat = Chat::named("room").with(told.agent()).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let chat = Chat::named("room")
+        .participant(told.agent())
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap();
     let (_, summary, events) = run(&chat).await;
     let report = Report::of(&events);
     let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
@@ -97,7 +102,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
     for times in [0, 1, Assistant::DEFAULT_MAX_CONTINUATIONS] {
         let told = Told::new((0..9).map(|_| part("la ")));
         let (reason, summary, events) = run(&alone(told.agent().max_continuations(times))).await;
-        assert_eq!((reason, told.asked().len()), (Reason::Finished, times as usize + 1));
+        assert_eq!((reason, told.asked().len()), (StopReason::Finished, times as usize + 1));
         let report = Report::of(&events);
         assert_eq!((summary, report.cut), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
         assert_eq!(report.messages[1].cut(), Some(Finish::Length));
@@ -127,7 +132,11 @@ async fn the_callers_own_limit_on_tokens_is_kept_to_unless_continuing_is_asked_f
 async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
     let full = ModelError::new(ModelErrorKind::Refused, "test:told", "the context is full");
     let told = Told::new([part("The sea"), Err(full), whole("Well.")]);
-    let chat = Chat::named("room").with(told.agent()).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let chat = Chat::named("room")
+        .participant(told.agent())
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!(report.messages[1].cut(), Some(Finish::Length));
     assert_eq!(texts(&told.asked()[2]), ["Tell me of the sea", "The sea", "Go on."], "it is read once");
@@ -136,8 +145,8 @@ async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
 #[tokio::test]
 async fn the_mark_goes_with_a_result_through_chats_within_chats() {
     let told = Told::new([reply("The sea", Finish::Filter)]);
-    let inner = Chat::named("inner").with(alone(told.agent())).policy(once_each()).build().unwrap();
-    let chat = Chat::named("outer").with(inner).policy(once_each()).build().unwrap();
+    let inner = Chat::named("inner").participant(alone(told.agent())).policy(sequential()).build().unwrap();
+    let chat = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!((&*report.summary, report.cut), ("The sea", Some(Finish::Filter)));
 }
@@ -147,7 +156,7 @@ async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
     let thoughts = vec![Part::Thought("Hm, let me think".into())];
     let told = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
     let (reason, summary, events) = run(&alone(told.agent())).await;
-    assert_eq!((reason.ending(), &*summary, told.asked().len()), (Ending::NoOutput, "", 1));
+    assert_eq!((reason.outcome(), &*summary, told.asked().len()), (RunOutcome::NoOutput, "", 1));
     assert_eq!(Report::of(&events).cut, Some(Finish::Length));
 }
 
@@ -165,8 +174,8 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
             let agent = |who| {
                 Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
             };
-            let order = until(max_turns(4), in_turn());
-            Chat::named("pair").with(agent("A")).with(agent("B")).policy(order).build().unwrap()
+            let order = until(max_turns(4), round_robin());
+            Chat::named("pair").participant(agent("A")).participant(agent("B")).policy(order).build().unwrap()
         },
         store: &|| AnyStore::new(Memory::default()),
         answer: &|_, _, _| unreachable!("nobody is asked"),

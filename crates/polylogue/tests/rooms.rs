@@ -6,9 +6,10 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, Assistant, Call, CallOutcome, Chat, Cue, Error, Event, Function, Human, Lens, Log, LogId,
-    Message, Meta, Name, Outcome, Part, Policy, Reason, Result, Sees, Step, Tool, ToolCx, ToolError,
-    ToolSpec, Transcript, Turn, View, Words, in_turn, once_each, reflected, until,
+    Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, JoinHistory,
+    Log, LogId, Message, Meta, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool, ToolCx,
+    ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
+    sequential, until,
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
 use polylogue_models::Script;
@@ -44,7 +45,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str], log: Exp
 
 fn view(events: &[Arc<Event>], who: &str) -> String {
     let chat = Transcript::of(&polylogue::Path::root(), events).unwrap();
-    let view = View::of(&chat, &name(who), Lens::default());
+    let view = View::of(&chat, &name(who), ViewOptions::default());
     let lines: Vec<String> = view.entries().iter().map(|e| serde_json::to_string(e).unwrap()).collect();
     lines.join("\n")
 }
@@ -68,7 +69,7 @@ fn runner() -> impl Agent {
             let (id, tool, outcome) = (call.id.clone(), call.tool.clone(), Outcome::done("42"));
             Part::Outcome(CallOutcome { to: to.clone(), id, tool, outcome })
         };
-        Ok(Act::Say(turn.transcript().pending().iter().map(answer).collect()))
+        Ok(Act::Say(turn.transcript().pending_calls().iter().map(answer).collect()))
     })
     .unwrap()
 }
@@ -76,8 +77,8 @@ fn runner() -> impl Agent {
 #[tokio::test]
 async fn a_call_that_another_makes_is_paired_with_its_answer_for_the_caller_and_told_to_the_others() {
     let chat = |_: &Calls| {
-        let policy = until(max_turns(3), in_turn());
-        Chat::named("room").with(caller()).with(runner()).policy(policy).build().unwrap()
+        let policy = until(max_turns(3), round_robin());
+        Chat::named("room").participant(caller()).participant(runner()).policy(policy).build().unwrap()
     };
     let events = check(
         chat,
@@ -112,13 +113,14 @@ async fn a_call_that_another_makes_is_paired_with_its_answer_for_the_caller_and_
 async fn a_participant_ends_the_chat_and_it_is_still_summed_up() {
     let script = script(r#"[{"A": "one"}, {"Judge": "It was short."}]"#);
     let chat = |calls: &Calls| {
-        let quits =
-            Function::new("B", |turn: &Turn<'_>| Ok(Act::Stop(Reason::NoReply { who: turn.me().clone() })));
+        let quits = Function::new("B", |turn: &Turn<'_>| {
+            Ok(Act::Stop(StopReason::NoReply { who: turn.me().clone() }))
+        });
         Chat::named("room")
-            .with(assistant("A", calls, &script))
-            .with(quits.unwrap())
-            .aside(assistant("Judge", calls, &script))
-            .policy(reflected(in_turn(), name("Judge"), |_| "Sum up.".into()))
+            .participant(assistant("A", calls, &script))
+            .participant(quits.unwrap())
+            .private_agent(assistant("Judge", calls, &script))
+            .policy(reflected(round_robin(), name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     };
@@ -143,38 +145,39 @@ async fn a_participant_ends_the_chat_and_it_is_still_summed_up() {
 
 #[tokio::test]
 async fn nothing_is_said_in_the_room_after_a_participant_ended_the_chat_whatever_the_policy_wants() {
-    let stops = Function::new("A", |_: &Turn<'_>| Ok(Act::Stop(Reason::Condition { name: "enough".into() })))
-        .unwrap();
-    let deaf = |chat: &Transcript| Step::Cue(Cue::to_all(chat.members()[0].clone()));
-    let chat = Chat::named("room").with(stops).policy(deaf).build().unwrap();
+    let stops =
+        Function::new("A", |_: &Turn<'_>| Ok(Act::Stop(StopReason::Condition { name: "enough".into() })))
+            .unwrap();
+    let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
+    let chat = Chat::named("room").participant(stops).policy(deaf).build().unwrap();
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
     let status = chat.run(&mut log, "go").await.unwrap();
-    let reason = Reason::Condition { name: "enough".into() };
-    let reason = Reason::NoOutput { ended: Box::new(reason) };
+    let reason = StopReason::Condition { name: "enough".into() };
+    let reason = StopReason::NoOutput { ended: Box::new(reason) };
     assert_eq!(status, Status::Closed { reason, summary: "".into() });
 }
 
 /// C joins after the first turn of A, and leaves; B is there all the time.
-fn with_joining(sees: Sees) -> impl Policy {
+fn with_joining(sees: JoinHistory) -> impl Policy {
     move |chat: &Transcript| {
         let c = name("C");
-        if chat.turns() == 1 && chat.outside().any(|name| *name == c) {
+        if chat.turns() == 1 && chat.late_joiners().any(|name| *name == c) {
             return Step::Admit { who: c, sees };
         }
-        until(max_turns(4), in_turn()).next(chat)
+        until(max_turns(4), round_robin()).next(chat)
     }
 }
 
 #[tokio::test]
 async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
     let said = |text: &'static str| move |_: &Turn<'_>| Ok(Act::say(text));
-    for (sees, first) in [(Sees::All, "go"), (Sees::New, "b1")] {
+    for (sees, first) in [(JoinHistory::All, "go"), (JoinHistory::New, "b1")] {
         let chat = move |_: &Calls| {
             Chat::named("room")
-                .with(Function::new("A", said("a1")).unwrap())
-                .with(Function::new("B", said("b1")).unwrap())
-                .later(Function::new("C", said("c1")).unwrap())
+                .participant(Function::new("A", said("a1")).unwrap())
+                .participant(Function::new("B", said("b1")).unwrap())
+                .late_joiner(Function::new("C", said("c1")).unwrap())
                 .policy(with_joining(sees))
                 .build()
                 .unwrap()
@@ -188,7 +191,11 @@ async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
         let events = cut.everywhere().await.unwrap();
         let view = view(&events, "C");
         assert!(view.lines().next().unwrap().contains(first), "{view}");
-        assert_eq!(view.contains("a1"), sees == Sees::All || view.matches("a1").count() == 1, "{view}");
+        assert_eq!(
+            view.contains("a1"),
+            sees == JoinHistory::All || view.matches("a1").count() == 1,
+            "{view}"
+        );
     }
 }
 
@@ -196,12 +203,13 @@ async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
 async fn a_policy_that_admits_or_cues_somebody_who_is_not_there_is_refused() {
     let idle = |who: &str| Function::new(who, |_: &Turn<'_>| Ok(Act::Pass)).unwrap();
     let steps: [fn() -> Step; 2] = [
-        || Step::Admit { who: Name::new("A").unwrap(), sees: Sees::All },
-        || Step::Cue(Cue::to_all(Name::new("C").unwrap())),
+        || Step::Admit { who: Name::new("A").unwrap(), sees: JoinHistory::All },
+        || Step::Turn(TurnRequest::to_all(Name::new("C").unwrap())),
     ];
     for (step, flaw) in steps.into_iter().zip(["who is not waiting to join", "who has not joined"]) {
         let policy = move |_: &Transcript| step();
-        let chat = Chat::named("room").with(idle("A")).later(idle("C")).policy(policy).build().unwrap();
+        let chat =
+            Chat::named("room").participant(idle("A")).late_joiner(idle("C")).policy(policy).build().unwrap();
         let store = AnyStore::new(Memory::default());
         let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
         let error = chat.run(&mut log, "go").await.unwrap_err();
@@ -229,10 +237,10 @@ async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
     let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "expect": {"last": "clean, again"}}}]"#);
     let chat = |calls: &Calls| {
         Chat::named("room")
-            .with(assistant("A", calls, &script))
-            .with(Cleaner(name("H")))
-            .with(assistant("B", calls, &script))
-            .policy(once_each())
+            .participant(assistant("A", calls, &script))
+            .participant(Cleaner(name("H")))
+            .participant(assistant("B", calls, &script))
+            .policy(sequential())
             .build()
             .unwrap()
     };
@@ -271,10 +279,10 @@ async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_th
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
     let calls = Calls::default();
     let chat = Chat::named("room")
-        .with(assistant("A", &calls, &script))
-        .with(assistant("B", &calls, &script))
+        .participant(assistant("A", &calls, &script))
+        .participant(assistant("B", &calls, &script))
         .introduction("A and B are here.")
-        .policy(until(max_turns(2), in_turn()))
+        .policy(until(max_turns(2), round_robin()))
         .build()
         .unwrap();
     let store = AnyStore::new(Memory::default());
@@ -282,7 +290,7 @@ async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_th
     let mut log = log.clock(|| Timestamp(0));
     chat.run(&mut log, "go").await.unwrap();
     let early = log.events().await.len();
-    chat.go_on(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
     let events = log.events().await;
     expect![[r#"
         8 reopened user: and now?
@@ -305,7 +313,7 @@ async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_th
         {"role":"user","parts":[{"text":"four"}]}"#]]
     .assert_eq(&view(&events, "A"));
     log.reopen().await.unwrap();
-    let error = chat.go_on(&mut log, Message::text(Name::user(), "?")).await.unwrap_err();
+    let error = chat.continue_with(&mut log, Message::text(Name::user(), "?")).await.unwrap_err();
     assert_eq!(error.to_string(), "the conversation `x` is not over");
 }
 
@@ -318,23 +326,23 @@ async fn a_chat_within_a_chat_goes_on_from_its_last_time_or_from_that_of_another
     let chat = |calls: &Calls| {
         let inner = |who: &str, from: &str| {
             Chat::named(who)
-                .with(assistant("A", calls, &script))
-                .goes_on_from(name(from))
-                .policy(once_each())
+                .participant(assistant("A", calls, &script))
+                .continues(name(from))
+                .policy(sequential())
                 .build()
                 .unwrap()
         };
         let says = |_: &Turn<'_>| Ok(Act::say("more"));
         let policy = |chat: &Transcript| match chat.turns() {
-            0 | 2 => Step::Cue(Cue::to_all(name("inner"))),
-            1 => Step::Cue(Cue::to_all(name("B"))),
-            3 => Step::Cue(Cue::to_all(name("other"))),
-            _ => Step::close(Reason::Finished, chat),
+            0 | 2 => Step::Turn(TurnRequest::to_all(name("inner"))),
+            1 => Step::Turn(TurnRequest::to_all(name("B"))),
+            3 => Step::Turn(TurnRequest::to_all(name("other"))),
+            _ => Step::close(StopReason::Finished, chat),
         };
         Chat::named("room")
-            .with(inner("inner", "inner"))
-            .with(Function::new("B", says).unwrap())
-            .with(inner("other", "inner"))
+            .participant(inner("inner", "inner"))
+            .participant(Function::new("B", says).unwrap())
+            .participant(inner("other", "inner"))
             .policy(policy)
             .build()
             .unwrap()
@@ -387,7 +395,7 @@ impl Agent for Twice {
             match turn.run(chat, &task).await? {
                 Status::Closed { summary, .. } => task = summary.to_string(),
                 Status::Waiting(_) => return Ok(Act::Wait),
-                Status::Halted => return Err(Error::Halted),
+                Status::Halted => return Err(Error::Cancelled),
             }
         }
         Ok(Act::say(task))
@@ -398,11 +406,15 @@ impl Agent for Twice {
 async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
     let script = script(r#"[{"A": "a1"}]"#);
     let chat = |calls: &Calls| {
-        let one =
-            Chat::named("one").with(assistant("A", calls, &script)).policy(once_each()).build().unwrap();
-        let two = Chat::named("two").with(Human::new("Ann").unwrap()).policy(once_each()).build().unwrap();
-        let stop = until(says("yes"), in_turn());
-        Chat::named("room").with(Twice(name("T"), one, two)).policy(stop).build().unwrap()
+        let one = Chat::named("one")
+            .participant(assistant("A", calls, &script))
+            .policy(sequential())
+            .build()
+            .unwrap();
+        let two =
+            Chat::named("two").participant(Human::new("Ann").unwrap()).policy(sequential()).build().unwrap();
+        let stop = until(says("yes"), round_robin());
+        Chat::named("room").participant(Twice(name("T"), one, two)).policy(stop).build().unwrap()
     };
     check(
         chat,
@@ -452,8 +464,8 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
         let finish =
             Finish(ToolSpec::new("finish", "Ends.", json!({"type": "object"})).repeatable().ends_turn());
         Chat::named("room")
-            .with(assistant("A", calls, &script).tool(finish))
-            .policy(once_each())
+            .participant(assistant("A", calls, &script).tool(finish))
+            .policy(sequential())
             .build()
             .unwrap()
     };
@@ -480,18 +492,18 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
 async fn who_forgets_asides_is_asked_each_time_as_if_for_the_first_time() {
     let script = script(r#"[{"S": "A"}, {"A": "one"}, {"S": "B"}]"#);
     let chat = |calls: &Calls| {
-        let lens = Lens { forgets_asides: true, ..Lens::default() };
+        let lens = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
         let policy = |chat: &Transcript| {
-            let asked = chat.moved_aside(&name("S"));
+            let asked = chat.acted_in_private(&name("S"));
             match (chat.turns(), asked) {
-                (_, false) => Step::Cue(Cue::aside(name("S"), "Who is next?")),
-                (0, true) => Step::Cue(Cue::to_all(name("A"))),
-                _ => Step::close(Reason::Finished, chat),
+                (_, false) => Step::Turn(TurnRequest::private(name("S"), "Who is next?")),
+                (0, true) => Step::Turn(TurnRequest::to_all(name("A"))),
+                _ => Step::close(StopReason::Finished, chat),
             }
         };
         Chat::named("room")
-            .with(assistant("A", calls, &script))
-            .aside(assistant("S", calls, &script).lens(lens))
+            .participant(assistant("A", calls, &script))
+            .private_agent(assistant("S", calls, &script).view(lens))
             .policy(policy)
             .build()
             .unwrap()
@@ -504,7 +516,8 @@ async fn who_forgets_asides_is_asked_each_time_as_if_for_the_first_time() {
     };
     let events = cut.everywhere().await.unwrap();
     let chat = Transcript::of(&polylogue::Path::root(), &events[..events.len() - 2]).unwrap();
-    let view = View::of(&chat, &name("S"), Lens { forgets_asides: true, ..Lens::default() });
+    let view =
+        View::of(&chat, &name("S"), ViewOptions { forget_private_turns: true, ..ViewOptions::default() });
     let texts: Vec<String> =
         view.entries().iter().map(|e| polylogue::plain(e.parts()).into_owned()).collect();
     assert_eq!(texts, ["user: go", "A: one", "Who is next?"]);
@@ -520,7 +533,10 @@ impl Agent for Forgetful {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         turn.prompt("Write the arguments as JSON.").await?;
         self.0.act(turn).await?;
-        let words = vec![Words::Spoken("I can use the tool.".into()), Words::Heard("It returned 3.".into())];
+        let words = vec![
+            HistoryEntry::Sent("I can use the tool.".into()),
+            HistoryEntry::Received("It returned 3.".into()),
+        ];
         turn.remember(words).await?;
         Ok(Act::say("It returned 3."))
     }
@@ -531,9 +547,9 @@ async fn an_agent_remembers_of_its_turn_what_it_chose_to_and_the_others_hear_wha
     let script = script(r#"[{"A": "{}"}, {"B": "b1"}, {"A": {"say": "{}", "expect": {"last": "JSON"}}}]"#);
     let chat = |calls: &Calls| {
         Chat::named("room")
-            .with(Forgetful(assistant("A", calls, &script)))
-            .with(assistant("B", calls, &script))
-            .policy(until(max_turns(3), in_turn()))
+            .participant(Forgetful(assistant("A", calls, &script)))
+            .participant(assistant("B", calls, &script))
+            .policy(until(max_turns(3), round_robin()))
             .build()
             .unwrap()
     };

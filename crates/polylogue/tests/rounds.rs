@@ -9,8 +9,8 @@ use polylogue::executor::Executor;
 use polylogue::reply::Stack;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, Assistant, Body, Chat, Circle, Circles, Ending, Event, Outcome, Reason, Status, Tool, ToolCx,
-    ToolError, ToolSpec, in_turn, once_each, until,
+    AnyModel, Assistant, Body, Chat, Event, LoopDetector, LoopKind, Outcome, RunOutcome, Status, StopReason,
+    Tool, ToolCx, ToolError, ToolSpec, round_robin, sequential, until,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl Tool for Job {
         &self.spec
     }
     async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let polls = cx.turn.iter().filter(|event| matches!(event.body, Body::Returned { .. })).count();
+        let polls = cx.turn.iter().filter(|event| matches!(event.body, Body::ToolReturned { .. })).count();
         Ok(Outcome::done(if self.advances { format!("{polls} %") } else { "pending".into() }))
     }
 }
@@ -53,7 +53,7 @@ fn polling(times: usize, advances: bool) -> Assistant {
     Assistant::new("Ann", polls(times)).unwrap().tool(Job::new(advances))
 }
 
-async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
+async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
     match chat.run(&mut log, "Is it done?").await.unwrap() {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
@@ -62,32 +62,32 @@ async fn run(chat: &Chat) -> (Reason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> polylogue::ChatBuilder {
-    Chat::named("room").with(ann).policy(until(Circles::default(), once_each()))
+    Chat::named("room").participant(ann).policy(until(LoopDetector::default(), sequential()))
 }
 
 fn calls(events: &[Arc<Event>]) -> usize {
-    events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count()
+    events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count()
 }
 
 #[tokio::test]
 async fn four_equal_polls_and_a_good_answer_are_no_circle() {
     let (reason, summary, events) = run(&alone(polling(4, false)).build().unwrap()).await;
-    assert_eq!((reason, &*summary, calls(&events)), (Reason::Finished, "The job is done.", 4));
+    assert_eq!((reason, &*summary, calls(&events)), (StopReason::Finished, "The job is done.", 4));
 }
 
 #[tokio::test]
 async fn equal_calls_are_stopped_within_the_turn() {
     let (reason, summary, events) = run(&alone(polling(16, false)).build().unwrap()).await;
     assert_eq!((&*summary, calls(&events)), ("", Chat::DEFAULT_MAX_EQUAL_CALLS));
-    assert_eq!(reason.ending(), Ending::Limit, "{reason}");
-    let Reason::Circling { pattern: Circle::Calls, evidence } = reason else { panic!("{reason}") };
+    assert_eq!(reason.outcome(), RunOutcome::Limit, "{reason}");
+    let StopReason::LoopDetected { pattern: LoopKind::Calls, evidence } = reason else { panic!("{reason}") };
     assert!(evidence.len() == Chat::DEFAULT_MAX_EQUAL_CALLS && evidence.is_sorted(), "{evidence:?}");
 }
 
 #[tokio::test]
 async fn equal_calls_whose_results_differ_are_no_circle() {
     let (reason, summary, events) = run(&alone(polling(15, true)).build().unwrap()).await;
-    assert_eq!((reason, &*summary, calls(&events)), (Reason::Finished, "The job is done.", 15));
+    assert_eq!((reason, &*summary, calls(&events)), (StopReason::Finished, "The job is done.", 15));
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn equal_calls_of_one_reply_are_counted_before_they_are_made() {
     let model = AnyModel::new(script(&steps.to_string()).model("test"));
     let ann = Assistant::new("Ann", model).unwrap().tool(Job::new(false));
     let (reason, _, events) = run(&alone(ann).build().unwrap()).await;
-    assert!(matches!(reason, Reason::Circling { pattern: Circle::Calls, .. }), "{reason}");
+    assert!(matches!(reason, StopReason::LoopDetected { pattern: LoopKind::Calls, .. }), "{reason}");
     assert_eq!(calls(&events), 0);
 }
 
@@ -114,22 +114,22 @@ async fn equal_calls_of_one_reply_are_counted_before_they_are_made() {
 async fn polling_through_another_agent_is_left_alone_as_well() {
     let chat = |times| {
         let executor = Executor::new().tool(Job::new(false));
-        let ann = Assistant::new("Ann", polls(times)).unwrap().advertise(Job::new(false).spec().clone());
+        let ann = Assistant::new("Ann", polls(times)).unwrap().suggest_tool(Job::new(false).spec().clone());
         let bob = Stack::new("Bob").unwrap().then(executor);
-        let order = until(Circles::default(), until(max_turns(60), in_turn()));
-        Chat::named("room").with(ann).with(bob).policy(order).build().unwrap()
+        let order = until(LoopDetector::default(), until(max_turns(60), round_robin()));
+        Chat::named("room").participant(ann).participant(bob).policy(order).build().unwrap()
     };
     let (reason, summary, _) = run(&chat(4)).await;
-    assert_eq!((reason, &*summary), (Reason::NoReply { who: name("Bob") }, "The job is done."));
+    assert_eq!((reason, &*summary), (StopReason::NoReply { who: name("Bob") }, "The job is done."));
     let (reason, ..) = run(&chat(20)).await;
-    assert!(matches!(reason, Reason::Circling { pattern: Circle::Calls, .. }), "{reason}");
+    assert!(matches!(reason, StopReason::LoopDetected { pattern: LoopKind::Calls, .. }), "{reason}");
 }
 
 #[tokio::test]
 async fn a_turn_that_used_up_its_tool_rounds_is_a_limit_and_no_pass() {
-    let ann = polling(9, true).max_rounds(3);
+    let ann = polling(9, true).max_tool_rounds(3);
     let (reason, summary, events) = run(&alone(ann).build().unwrap()).await;
-    assert_eq!((reason.clone(), &*summary), (Reason::ToolRounds { who: name("Ann"), limit: 3 }, ""));
-    assert_eq!((reason.ending(), calls(&events)), (Ending::Limit, 3));
+    assert_eq!((reason.clone(), &*summary), (StopReason::ToolRounds { who: name("Ann"), limit: 3 }, ""));
+    assert_eq!((reason.outcome(), calls(&events)), (RunOutcome::Limit, 3));
     assert_eq!(reason.to_string(), "Ann's limit of 3 rounds of tool calls in one turn");
 }

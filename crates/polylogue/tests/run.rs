@@ -9,9 +9,9 @@ use common::{log, log_in, name, script};
 use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Counted, Cue, Error, Fault, Function, GetHistory,
-    Human, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Piece, Reason, Signal, Status, Step,
-    Store, Tool, ToolCx, ToolError, ToolSpec, Transcript, in_turn, once_each, summed_up, until,
+    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Counted, Delta, Error, Fault, Function, GetHistory,
+    Human, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason, Store, Tool,
+    ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential, summed_up, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -23,8 +23,8 @@ fn assistant(who: &str, script: &Script) -> Assistant {
 }
 
 fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
-    let chat = Chat::named("pair").with(assistant("A", script)).with(assistant("B", script));
-    chat.policy(until(stop, in_turn())).build().unwrap()
+    let chat = Chat::named("pair").participant(assistant("A", script)).participant(assistant("B", script));
+    chat.policy(until(stop, round_robin())).build().unwrap()
 }
 
 async fn printed(log: &Log) -> String {
@@ -66,9 +66,11 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
 async fn a_member_who_opens_the_chat_has_spoken() {
     let script = script(r#"[{"B": "hello"}]"#);
     let opening = |task: &str| vec![Message::text(Name::new("A").unwrap(), task)];
-    let chat =
-        Chat::named("pair").with(assistant("A", &script)).with(assistant("B", &script)).opening(opening);
-    let chat = chat.policy(until(max_turns(1), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(assistant("A", &script))
+        .participant(assistant("B", &script))
+        .opening(opening);
+    let chat = chat.policy(until(max_turns(1), round_robin())).build().unwrap();
     check(
         &chat,
         "hi",
@@ -86,19 +88,19 @@ async fn a_member_who_opens_the_chat_has_spoken() {
 #[tokio::test]
 async fn a_chat_without_an_end_meets_its_cap() {
     let parrot = Function::new("P", |turn| Ok(Act::say(turn.transcript().turns().to_string()))).unwrap();
-    let chat = Chat::named("solo").with(parrot).policy(in_turn()).build().unwrap();
+    let chat = Chat::named("solo").participant(parrot).policy(round_robin()).build().unwrap();
     let status = chat.run(&mut log().await, "go").await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Turns { limit: Chat::DEFAULT_CAP }, summary: "99".into() }
+        Status::Closed { reason: StopReason::Turns { limit: Chat::DEFAULT_MAX_TURNS }, summary: "99".into() }
     );
 }
 
 #[tokio::test]
 async fn a_policy_that_never_ends_aside_is_a_bug_and_ends() {
     let echo = Function::new("E", |_| Ok(Act::say("x"))).unwrap();
-    let policy = |_: &Transcript| Step::Cue(Cue::aside(Name::new("E").unwrap(), "again"));
-    let chat = Chat::named("solo").with(echo).policy(policy).cap(2).build().unwrap();
+    let policy = |_: &Transcript| Step::Turn(TurnRequest::private(Name::new("E").unwrap(), "again"));
+    let chat = Chat::named("solo").participant(echo).policy(policy).max_turns(2).build().unwrap();
     let error = chat.run(&mut log().await, "go").await.unwrap_err();
     assert_eq!(
         (error.fault(), error.to_string().as_str()),
@@ -111,21 +113,27 @@ fn bad_definitions_are_refused_with_a_clear_error() {
     let f = |name: &str| Function::new(name, |_| Ok(Act::Pass)).unwrap();
     let error = |chat: polylogue::ChatBuilder| chat.build().unwrap_err().to_string();
     assert_eq!(
-        error(Chat::named("c").with(f("A")).with(f("A")).policy(in_turn())),
+        error(Chat::named("c").participant(f("A")).participant(f("A")).policy(round_robin())),
         "two agents of `c` are named `A`"
     );
-    assert_eq!(error(Chat::named("c").policy(in_turn())), "`c` has no members");
-    assert_eq!(error(Chat::named("c").with(f("A"))), "`c` has no policy");
-    assert!(error(Chat::named("c").with(f("user")).policy(in_turn())).contains("whoever gives the task"));
-    let bad = Chat::named("my/chat").with(f("A")).policy(in_turn()).build().unwrap_err();
+    assert_eq!(error(Chat::named("c").policy(round_robin())), "`c` has no members");
+    assert_eq!(error(Chat::named("c").participant(f("A"))), "`c` has no policy");
+    assert!(
+        error(Chat::named("c").participant(f("user")).policy(round_robin()))
+            .contains("whoever gives the task")
+    );
+    let bad = Chat::named("my/chat").participant(f("A")).policy(round_robin()).build().unwrap_err();
     assert_eq!(bad.hint().as_deref(), Some("use `my_chat`"));
 }
 
 #[tokio::test]
 async fn a_policy_that_cues_a_stranger_is_told_of() {
-    let policy = |_: &Transcript| Step::Cue(Cue::to_all(Name::new("Nobody").unwrap()));
-    let chat =
-        Chat::named("c").with(Function::new("A", |_| Ok(Act::Pass)).unwrap()).policy(policy).build().unwrap();
+    let policy = |_: &Transcript| Step::Turn(TurnRequest::to_all(Name::new("Nobody").unwrap()));
+    let chat = Chat::named("c")
+        .participant(Function::new("A", |_| Ok(Act::Pass)).unwrap())
+        .policy(policy)
+        .build()
+        .unwrap();
     let error = chat.run(&mut log().await, "go").await.unwrap_err().to_string();
     assert_eq!(error, "the policy of `c` gives a turn to `Nobody`, who is no participant");
 }
@@ -145,48 +153,58 @@ async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
     let status = pair(&script, max_turns(2)).resume(&mut log).await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "two".into() }
+        Status::Closed {
+            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
+            summary: "two".into()
+        }
     );
 }
 
 #[tokio::test]
 async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_can_be_raised() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
-    let chat = || Chat::named("house").with(pair(&script, max_turns(4))).policy(once_each()).build().unwrap();
+    let chat = || {
+        Chat::named("house").participant(pair(&script, max_turns(4))).policy(sequential()).build().unwrap()
+    };
     let mut log = log().await.limits(Limits { calls: Some(2), ..Limits::default() });
     let status = chat().run(&mut log, "go").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Calls { limit: 2 }, summary: "".into() });
+    assert_eq!(status, Status::Closed { reason: StopReason::Calls { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(9), ..Limits::default() });
     let status = chat().resume(&mut log).await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Finished, summary: "four".into() });
-    assert_eq!(log.spent().await.calls, 4, "no call was made twice");
+    assert_eq!(status, Status::Closed { reason: StopReason::Finished, summary: "four".into() });
+    assert_eq!(log.usage().await.calls, 4, "no call was made twice");
 }
 
 #[tokio::test]
 async fn turns_are_counted_over_all_chats() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"C": "four"}]"#);
-    let house = Chat::named("house").with(pair(&script, max_turns(3))).with(assistant("C", &script));
-    let chat = house.policy(once_each()).build().unwrap();
+    let house =
+        Chat::named("house").participant(pair(&script, max_turns(3))).participant(assistant("C", &script));
+    let chat = house.policy(sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
     let status = chat.run(&mut log, "go").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Turns { limit: 2 }, summary: "".into() });
+    assert_eq!(status, Status::Closed { reason: StopReason::Turns { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
-    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { reason: Reason::Finished, .. }));
+    assert!(matches!(
+        chat.resume(&mut log).await.unwrap(),
+        Status::Closed { reason: StopReason::Finished, .. }
+    ));
     assert_eq!(log.turns().await, 4);
 }
 
 #[tokio::test]
 async fn chats_are_nested_no_deeper_than_the_limit() {
     let script = script(r#"[{"A": "one"}]"#);
-    let mut chat = Chat::named("c0").with(assistant("A", &script)).policy(once_each()).build().unwrap();
+    let mut chat =
+        Chat::named("c0").participant(assistant("A", &script)).policy(sequential()).build().unwrap();
     for depth in 1..4 {
-        chat = Chat::named(&format!("c{depth}")).with(chat).policy(once_each()).build().unwrap();
+        chat = Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
     }
     let mut log = log().await.limits(Limits { depth: 2, ..Limits::default() });
     let status = chat.run(&mut log, "go").await.unwrap();
-    assert!(matches!(status, Status::Closed { reason: Reason::Depth { limit: 2 }, .. }), "{status:?}");
+    assert!(matches!(status, Status::Closed { reason: StopReason::Depth { limit: 2 }, .. }), "{status:?}");
 }
 
 struct Metered(Option<Money>);
@@ -198,7 +216,7 @@ impl polylogue::Model for Metered {
     async fn complete(
         &self,
         _: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::Deltas,
+        _: &mut dyn polylogue::DeltaSink,
     ) -> Result<polylogue::Reply, polylogue::ModelError> {
         Ok(polylogue::Reply::text("word"))
     }
@@ -209,24 +227,24 @@ impl polylogue::Model for Metered {
 
 async fn under_budget(cost: Option<Money>) -> (Status, u64) {
     let agent = Assistant::new("A", AnyModel::new(Metered(cost))).unwrap();
-    let chat = Chat::named("c").with(agent).policy(in_turn()).build().unwrap();
+    let chat = Chat::named("c").participant(agent).policy(round_robin()).build().unwrap();
     let mut log = log().await.limits(Limits { cost: Some(Money::dollars(0.10)), ..Limits::default() });
     let status = chat.run(&mut log, "go").await.unwrap();
-    (status, log.spent().await.calls)
+    (status, log.usage().await.calls)
 }
 
 #[tokio::test]
 async fn a_budget_is_held() {
     let (status, calls) = under_budget(Some(Money::dollars(0.04))).await;
     let (limit, spent) = (Money::dollars(0.10), Money::dollars(0.08));
-    let reason = Reason::Cost { limit, spent, next: Some(Money::dollars(0.04)) };
+    let reason = StopReason::Cost { limit, spent, next: Some(Money::dollars(0.04)) };
     assert_eq!((status, calls), (Status::Closed { reason, summary: "word".into() }, 2));
 }
 
 #[tokio::test]
 async fn under_a_budget_a_call_of_unknown_cost_is_the_last() {
     let (status, calls) = under_budget(None).await;
-    let reason = Reason::Unpriced { model: "test:metered".into() };
+    let reason = StopReason::UnknownPrice { model: "test:metered".into() };
     assert_eq!((status, calls), (Status::Closed { reason, summary: "word".into() }, 1));
 }
 
@@ -235,10 +253,10 @@ async fn a_run_stopped_after_its_step_goes_on_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 20}}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
-    log.halt().after_step();
+    log.cancellation().after_step();
     assert_eq!(chat.run(&mut log, "go").await.unwrap(), Status::Halted);
-    log.halt().clear();
-    let halt = log.halt();
+    log.cancellation().clear();
+    let halt = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         halt.after_step();
@@ -246,7 +264,7 @@ async fn a_run_stopped_after_its_step_goes_on_later() {
     let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
     assert_eq!(status.unwrap(), Status::Halted);
     assert!(printed(&log).await.ends_with("A says: one\n"), "the step was finished");
-    log.halt().clear();
+    log.cancellation().clear();
     assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
 }
 
@@ -256,14 +274,14 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     assert!(log.close("nobody").await.is_err(), "it has not begun");
-    log.halt().after_step();
+    log.cancellation().after_step();
     chat.run(&mut log, "go").await.unwrap();
-    log.halt().clear();
+    log.cancellation().clear();
     log.close("the owner").await.unwrap();
     let status = chat.resume(&mut log).await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Stopped { by: "the owner".into() }, summary: "".into() }
+        Status::Closed { reason: StopReason::Stopped { by: "the owner".into() }, summary: "".into() }
     );
 }
 
@@ -271,7 +289,7 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
 async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 60000}}]"#);
     let mut log = log().await;
-    let halt = log.halt();
+    let halt = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
         halt.now();
@@ -280,7 +298,7 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Halted);
     assert!(printed(&log).await.ends_with("cue A\n2 A charges 1 Cancelled of script:test\n"));
-    log.halt().clear();
+    log.cancellation().clear();
     let quick = common::script(r#"[{"A": "one"}]"#);
     assert!(matches!(pair(&quick, max_turns(1)).resume(&mut log).await.unwrap(), Status::Closed { .. }));
 }
@@ -318,7 +336,8 @@ async fn whatever_a_tool_does_every_call_is_answered() {
             {"tool": "tally", "args": "{broken"}, {"tool": "no such\ntool!", "args": {}}, {"tool": "tally"}]}},
             {"A": "well"}]"#,
     );
-    let chat = Chat::named("c").with(assistant("A", &script).tool(Tally::new(false))).policy(once_each());
+    let chat =
+        Chat::named("c").participant(assistant("A", &script).tool(Tally::new(false))).policy(sequential());
     let mut log = log().await;
     chat.build().unwrap().run(&mut log, "go").await.unwrap();
     let outcomes: Vec<String> = log
@@ -326,7 +345,7 @@ async fn whatever_a_tool_does_every_call_is_answered() {
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Returned { id, outcome, .. } => Some(format!("{id}: {}", outcome.plain())),
+            Body::ToolReturned { id, outcome, .. } => Some(format!("{id}: {}", outcome.plain())),
             _ => None,
         })
         .collect();
@@ -341,9 +360,9 @@ async fn whatever_a_tool_does_every_call_is_answered() {
 
 async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     let script = script(r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "hang"}}]}}, {"A": "well"}]"#);
-    let chat = |agent: Assistant| Chat::named("c").with(agent).policy(once_each()).build().unwrap();
+    let chat = |agent: Assistant| Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log().await;
-    let halt = log.halt();
+    let halt = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
         halt.now();
@@ -351,7 +370,7 @@ async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
     let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Halted);
-    log.halt().clear();
+    log.cancellation().clear();
     let again = Tally::new(repeatable);
     let tally = Arc::clone(&again.1);
     chat(assistant("A", &script).tool(Quick(again))).resume(&mut log).await.unwrap();
@@ -384,8 +403,8 @@ async fn a_call_in_flight_is_repeated_only_if_its_tool_says_so() {
 async fn a_model_that_only_calls_tools_is_told_to_answer() {
     let call = r#"{"A": {"say": "once more", "calls": [{"tool": "get_history"}]}}"#;
     let script = script(&format!("[{call}, {call}, {call}]"));
-    let agent = assistant("A", &script).tool(GetHistory::default()).max_rounds(2);
-    let chat = Chat::named("c").with(agent).policy(once_each()).build().unwrap();
+    let agent = assistant("A", &script).tool(GetHistory::default()).max_tool_rounds(2);
+    let chat = Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
     check(&chat, "go", expect![[r#"
         0 opened [A] "go" | user: go
         1 cue A
@@ -407,15 +426,15 @@ async fn a_model_that_only_calls_tools_is_told_to_answer() {
 async fn a_watcher_sees_events_and_pieces_in_order() {
     let script = script(r#"[{"A": {"think": "well", "say": "one two", "pace": 10000}}]"#);
     let mut log = log().await;
-    let mut watch = log.watch().await;
+    let mut watch = log.subscribe().await;
     pair(&script, max_turns(1)).run(&mut log, "go").await.unwrap();
     drop(log);
     let mut seen = Vec::new();
     while let Some(signal) = watch.next().await {
         seen.push(match signal {
-            Signal::Event(event) => format!("{}", event.seq),
-            Signal::Delta { who, piece: Piece::Text(text), .. } => format!("{who}:{text}"),
-            Signal::Delta { piece: Piece::Thought(text), .. } => format!("({text})"),
+            Update::Event(event) => format!("{}", event.seq),
+            Update::Delta { who, delta: Delta::Text(text), .. } => format!("{who}:{text}"),
+            Update::Delta { delta: Delta::Thought(text), .. } => format!("({text})"),
             other => panic!("{other:?}"),
         });
     }
@@ -425,21 +444,22 @@ async fn a_watcher_sees_events_and_pieces_in_order() {
 #[tokio::test]
 async fn a_slow_watcher_never_slows_the_run_and_is_told_what_it_missed() {
     let parrot = Function::new("P", |_| Ok(Act::say("x"))).unwrap();
-    let chat = Chat::named("solo").with(parrot).policy(in_turn()).cap(3000).build().unwrap();
+    let chat = Chat::named("solo").participant(parrot).policy(round_robin()).max_turns(3000).build().unwrap();
     let mut log = log().await;
-    let mut watch = log.watch().await;
+    let mut watch = log.subscribe().await;
     chat.run(&mut log, "go").await.unwrap();
-    let Some(Signal::Missed { signals, seq: 0 }) = watch.next().await else { panic!("nothing was missed") };
-    let Some(Signal::Event(event)) = watch.next().await else { panic!("no event follows") };
-    assert_eq!(event.seq, signals, "what was missed can be read from the log");
+    let Some(Update::Missed { updates, seq: 0 }) = watch.next().await else { panic!("nothing was missed") };
+    let Some(Update::Event(event)) = watch.next().await else { panic!("no event follows") };
+    assert_eq!(event.seq, updates, "what was missed can be read from the log");
     assert_eq!(log.events().await[0].seq, 0);
 }
 
 #[tokio::test]
 async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let script = script(r#"[{"A": "hello"}]"#);
-    let chat = Chat::named("desk").with(Human::new("Me").unwrap()).with(assistant("A", &script));
-    let chat = chat.policy(until(max_turns(2), in_turn())).build().unwrap();
+    let chat =
+        Chat::named("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
+    let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run(&mut log, "go").await.unwrap() else {
         panic!("waits for nobody")
@@ -453,20 +473,27 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let status = chat.resume(&mut log).await.unwrap();
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Planned { count: 2, of: Counted::Turns }, summary: "hello".into() }
+        Status::Closed {
+            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
+            summary: "hello".into()
+        }
     );
 }
 
 #[tokio::test]
 async fn summaries_can_be_computed() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
-    let policy = summed_up(until(max_turns(2), in_turn()), |chat| format!("{} messages", chat.room_len()));
-    let chat = Chat::named("c").with(assistant("A", &script)).with(assistant("B", &script)).policy(policy);
+    let policy =
+        summed_up(until(max_turns(2), round_robin()), |chat| format!("{} messages", chat.message_count()));
+    let chat = Chat::named("c")
+        .participant(assistant("A", &script))
+        .participant(assistant("B", &script))
+        .policy(policy);
     let status = chat.build().unwrap().run(&mut log().await, "go").await.unwrap();
     assert_eq!(
         status,
         Status::Closed {
-            reason: Reason::Planned { count: 2, of: Counted::Turns },
+            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
             summary: "3 messages".into()
         }
     );
@@ -488,21 +515,22 @@ async fn a_log_belongs_to_one_chat() {
             .to_string()
             .contains("has begun already")
     );
-    let other = Chat::named("c").with(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(once_each());
+    let other =
+        Chat::named("c").participant(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(sequential());
     let error = other.build().unwrap().resume(&mut log).await.unwrap_err().to_string();
     assert_eq!(error, "the log is not of `c`: it knows no `A`");
 }
 
 #[tokio::test]
 async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be() {
-    let said = || Body::Said(Message::text(name("A"), "hi"));
+    let said = || Body::Message(Message::text(name("A"), "hi"));
     let opened = Body::Opened(polylogue::Opening {
-        with: vec![name("A"), name("B")],
+        participants: vec![name("A"), name("B")],
         task: "go".into(),
         ..polylogue::Opening::default()
     });
-    let cued = |who: &str| Body::Cued { cues: vec![Cue::to_all(name(who))] };
-    let answered = Body::Answered { to: name("A"), text: "x".into() };
+    let cued = |who: &str| Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] };
+    let answered = Body::InputProvided { to: name("A"), text: "x".into() };
     for (bodies, flaw) in [
         (vec![opened.clone(), said()], "event 1: it is not `A`'s turn"),
         (vec![opened.clone(), opened.clone()], "event 1: the chat is open already"),
@@ -532,7 +560,7 @@ async fn a_run_dropped_half_way_goes_on_in_the_same_process() {
     let limit = std::time::Duration::from_millis(1);
     assert!(tokio::time::timeout(limit, chat.run(&mut log, "go")).await.is_err());
     assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
-    assert_eq!(log.spent().await.calls, 2);
+    assert_eq!(log.usage().await.calls, 2);
 }
 
 #[tokio::test]
@@ -541,13 +569,20 @@ async fn ids_that_a_model_uses_again_are_made_unique() {
     let replies = vec![vec![call("c"), call("c"), call("")], vec![call("c")], vec![Part::text("well")]];
     let agent = Assistant::new("A", AnyModel::new(Replies(replies))).unwrap().tool(GetHistory::default());
     let mut log = log().await;
-    Chat::named("c").with(agent).policy(once_each()).build().unwrap().run(&mut log, "go").await.unwrap();
+    Chat::named("c")
+        .participant(agent)
+        .policy(sequential())
+        .build()
+        .unwrap()
+        .run(&mut log, "go")
+        .await
+        .unwrap();
     let ids: Vec<String> = log
         .events()
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Called { call, .. } => Some(call.id.clone()),
+            Body::ToolCalled { call, .. } => Some(call.id.clone()),
             _ => None,
         })
         .collect();
@@ -564,7 +599,7 @@ impl polylogue::Model for Replies {
     async fn complete(
         &self,
         request: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::Deltas,
+        _: &mut dyn polylogue::DeltaSink,
     ) -> Result<polylogue::Reply, polylogue::ModelError> {
         request.check().unwrap();
         let parts = self.0[usize::try_from(request.origin.nth).unwrap()].clone();
@@ -575,5 +610,5 @@ impl polylogue::Model for Replies {
 #[test]
 fn errors_say_whose_fault_they_are() {
     assert_eq!(Error::Config("x".into()).fault(), Fault::Config);
-    assert_eq!(Error::Limit(Reason::Calls { limit: 1 }).fault(), Fault::Limit);
+    assert_eq!(Error::Limit(StopReason::Calls { limit: 1 }).fault(), Fault::Limit);
 }

@@ -9,9 +9,9 @@ use polylogue::order::TAKEAWAY;
 use polylogue::reply::{Stack, Trigger, when};
 use polylogue::stop::max_turns;
 use polylogue::{
-    Agent, AnyAgent, AnyStore, Assistant, Body, Briefed, Carry, Chat, Event, GetHistory, Human, Log, LogId,
-    Meta, Name, Nested, Outer, Prerequisites, Status, Store, Timestamp, in_turn, once_each, reflected,
-    sequence, until, without,
+    Agent, AnyAgent, AnyStore, Assistant, Body, Carryover, Chat, Dag, Event, GetHistory, Human, Log, LogId,
+    Meta, Name, Nested, Outer, Status, Store, Timestamp, WithCarryover, reflected, round_robin, sequence,
+    sequential, until, without,
 };
 use polylogue::{Message, summed_up};
 use polylogue_models::Script;
@@ -46,18 +46,18 @@ fn human(who: &str) -> AnyAgent {
 }
 
 /// A chat of `agents` in which the first says `carry`, and then `turns` turns are taken.
-fn room(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carry) -> Chat {
-    let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.with((*agent).clone()));
+fn room(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
+    let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.participant((*agent).clone()));
     let carry = carry.clone().said_by(agents[0].name().clone());
-    let policy = summed_up(until(max_turns(turns), in_turn()), without("TERMINATE"));
-    carry.begins(builder).policy(policy).build().unwrap()
+    let policy = summed_up(until(max_turns(turns), round_robin()), without("TERMINATE"));
+    carry.begin(builder).policy(policy).build().unwrap()
 }
 
 fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
     let here = events.iter().filter(|event| event.at.as_str() == at);
     let said = here.filter_map(|event| match &event.body {
         Body::Opened(opening) => opening.messages.last(),
-        Body::Said(message) => Some(message),
+        Body::Message(message) => Some(message),
         _ => None,
     });
     said.map(|message| format!("{}: {}", message.from, message.plain())).collect()
@@ -71,16 +71,21 @@ async fn a_sequence_with_a_person_a_tool_a_kept_history_and_a_chat_that_is_passe
     );
     let chat = |calls: &Calls| {
         let [ann, bob, judge] = ["Ann", "Bob", "Judge"].map(|who| assistant(who, calls, &script));
-        let kept = Chat::named("again").with(ann.clone()).with(bob.clone());
-        let kept = Carry::message("And now?").said_by(name("Ann")).begins(kept);
-        let kept = kept.goes_on_from(name("first")).policy(until(max_turns(1), in_turn())).build().unwrap();
-        let skipped = room("skipped", &[&ann, &bob], 9, &Carry::task());
+        let kept = Chat::named("again").participant(ann.clone()).participant(bob.clone());
+        let kept = Carryover::message("And now?").said_by(name("Ann")).begin(kept);
+        let kept = kept.continues(name("first")).policy(until(max_turns(1), round_robin())).build().unwrap();
+        let skipped = room("skipped", &[&ann, &bob], 9, &Carryover::task());
         Chat::named("work")
-            .with(room("first", &[&ann, &bob], 3, &Carry::task()))
-            .with(Briefed::new(skipped, Carry::own(|_, _| String::new())))
-            .with(room("asked", &[&human("Me"), &human("You")], 2, &Carry::message("Well?").also("note")))
-            .with(kept)
-            .aside(judge)
+            .participant(room("first", &[&ann, &bob], 3, &Carryover::task()))
+            .participant(WithCarryover::new(skipped, Carryover::custom(|_, _| String::new())))
+            .participant(room(
+                "asked",
+                &[&human("Me"), &human("You")],
+                2,
+                &Carryover::message("Well?").context("note"),
+            ))
+            .participant(kept)
+            .private_agent(judge)
             .policy(reflected(sequence(), name("Judge"), |_| TAKEAWAY.into()))
             .build()
             .unwrap()
@@ -102,7 +107,7 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
     );
     let chat = |calls: &Calls| {
         let [bob, cid, dora] = ["Bob", "Cid", "Dora"].map(|who| assistant(who, calls, &script));
-        let order = Prerequisites::new([
+        let order = Dag::new([
             ("facts", vec![]),
             ("prices", vec![]),
             ("wishes", vec![]),
@@ -111,10 +116,15 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
         let order = order.unwrap();
         let me = human("Me");
         Chat::named("work")
-            .with(room("report", &[&me, &dora], 1, &Carry::message("Report").along(&order)))
-            .with(room("facts", &[&cid, &bob], 1, &Carry::task()))
-            .with(room("prices", &[&bob, &cid], 1, &Carry::task()))
-            .with(room("wishes", &[&bob, &me], 1, &Carry::task()))
+            .participant(room(
+                "report",
+                &[&me, &dora],
+                1,
+                &Carryover::message("Report").dependencies_of(&order),
+            ))
+            .participant(room("facts", &[&cid, &bob], 1, &Carryover::task()))
+            .participant(room("prices", &[&bob, &cid], 1, &Carryover::task()))
+            .participant(room("wishes", &[&bob, &me], 1, &Carryover::task()))
             .policy(order)
             .build()
             .unwrap()
@@ -154,14 +164,14 @@ async fn what_is_said_in_chats_at_the_same_time_does_not_depend_on_who_is_faster
             {"Bob": {"say": "b2", "delay_ms": 10}}, {"Cid": {"say": "c1", "delay_ms": 20}},
             {"Dan": {"say": "d1", "delay_ms": 20}}, {"Cid": {"say": "c2", "delay_ms": 20}}, {"Eve": "e1"}]"#,
     );
-    let order = Prerequisites::new([("one", vec![]), ("two", vec![]), ("end", vec!["two", "one"])]).unwrap();
+    let order = Dag::new([("one", vec![]), ("two", vec![]), ("end", vec!["two", "one"])]).unwrap();
     let calls = Calls::default();
     let [ann, bob, cid, dan, eve] =
         ["Ann", "Bob", "Cid", "Dan", "Eve"].map(|who| assistant(who, &calls, &script));
     let chat = Chat::named("work")
-        .with(room("one", &[&ann, &bob], 3, &Carry::task()))
-        .with(room("two", &[&dan, &cid], 3, &Carry::task()))
-        .with(room("end", &[&ann, &eve], 1, &Carry::task().along(&order)))
+        .participant(room("one", &[&ann, &bob], 3, &Carryover::task()))
+        .participant(room("two", &[&dan, &cid], 3, &Carryover::task()))
+        .participant(room("end", &[&ann, &eve], 1, &Carryover::task().dependencies_of(&order)))
         .policy(order)
         .build()
         .unwrap();
@@ -171,7 +181,7 @@ async fn what_is_said_in_chats_at_the_same_time_does_not_depend_on_who_is_faster
         let before = calls.made();
         let again = from(&whole[..cut], &chat).await;
         assert_eq!(apart(&whole), apart(&again), "cut before event {cut}");
-        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
         assert_eq!(calls.made() - before, left as u64, "no call is made twice");
     }
 }
@@ -185,8 +195,8 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
     let chat = |calls: &Calls| {
         let [poet, sam, clerk] = ["Poet", "Sam", "Clerk"].map(|who| assistant(who, calls, &script));
         let inner = Chat::named("inner")
-            .with(room("poem", &[&clerk, &poet], 1, &Carry::task()))
-            .with(room("check", &[&clerk, &human("Me")], 1, &Carry::message("Is it good?")))
+            .participant(room("poem", &[&clerk, &poet], 1, &Carryover::task()))
+            .participant(room("check", &[&clerk, &human("Me")], 1, &Carryover::message("Is it good?")))
             .policy(sequence())
             .build()
             .unwrap();
@@ -194,9 +204,9 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
         let asks = Trigger::heard(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::named("desk")
-            .with(human("Guest"))
-            .with(stack)
-            .policy(until(max_turns(4), in_turn()))
+            .participant(human("Guest"))
+            .participant(stack)
+            .policy(until(max_turns(4), round_robin()))
             .opening(|_| Vec::<Message>::new())
             .build()
             .unwrap()
@@ -216,10 +226,10 @@ async fn a_person_who_reflects_is_waited_for() {
     let script = script(r#"[{"Poet": "a poem"}]"#);
     let chat = |calls: &Calls| {
         let poet = assistant("Poet", calls, &script);
-        let inner = Chat::named("inner").with(poet).policy(once_each()).build().unwrap();
+        let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
         let nested = Nested::new(inner).message(Outer::reflected(human("Me"), "What is it about?").unwrap());
         let stack = Stack::new("Clerk").unwrap().then(nested);
-        Chat::named("desk").with(stack).policy(once_each()).build().unwrap()
+        Chat::named("desk").participant(stack).policy(sequential()).build().unwrap()
     };
     let log = check(chat, &["about rain"]).await;
     assert_eq!(said(&log, "/Clerk.1.2"), ["user: about rain", "Poet: a poem"]);

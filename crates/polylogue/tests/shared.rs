@@ -5,13 +5,13 @@ mod common;
 
 use std::sync::Arc;
 
-use polylogue::consult::Consult;
+use polylogue::agent_tool::AgentTool;
 use polylogue::order::sequence;
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Chat, Event, Log, Reason, StateScope, Status, all_at_once, in_turn,
-    once_each, until,
+    AnyModel, AnyStore, Assistant, Body, Chat, Event, Log, StateScope, Status, StopReason, parallel,
+    round_robin, sequential, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -43,7 +43,7 @@ fn agent(who: &str, model: AnyModel) -> Assistant {
 }
 
 fn solo(name: &str, agent: Assistant) -> Chat {
-    Chat::named(name).with(agent).policy(once_each()).build().unwrap()
+    Chat::named(name).participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// What was read of the state, in order.
@@ -52,8 +52,8 @@ fn read(events: &[Arc<Event>]) -> Vec<String> {
     let mut found = Vec::new();
     for event in events {
         match &event.body {
-            Body::Called { call, .. } if call.tool == "get_state" => asked.push((event, &call.id)),
-            Body::Returned { who, id, outcome }
+            Body::ToolCalled { call, .. } if call.tool == "get_state" => asked.push((event, &call.id)),
+            Body::ToolReturned { who, id, outcome }
                 if asked.iter().any(|(call, known)| call.at == event.at && known == id) =>
             {
                 found.push(format!("{who}: {}", outcome.plain()));
@@ -98,8 +98,8 @@ async fn what_a_chat_within_sets_is_seen_outside_and_by_its_next_run() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let inner = solo("inner", agent("In", model()));
-        let chat = Chat::named("outer").with(inner).with(agent("Out", model()));
-        chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+        let chat = Chat::named("outer").participant(inner).participant(agent("Out", model()));
+        chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     })
     .await;
     assert_eq!(read(&events), [r#"Out: {"x":1}"#, r#"In: {"x":1,"y":2}"#, r#"Out: {"x":3,"y":2}"#]);
@@ -110,12 +110,17 @@ async fn what_is_set_deep_within_ends_the_outermost_chat() {
     let script =
         steps([says("Out", "well"), sets("In", "approved", true), says("In", "yes"), says("Out", "never")]);
     let model = || AnyModel::new(script.model("test"));
-    let inner =
-        Chat::named("inner").with(solo("core", agent("In", model()))).policy(sequence()).build().unwrap();
-    let chat = Chat::named("outer").with(agent("Out", model())).with(inner);
-    let chat = chat.policy(until(state::reaches("approved", true), in_turn())).build().unwrap();
+    let inner = Chat::named("inner")
+        .participant(solo("core", agent("In", model())))
+        .policy(sequence())
+        .build()
+        .unwrap();
+    let chat = Chat::named("outer").participant(agent("Out", model())).participant(inner);
+    let chat = chat.policy(until(state::reaches("approved", true), round_robin())).build().unwrap();
     let (status, _) = run(&chat).await;
-    let Status::Closed { reason: Reason::Condition { name }, summary } = status else { panic!("{status:?}") };
+    let Status::Closed { reason: StopReason::Condition { name }, summary } = status else {
+        panic!("{status:?}")
+    };
     assert_eq!((&*name, &*summary), ("approved is true", "yes"));
 }
 
@@ -133,8 +138,8 @@ async fn what_belongs_to_one_run_of_a_chat_is_seen_by_nobody_else() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let own = agent("In", model()).tool(SetState::new().scope(StateScope::Chat));
-        let chat = Chat::named("outer").with(solo("inner", own)).with(agent("Out", model()));
-        chat.policy(until(max_turns(3), in_turn())).build().unwrap()
+        let chat = Chat::named("outer").participant(solo("inner", own)).participant(agent("Out", model()));
+        chat.policy(until(max_turns(3), round_robin())).build().unwrap()
     })
     .await;
     assert_eq!(read(&events), [r#"In: {"x":1}"#, "Out: {}", "In: {}"]);
@@ -161,11 +166,15 @@ async fn chats_at_the_same_time_see_what_was_set_before_and_not_what_others_set_
     ]);
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
-        let both =
-            Chat::named("both").with(solo("one", agent("A", model()))).with(solo("two", agent("B", model())));
-        let both = both.policy(all_at_once()).build().unwrap();
-        let chat = Chat::named("outer").with(agent("First", model())).with(both).with(agent("Last", model()));
-        chat.policy(once_each()).build().unwrap()
+        let both = Chat::named("both")
+            .participant(solo("one", agent("A", model())))
+            .participant(solo("two", agent("B", model())));
+        let both = both.policy(parallel()).build().unwrap();
+        let chat = Chat::named("outer")
+            .participant(agent("First", model()))
+            .participant(both)
+            .participant(agent("Last", model()));
+        chat.policy(sequential()).build().unwrap()
     })
     .await;
     let expected = [r#"A: {"x":0,"a":1}"#, r#"B: {"x":0,"b":1}"#, r#"Last: {"x":0,"a":1,"b":1}"#];
@@ -194,8 +203,8 @@ async fn who_is_consulted_shares_the_state_and_remembers_it_in_order() {
     ]);
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
-        let out = agent("Out", model()).consult(Consult::agent(agent("Critic", model())));
-        Chat::named("room").with(out).policy(until(max_turns(2), in_turn())).build().unwrap()
+        let out = agent("Out", model()).agent_tool(AgentTool::agent(agent("Critic", model())));
+        Chat::named("room").participant(out).policy(until(max_turns(2), round_robin())).build().unwrap()
     })
     .await;
     let expected = [r#"Critic: {"x":1}"#, r#"Out: {"x":2}"#, r#"Critic: {"x":3}"#, r#"Critic: {"x":3}"#];

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue::group::{Group, Transitions};
+use polylogue::human_input::HumanInput;
 use polylogue::order::{TAKEAWAY, reflecting, sequence};
-use polylogue::oversight::Oversight;
 use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, Circles, Counted, Deltas, Ending, Event,
-    Function, Media, Message, Model, ModelError, Part, Policy, Reason, Reply, Request, Status, all_at_once,
-    in_turn, once_each, until,
+    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, Counted, DeltaSink, Event, Function,
+    LoopDetector, Media, Message, Model, ModelError, Part, Policy, Reply, Request, RunOutcome, Status,
+    StopReason, parallel, round_robin, sequential, until,
 };
 
 use self::common::{log, name, script};
@@ -27,7 +27,7 @@ impl Model for Mute {
     fn name(&self) -> &str {
         "test:mute"
     }
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Ok(Reply { parts: self.0.clone(), ..Reply::text("") })
     }
@@ -63,7 +63,7 @@ fn silences() -> Vec<Vec<Part>> {
     vec![vec![], text(""), text(" \n"), vec![Part::Thought("Hm.".into())]]
 }
 
-async fn run(chat: &Chat, task: &str) -> (Reason, String, Vec<Arc<Event>>) {
+async fn run(chat: &Chat, task: &str) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
     match chat.run(&mut log, task).await.unwrap() {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
@@ -72,7 +72,7 @@ async fn run(chat: &Chat, task: &str) -> (Reason, String, Vec<Arc<Event>>) {
 }
 
 /// Runs `chat` with one answer to each question.
-async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (Reason, String, Vec<Arc<Event>>) {
+async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
     let mut status = chat.run(&mut log, task).await.unwrap();
     for answer in answers {
@@ -90,7 +90,7 @@ async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (Reason, String,
 /// Who said what, and who said nothing.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
     let of = |event: &Arc<Event>| match &event.body {
-        Body::Said(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
         Body::Passed { who } => Some(format!("{who}: -")),
         Body::Stopped { who, .. } => Some(format!("{who} stops")),
         _ => None,
@@ -100,11 +100,11 @@ fn said(events: &[Arc<Event>]) -> Vec<String> {
 
 fn pair(silent: &Silent, policy: impl Policy) -> Chat {
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
-    Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+    Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
 }
 
-fn check_empty(reason: &Reason, summary: &str, case: &str) {
-    assert_eq!(reason.ending(), Ending::NoOutput, "{case}: {reason}");
+fn check_empty(reason: &StopReason, summary: &str, case: &str) {
+    assert_eq!(reason.outcome(), RunOutcome::NoOutput, "{case}: {reason}");
     assert!(reason.to_string().starts_with("no participant said anything; "), "{case}: {reason}");
     assert_eq!(summary, "", "{case}");
 }
@@ -113,11 +113,11 @@ fn check_empty(reason: &Reason, summary: &str, case: &str) {
 async fn a_chat_in_which_nobody_said_anything_ends_without_a_result_in_every_order() {
     for parts in silences() {
         let orders: Vec<(&str, Box<dyn Policy>)> = vec![
-            ("round robin", Box::new(until(Circles::default(), in_turn()))),
-            ("sequential", Box::new(once_each())),
+            ("round robin", Box::new(until(LoopDetector::default(), round_robin()))),
+            ("sequential", Box::new(sequential())),
             ("sequence of chats", Box::new(sequence())),
-            ("parallel", Box::new(all_at_once())),
-            ("group", Box::new(until(Circles::default(), Group::round_robin()))),
+            ("parallel", Box::new(parallel())),
+            ("group", Box::new(until(LoopDetector::default(), Group::round_robin()))),
             (
                 "transitions",
                 Box::new(
@@ -154,15 +154,20 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
         let said = part.clone();
         let painter = Function::new("Painter", move |_| Ok(Act::Say(vec![said.clone()]))).unwrap();
         let silent = Silent::new(vec![]);
-        let inner =
-            Chat::named("inner").with(painter).with(silent.agent("Ann")).policy(once_each()).build().unwrap();
+        let inner = Chat::named("inner")
+            .participant(painter)
+            .participant(silent.agent("Ann"))
+            .policy(sequential())
+            .build()
+            .unwrap();
         let (reason, summary, _) = run(&inner, "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (Reason::Finished, words));
-        let outer = Chat::named("outer").with(inner).with(silent.agent("Bob")).policy(once_each());
+        assert_eq!((reason, summary.as_str()), (StopReason::Finished, words));
+        let outer =
+            Chat::named("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
         let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (Reason::Finished, words));
+        assert_eq!((reason, summary.as_str()), (StopReason::Finished, words));
         let parts = events.iter().rev().find_map(|event| match &event.body {
-            Body::Said(message) if message.from == name("inner") => Some(message.parts.clone()),
+            Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
             _ => None,
         });
         assert_eq!(parts.unwrap(), [part], "it is said once, as it is");
@@ -173,12 +178,12 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
 async fn the_picture_beside_the_words_of_a_result_goes_with_it() {
     let painter =
         || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
-    let inner = Chat::named("inner").with(painter()).policy(once_each()).build().unwrap();
-    let outer = Chat::named("outer").with(inner).policy(once_each()).build().unwrap();
+    let inner = Chat::named("inner").participant(painter()).policy(sequential()).build().unwrap();
+    let outer = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
     let (_, summary, events) = run(&outer, "Draw two cats.").await;
     assert_eq!(summary, "Two cats.");
     let of = |event: &Arc<Event>| match &event.body {
-        Body::Said(message) if message.from == name("inner") => Some(message.parts.clone()),
+        Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
         _ => None,
     };
     assert_eq!(events.iter().find_map(of).unwrap(), [Part::text("Two cats."), picture()]);
@@ -186,7 +191,7 @@ async fn the_picture_beside_the_words_of_a_result_goes_with_it() {
 
 #[tokio::test]
 async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_arguments() {
-    let undecided = Reason::Condition { name: "undecided".into() };
+    let undecided = StopReason::Condition { name: "undecided".into() };
     let say = |who: &str| {
         let text = format!("I am {who}.");
         Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
@@ -196,8 +201,12 @@ async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_argume
         (0, "Undecided (red: 0; blue: 0)"),
         (2, "Undecided (red: 0; blue: 0)\n\nAnn: I am Ann.\n\nBob: I am Bob."),
     ] {
-        let chat =
-            Chat::named("debate").with(say("Ann")).with(say("Bob")).policy(debate(rounds)).build().unwrap();
+        let chat = Chat::named("debate")
+            .participant(say("Ann"))
+            .participant(say("Bob"))
+            .policy(debate(rounds))
+            .build()
+            .unwrap();
         let (reason, result, _) = run(&chat, "Which?").await;
         assert_eq!((reason, result.as_str()), (undecided.clone(), summary));
     }
@@ -208,17 +217,22 @@ async fn what_was_said_before_silence_is_the_result() {
     let model = script(r#"[{"Ann": "It is 4."}]"#).model("test");
     let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
     let silent = Silent::new(vec![]);
-    let chat = Chat::named("pair").with(ann).with(silent.agent("Bob")).policy(once_each()).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(silent.agent("Bob"))
+        .policy(sequential())
+        .build()
+        .unwrap();
     let (reason, summary, _) = run(&chat, "What is 2 + 2?").await;
-    assert_eq!((reason, &*summary), (Reason::Finished, "It is 4."));
+    assert_eq!((reason, &*summary), (StopReason::Finished, "It is 4."));
 }
 
 #[tokio::test]
 async fn nobody_is_asked_to_sum_silence_up() {
     let (silent, summing) = (Silent::new(vec![]), Silent::new(vec![Part::text("All was agreed.")]));
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
-    let chat = Chat::named("pair").with(ann).with(bob);
-    let chat = reflecting(chat, summing.agent("Judge"), TAKEAWAY, once_each()).build().unwrap();
+    let chat = Chat::named("pair").participant(ann).participant(bob);
+    let chat = reflecting(chat, summing.agent("Judge"), TAKEAWAY, sequential()).build().unwrap();
     let (reason, summary, _) = run(&chat, "Agree!").await;
     check_empty(&reason, &summary, "reflection");
     assert_eq!(summing.asked(), 0);
@@ -226,12 +240,12 @@ async fn nobody_is_asked_to_sum_silence_up() {
 
 /// A chat of two silent agents, or of one and a chat like it.
 fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
-    let chat = Chat::named(&format!("level{depth}")).with(silent.agent("Ann"));
+    let chat = Chat::named(&format!("level{depth}")).participant(silent.agent("Ann"));
     let chat = match depth {
-        0 => chat.with(silent.agent("Bob")),
-        _ => chat.with(nest(silent, depth - 1).build().unwrap()),
+        0 => chat.participant(silent.agent("Bob")),
+        _ => chat.participant(nest(silent, depth - 1).build().unwrap()),
     };
-    chat.policy(until(Circles::default(), in_turn()))
+    chat.policy(until(LoopDetector::default(), round_robin()))
 }
 
 #[tokio::test]
@@ -241,7 +255,7 @@ async fn silence_in_chats_within_chats_is_noticed_at_once() {
         let (reason, summary, events) = run(&nest(&silent, 5).build().unwrap(), "What is 2 + 2?").await;
         check_empty(&reason, &summary, "nested");
         assert_eq!(silent.asked(), 7, "every agent is asked once");
-        let told = events.iter().filter(|event| matches!(event.body, Body::Said(_))).count();
+        let told = events.iter().filter(|event| matches!(event.body, Body::Message(_))).count();
         assert_eq!(told, 0, "no chat passes its task on as its result");
     }
 }
@@ -249,38 +263,38 @@ async fn silence_in_chats_within_chats_is_noticed_at_once() {
 #[tokio::test]
 async fn the_task_of_a_silent_chat_is_not_carried_over() {
     let silent = Silent::new(vec![]);
-    let first = Chat::named("first").with(silent.agent("Ann")).policy(once_each()).build().unwrap();
+    let first = Chat::named("first").participant(silent.agent("Ann")).policy(sequential()).build().unwrap();
     let echo = Function::new("Echo", |turn| {
-        let heard = turn.heard().map(|line| line.message.plain().into_owned());
+        let heard = turn.last_message().map(|line| line.message.plain().into_owned());
         Ok(Act::say(heard.unwrap_or_default()))
     });
-    let second = polylogue::carry::Carry::message("Go on.")
-        .begins(Chat::named("second").with(echo.unwrap()).policy(once_each()))
+    let second = polylogue::carryover::Carryover::message("Go on.")
+        .begin(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
         .build()
         .unwrap();
-    let chat = Chat::named("work").with(first).with(second).policy(sequence()).build().unwrap();
+    let chat = Chat::named("work").participant(first).participant(second).policy(sequence()).build().unwrap();
     let (_, summary, _) = run(&chat, "A secret question").await;
     assert_eq!(summary, "Go on.");
 }
 
 /// A model that says its number, and a proxy of a person without a model.
-fn proxied(oversight: Oversight, turns: u64) -> Chat {
+fn proxied(oversight: HumanInput, turns: u64) -> Chat {
     let counting = Function::new("Ann", |turn| {
         Ok(Act::say(format!("reply {}", turn.transcript().turns_of(turn.me()) + 1)))
     });
     let proxy = Stack::new("Bob").unwrap().then(oversight);
     let opening = |task: &str| vec![Message::text(name("Bob"), task)];
-    let chat = Chat::named("pair").with(counting.unwrap()).with(proxy).opening(opening);
-    chat.policy(until(Circles::default(), until(max_turns(turns), in_turn()))).build().unwrap()
+    let chat = Chat::named("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
+    chat.policy(until(LoopDetector::default(), until(max_turns(turns), round_robin()))).build().unwrap()
 }
 
 // AutoGen sends its default reply, which is empty, and the assistant is asked again.
 #[tokio::test]
 async fn enter_of_a_person_behind_a_proxy_without_a_model_continues_the_chat() {
-    let (reason, summary, events) = answered(&proxied(Oversight::always(), 5), "hi", &["", ""]).await;
+    let (reason, summary, events) = answered(&proxied(HumanInput::always(), 5), "hi", &["", ""]).await;
     assert_eq!(said(&events), ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3"]);
-    assert_eq!((reason, &*summary), (Reason::Planned { count: 5, of: Counted::Turns }, "reply 3"));
-    let terminate = Oversight::terminate().max_auto_replies(1);
+    assert_eq!((reason, &*summary), (StopReason::CountReached { count: 5, of: Counted::Turns }, "reply 3"));
+    let terminate = HumanInput::terminate().max_auto_replies(1);
     let (_, _, events) = answered(&proxied(terminate, 6), "hi", &["", "go"]).await;
     let expected = ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3", "Bob: go"];
     assert_eq!(said(&events), expected, "asked at the limit, and not before");
@@ -293,26 +307,26 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
         ann.unwrap()
     };
     let chat = |bob: Stack| {
-        let chat = Chat::named("pair").with(ann()).with(bob);
-        chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+        let chat = Chat::named("pair").participant(ann()).participant(bob);
+        chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
     assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
-    assert_eq!(reason, Reason::Planned { count: 4, of: Counted::Turns });
+    assert_eq!(reason, StopReason::CountReached { count: 4, of: Counted::Turns });
     let (reason, summary, _) = run(&chat(Stack::new("Bob").unwrap()), "hi").await;
-    assert_eq!((reason, &*summary), (Reason::NoReply { who: name("Bob") }, "0"));
+    assert_eq!((reason, &*summary), (StopReason::NoReply { who: name("Bob") }, "0"));
 }
 
 #[tokio::test]
 async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let silent = Silent::new(vec![]);
-    let bob = Stack::new("Bob").unwrap().then(Oversight::never()).then(silent.agent("Bob"));
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(silent.agent("Bob"));
     let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
-    let chat = Chat::named("pair").with(ann.unwrap()).with(bob);
-    let chat = chat.policy(until(max_turns(4), in_turn())).build().unwrap();
+    let chat = Chat::named("pair").participant(ann.unwrap()).participant(bob);
+    let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let (reason, _, events) = run(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
-    assert_eq!(reason, Reason::Planned { count: 4, of: Counted::Turns });
+    assert_eq!(reason, StopReason::CountReached { count: 4, of: Counted::Turns });
 }
 
 // With nothing said, the next one is asked all the same, and nobody replies to themselves.
@@ -321,10 +335,10 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     let silent = Silent::new(vec![Part::text("What can I do for you?")]);
     let [ann, bob] = ["Ann", "Bob"].map(|name| AnyAgent::new(silent.agent(name)));
     for blank in ["", " \n"] {
-        let pair = |name: &str| Chat::named(name).with(ann.clone()).with(bob.clone());
-        let policy = || until(max_messages(2), in_turn());
-        let carried = polylogue::carry::Carry::message(blank).said_by(name("Ann"));
-        let chat = carried.begins(pair("pair")).policy(policy()).build().unwrap();
+        let pair = |name: &str| Chat::named(name).participant(ann.clone()).participant(bob.clone());
+        let policy = || until(max_messages(2), round_robin());
+        let carried = polylogue::carryover::Carryover::message(blank).said_by(name("Ann"));
+        let chat = carried.begin(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
         let (_, summary, events) = run(&chat, "").await;
         assert_eq!(said(&events), ["Bob: What can I do for you?"]);
@@ -336,17 +350,17 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
 fn continuing(ends: impl Policy) -> Chat {
     let ann = Function::new("Ann", |turn| Ok(Act::say(format!("{} lines", turn.transcript().lines().len()))));
     let talk =
-        Chat::named("talk").with(ann.unwrap()).goes_on_from(name("talk")).policy(ends).build().unwrap();
-    Chat::named("outer").with(talk).policy(until(max_turns(3), in_turn())).build().unwrap()
+        Chat::named("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
+    Chat::named("outer").participant(talk).policy(until(max_turns(3), round_robin())).build().unwrap()
 }
 
 #[tokio::test]
 async fn inherited_messages_count_neither_as_messages_nor_as_turns() {
     let expected =
         ["Ann: 1 lines", "talk: 1 lines", "Ann: 3 lines", "talk: 3 lines", "Ann: 5 lines", "talk: 5 lines"];
-    let (_, _, events) = run(&continuing(until(max_messages(2), in_turn())), "hi").await;
+    let (_, _, events) = run(&continuing(until(max_messages(2), round_robin())), "hi").await;
     assert_eq!(said(&events), expected);
-    let (_, _, events) = run(&continuing(until(max_turns(1), in_turn())), "hi").await;
+    let (_, _, events) = run(&continuing(until(max_turns(1), round_robin())), "hi").await;
     assert_eq!(said(&events), expected);
 }
 
@@ -356,8 +370,9 @@ async fn inherited_messages_are_no_result() {
         let at = turn.transcript().at().as_str().ends_with(".1");
         Ok(if at { Act::say("Once.") } else { Act::Pass })
     });
-    let talk = Chat::named("talk").with(nothing.unwrap()).goes_on_from(name("talk")).policy(once_each());
-    let outer = Chat::named("outer").with(talk.build().unwrap()).policy(until(max_turns(2), in_turn()));
+    let talk = Chat::named("talk").participant(nothing.unwrap()).continues(name("talk")).policy(sequential());
+    let outer =
+        Chat::named("outer").participant(talk.build().unwrap()).policy(until(max_turns(2), round_robin()));
     let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
     assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
 }

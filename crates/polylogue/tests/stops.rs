@@ -4,16 +4,16 @@
 mod common;
 
 use common::{name, talk, talk_of};
-use polylogue::circles::Circles;
+use polylogue::loop_detector::LoopDetector;
 use polylogue::stop::{self, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when};
-use polylogue::{Circle, Counted, Ending, Money, Reason};
+use polylogue::{Counted, LoopKind, Money, RunOutcome, StopReason};
 
-fn now(stop: impl Into<Stop>, lines: &[(&str, &str)]) -> Option<Reason> {
+fn now(stop: impl Into<Stop>, lines: &[(&str, &str)]) -> Option<StopReason> {
     stop.into().now(&talk(lines))
 }
 
-fn mentioned(text: &str, by: &str) -> Option<Reason> {
-    Some(Reason::Mentioned { text: text.into(), by: name(by) })
+fn mentioned(text: &str, by: &str) -> Option<StopReason> {
+    Some(StopReason::Mentioned { text: text.into(), by: name(by) })
 }
 
 #[test]
@@ -54,9 +54,12 @@ fn regular_expressions_end_a_chat_and_bad_ones_are_refused() {
 #[test]
 fn counts_end_a_chat() {
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
-    assert_eq!(now(max_turns(2), &lines), Some(Reason::Planned { count: 2, of: Counted::Turns }));
+    assert_eq!(now(max_turns(2), &lines), Some(StopReason::CountReached { count: 2, of: Counted::Turns }));
     assert_eq!(now(max_turns(3), &lines), None);
-    assert_eq!(now(max_messages(3), &lines), Some(Reason::Planned { count: 3, of: Counted::Messages }));
+    assert_eq!(
+        now(max_messages(3), &lines),
+        Some(StopReason::CountReached { count: 3, of: Counted::Messages })
+    );
     assert_eq!(now(max_messages(4), &lines), None);
 }
 
@@ -64,21 +67,21 @@ fn counts_end_a_chat() {
 fn tokens_money_and_time_end_a_chat() {
     // Each turn of `talk` uses 10 tokens and a cent, and takes a second.
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
-    assert_eq!(now(max_tokens(20), &lines), Some(Reason::Tokens { limit: 20, used: 20, next: None }));
+    assert_eq!(now(max_tokens(20), &lines), Some(StopReason::Tokens { limit: 20, used: 20, next: None }));
     assert_eq!(now(max_tokens(21), &lines), None);
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(now(max_cost(limit), &lines), Some(Reason::Cost { limit, spent, next: None }));
-    assert_eq!(now(max_cost(limit), &lines).unwrap().ending(), Ending::Budget);
-    assert_eq!(now(max_time_ms(2000), &lines), Some(Reason::Time { limit_ms: 2000 }));
+    assert_eq!(now(max_cost(limit), &lines), Some(StopReason::Cost { limit, spent, next: None }));
+    assert_eq!(now(max_cost(limit), &lines).unwrap().outcome(), RunOutcome::Budget);
+    assert_eq!(now(max_time_ms(2000), &lines), Some(StopReason::Time { limit_ms: 2000 }));
     assert_eq!(now(max_time_ms(2001), &lines), None);
 }
 
 #[test]
 fn own_conditions_end_a_chat_by_name() {
-    let long = || when("long enough", |chat| chat.room_len() > 2);
+    let long = || when("long enough", |chat| chat.message_count() > 2);
     assert_eq!(now(long(), &[("user", "x"), ("A", "1")]), None);
     let reason = now(long(), &[("user", "x"), ("A", "1"), ("B", "2")]).unwrap();
-    assert_eq!(reason, Reason::Condition { name: "long enough".into() });
+    assert_eq!(reason, StopReason::Condition { name: "long enough".into() });
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn either_condition_ends_a_chat_and_the_first_given_is_the_reason() {
     assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), mentioned("DONE", "A"));
     assert_eq!(
         now(stop(), &[("user", "x"), ("A", "hm")]),
-        Some(Reason::Planned { count: 1, of: Counted::Turns })
+        Some(StopReason::CountReached { count: 1, of: Counted::Turns })
     );
 }
 
@@ -103,9 +106,9 @@ fn both_conditions_end_a_chat_also_when_one_held_before() {
     assert_eq!(now(stop(), &lines), None, "something has to hold now");
 }
 
-fn circle(lines: &[(&str, &str)]) -> Option<Circle> {
-    match now(Circles::default(), lines) {
-        Some(Reason::Circling { pattern, evidence }) => {
+fn circle(lines: &[(&str, &str)]) -> Option<LoopKind> {
+    match now(LoopDetector::default(), lines) {
+        Some(StopReason::LoopDetected { pattern, evidence }) => {
             assert!(!evidence.is_empty() && evidence.is_sorted(), "{evidence:?}");
             Some(pattern)
         }
@@ -123,7 +126,7 @@ fn nearly_the_same_messages_again_and_again_are_a_circle() {
     }
     assert_eq!(circle(&lines), None, "said three times is repeated twice");
     lines.extend(round);
-    assert_eq!(circle(&lines), Some(Circle::Repetition));
+    assert_eq!(circle(&lines), Some(LoopKind::Repetition));
 }
 
 #[test]
@@ -142,19 +145,19 @@ fn taking_leave_for_ever_is_a_circle() {
     lines.extend([("B", "Thanks a lot!"), ("A", "You're welcome, bye!"), ("B", "Goodbye!")]);
     assert_eq!(circle(&lines), None);
     lines.push(("A", "Take care, and have a nice day."));
-    assert_eq!(circle(&lines), Some(Circle::Farewells));
+    assert_eq!(circle(&lines), Some(LoopKind::Farewells));
 }
 
 #[test]
 fn silence_is_a_circle() {
     assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", "")]), None);
-    assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", ""), ("A", " \n")]), Some(Circle::Silence));
+    assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", ""), ("A", " \n")]), Some(LoopKind::Silence));
 }
 
 #[test]
 fn circles_can_be_tuned_and_switched_off() {
     let silent = [("user", "x"), ("A", ""), ("B", ""), ("A", "")];
-    assert_eq!(now(Circles { silence: 0, ..Circles::default() }, &silent), None);
-    assert_eq!(now(Circles { silence: 4, ..Circles::default() }, &silent), None);
-    assert!(now(Circles { silence: 3, ..Circles::default() }, &silent).is_some());
+    assert_eq!(now(LoopDetector { silence: 0, ..LoopDetector::default() }, &silent), None);
+    assert_eq!(now(LoopDetector { silence: 4, ..LoopDetector::default() }, &silent), None);
+    assert!(now(LoopDetector { silence: 3, ..LoopDetector::default() }, &silent).is_some());
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use polylogue::executor::Declared;
 use polylogue::{
     AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Log, LogId, Meta, Outcome, OutcomeStatus, Part, Tool,
-    ToolCx, once_each, tool, toolkit,
+    ToolCx, sequential, tool, toolkit,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -82,12 +82,12 @@ async fn called(tool: impl Tool, args: Value) -> Outcome {
     let script = json!([{"Ann": {"calls": [{"tool": name, "args": args}]}}, {"Ann": "done"}]);
     let script: Script = serde_json::from_value(script).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tool(tool);
-    let chat = Chat::named("solo").with(agent).policy(once_each()).build().unwrap();
+    let chat = Chat::named("solo").participant(agent).policy(sequential()).build().unwrap();
     let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
     let mut log = Log::create(store, id, &Meta::default()).await.unwrap();
     chat.run(&mut log, "go").await.unwrap();
     let returned = log.events().await.into_iter().find_map(|event| match &event.body {
-        Body::Returned { outcome, .. } => Some(outcome.clone()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
         _ => None,
     });
     returned.unwrap()

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// What a standard input that is no terminal answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,12 +23,12 @@ pub(crate) struct Piped {
 
 impl Piped {
     /// What it answers. It cannot be the `text` of the command line, too.
-    pub(crate) fn of(self, text: Option<&str>, answer: Option<&str>) -> Result<Input, Trouble> {
+    pub(crate) fn of(self, text: Option<&str>, answer: Option<&str>) -> Result<Input, CliError> {
         let is_text = text == Some("-");
         match self.given {
             Some(Input::Answers | Input::Approvals) if is_text => {
                 let what = "standard input cannot be both the text of the command line and the answers";
-                Err(Trouble::usage(what).hint("write the text instead of `-`, or leave out `--input`"))
+                Err(CliError::usage(what).hint("write the text instead of `-`, or leave out `--input`"))
             }
             Some(given) => Ok(given),
             None if is_text || answer.is_some() => Ok(Input::None),

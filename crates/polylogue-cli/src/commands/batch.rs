@@ -10,25 +10,26 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue::batch::{Batch, Ended, Start};
+use polylogue::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{
-    AnyStore, Budget, Error, Halt, LogId, Meta, Money, Report, Status, Store as _, StoreError, Timestamp,
+    AnyStore, Budget, Cancellation, Error, LogId, Meta, Money, Report, Status, Store as _, StoreError,
+    Timestamp,
 };
-use polylogue_team::{Loaded, Overrides, Row, Rows, Team, Usage, Workplace};
+use polylogue_team::{BuildContext, Loaded, Overrides, Row, Rows, Team, Usage};
 
 use super::limit::counted;
 use super::remote::{self, Remote, Wanted};
 use super::run::{has_budget, manner, settings, tell_unbounded, usage};
-use super::{Kept, limits_of, work, write};
-use crate::crew::{Crew, MODEL_HINT};
-use crate::play::{tell, tell_wrapped};
-use crate::remembered::Remembered;
-use crate::screen::Shown;
+use super::{StoredRun, limits_of, work, write};
+use crate::error::{CliError, Exit};
+use crate::model_builder::{MODEL_HINT, ModelBuilder};
+use crate::runner::{tell, tell_wrapped};
+use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
-use crate::trouble::{Exit, Trouble};
+use crate::team_memory::TeamMemoryStore;
 use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
-use crate::{args, place, remembered};
+use crate::{args, place, team_memory};
 use progress::Progress;
 use record::Record;
 use records::Records;
@@ -37,7 +38,7 @@ use tally::Tally;
 /// How often a person sees that it goes on.
 const TICK: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, CliError> {
     let rows = rows(args)?;
     let job = Job::prepare(cli, args, &rows).await?;
     let records = Records::open(&args.output, &job.key, args.keep)?;
@@ -64,10 +65,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Tro
     held?;
     broken.map_or(Ok(()), Err)?;
     let tally = Tally::of(&records, total, budget);
-    let unwritable = |error| Trouble::failed(format!("the output cannot be written: {error}"));
+    let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
     write(&match args.json {
-        true => Shown::json(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
-        false => Shown::plain(&tally.text(&args.output, &job.store)),
+        true => Sanitized::json(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
+        false => Sanitized::plain(&tally.text(&args.output, &job.store)),
     })?;
     Ok(tally.exit())
 }
@@ -77,15 +78,15 @@ struct State {
     records: Records,
     progress: Progress,
     /// Why a record could not be written.
-    broken: Option<Trouble>,
+    broken: Option<CliError>,
 }
 
-fn rows(args: &args::Batch) -> Result<Rows, Trouble> {
+fn rows(args: &args::Batch) -> Result<Rows, CliError> {
     let read = |path: &Path| {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Trouble::usage(format!("the rows `{shown}` cannot be read: {error}")))?;
-        Ok::<_, Trouble>((text, shown))
+            .map_err(|error| CliError::usage(format!("the rows `{shown}` cannot be read: {error}")))?;
+        Ok::<_, CliError>((text, shown))
     };
     match (&args.over, &args.cross) {
         (Some(path), _) => {
@@ -96,7 +97,7 @@ fn rows(args: &args::Batch) -> Result<Rows, Trouble> {
             let (text, shown) = read(path)?;
             Ok(Rows::cross(&text, &shown)?)
         }
-        (None, None) => Err(Trouble::usage("there are no rows")),
+        (None, None) => Err(CliError::usage("there are no rows")),
     }
 }
 
@@ -118,11 +119,11 @@ struct Job<'a> {
     access: Access,
     /// The memory that other teams have written to.
     memory_of_others: BTreeSet<String>,
-    crew: Crew,
+    crew: ModelBuilder,
     /// The MCP servers, which all conversations share.
     servers: Remote,
     /// What all rows remember together.
-    memory: Remembered,
+    memory: TeamMemoryStore,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -131,14 +132,14 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
-    async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, Trouble> {
+    async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, CliError> {
         let permits = &args.allowed.permits;
         let Loaded { mut team, warnings, digest, outside } =
             trust::load(&args.team, &overrides(args, None), permits)?;
         warnings.iter().for_each(|warning| tell(&warning.to_string()));
         for row in rows.samples() {
             trust::load(&args.team, &overrides(args, Some(&row)), permits).map_err(|wrong| {
-                Trouble::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
+                CliError::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
             })?;
         }
         let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
@@ -154,23 +155,23 @@ impl<'a> Job<'a> {
             usage: usage.clone(),
             permits,
             before: Vec::new(),
-            memory: remembered::of_others(&team, Some(&store), &digest).await?,
+            memory: team_memory::of_others(&team, Some(&store), &digest).await?,
             asks: true,
             tells: true,
         };
         let access = request.pass(trust::of_folder(Some(&store))?).await?;
         let mut manner = manner(&args.models, &settings, budget, false, &access);
         manner.watched = false;
-        let crew = Crew::choose(&mut team, &manner).await?;
+        let crew = ModelBuilder::choose(&mut team, &manner).await?;
         work::tell_refusals(&team);
         let servers =
             Remote::start(&team, &Wanted { file, access: &access, asking: Asking { permits, asks: true } })
                 .await?;
-        let memory = Remembered::of(&team, Some(&store), &crew)?;
-        let memory_of_others = remembered::all_of_others(&team, Some(&store), &digest).await?;
+        let memory = TeamMemoryStore::of(&team, Some(&store), &crew)?;
+        let memory_of_others = team_memory::all_of_others(&team, Some(&store), &digest).await?;
         let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, &access)?);
         let workplace = memory.furnish(workplace);
-        team.build_at(&|name| crew.model(name), &workplace).map_err(Trouble::from)?;
+        team.build_at(&|name| crew.model(name), &workplace).map_err(CliError::from)?;
         let key = key(&team, args)?;
         Ok(Self { args, team, digest, usage, access, memory_of_others, crew, servers, memory, store, key })
     }
@@ -205,8 +206,8 @@ impl<'a> Job<'a> {
         budget: Option<&Budget>,
         left: impl Fn() -> L,
         state: &RefCell<State>,
-    ) -> Result<(), Trouble> {
-        let batch = Batch::new(store).at_once(self.args.at_once.into());
+    ) -> Result<(), CliError> {
+        let batch = Batch::new(store).concurrency(self.args.at_once.into());
         let batch = batch.limits(self.team.limits()).overrides(self.args.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {
@@ -215,9 +216,9 @@ impl<'a> Job<'a> {
             }
             None => batch,
         };
-        let halt = batch.halt();
+        let halt = batch.cancellation();
         let start = |row: &Row| self.start(row);
-        let each = |ended: Ended<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
+        let each = |ended: BatchResult<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
         let mut run = std::pin::pin!(batch.run(left(), start, each));
         let mut signals = Signals::new()?;
         let mut ticks = tokio::time::interval(TICK);
@@ -236,8 +237,8 @@ impl<'a> Job<'a> {
     }
 
     /// The conversation about `row`.
-    fn start(&self, row: &Row) -> polylogue::Result<Start> {
-        let config = |trouble: Trouble| Error::Config(trouble.to_string().trim_end().into());
+    fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
+        let config = |trouble: CliError| Error::Config(trouble.to_string().trim_end().into());
         let given = overrides(self.args, Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits).map_err(config)?;
         if loaded.digest != self.digest {
@@ -260,23 +261,24 @@ impl<'a> Job<'a> {
         let (skills, remote_tools) = (self.args.models.skills, self.servers.described());
         let limits = self.args.limits.overrides();
         let kept =
-            Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }.sealed();
+            StoredRun { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }
+                .sealed();
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let created = Timestamp(u64::try_from(created).unwrap_or(u64::MAX));
-        Ok(Start { id, meta: Meta { title, created, team: kept }, chat, task })
+        Ok(BatchStart { id, meta: Meta { title, created, team: kept }, chat, task })
     }
 
     /// Refuses a row whose variables make the team ask for more than was allowed before the first one.
-    fn check(&self, team: &Team) -> Result<(), Trouble> {
+    fn check(&self, team: &Team) -> Result<(), CliError> {
         self.access.check(team, &self.usage)?;
         self.access.check_memory(team, &self.memory_of_others)
     }
 
     /// What calls without a known usage took at most in the conversations about `rows`. Records, which are the same however
     /// often a batch was interrupted, do not say it.
-    async fn uncertain(&self, store: &AnyStore, rows: impl Iterator<Item = Row>) -> Result<Money, Trouble> {
+    async fn uncertain(&self, store: &AnyStore, rows: impl Iterator<Item = Row>) -> Result<Money, CliError> {
         let mut sum = Money::default();
         for row in rows {
             let events = match store.read_intact(&self.id(&row)?).await {
@@ -290,7 +292,7 @@ impl<'a> Job<'a> {
     }
 
     /// Where the programs of the conversation `id` work, with the files that the team brings along.
-    fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<Workplace> {
+    fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<BuildContext> {
         let place = work::place_of(team, Some(&self.store), id, &self.access);
         let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
         let place = place.map_err(|trouble| Error::Config(trouble.to_string()))?;
@@ -304,7 +306,7 @@ impl<'a> Job<'a> {
         Ok(LogId::new(&format!("{}-{}", row.id, digest(&text)))?)
     }
 
-    fn note(&self, ended: &Ended<Row>, state: &mut State, halt: &Halt) {
+    fn note(&self, ended: &BatchResult<Row>, state: &mut State, halt: &Cancellation) {
         if matches!(ended.status, Ok(Status::Halted)) {
             return;
         }
@@ -330,9 +332,9 @@ fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
 }
 
 /// What makes conversations those of this batch: the team, and what its models are said to be able to do.
-fn key(team: &Team, args: &args::Batch) -> Result<String, Trouble> {
+fn key(team: &Team, args: &args::Batch) -> Result<String, CliError> {
     let text = serde_json::to_string(&(team, args.models.skills))
-        .map_err(|error| Trouble::failed(format!("the team cannot be written: {error}")))?;
+        .map_err(|error| CliError::failed(format!("the team cannot be written: {error}")))?;
     Ok(digest(&text))
 }
 

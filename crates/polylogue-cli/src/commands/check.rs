@@ -6,14 +6,14 @@ use polylogue_team::{Diagnostics, Loaded, Overrides, Usage};
 use serde_json::{Value, json};
 
 use super::write;
-use crate::play::tell;
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
+use crate::error::{CliError, Exit};
+use crate::runner::tell;
+use crate::screen::Sanitized;
 use crate::trust::{self, Access, Want};
-use crate::{args, trust::book::Book};
+use crate::{args, trust::book::TrustFile};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
-pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, Trouble> {
+pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError> {
     let vars = args.vars.iter().cloned().collect();
     let outside_files =
         args.permits.trust || args.permits.grants.contains(&polylogue_team::Grant::OutsideFiles);
@@ -52,13 +52,13 @@ struct Wants {
 }
 
 impl Wants {
-    fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, Trouble> {
+    fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, CliError> {
         let Loaded { team, digest, outside, .. } = loaded;
         let outside =
             outside.iter().map(|file| Want::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
         let all: Vec<Want> = trust::wants_of(team, &Usage::default()).into_iter().chain(outside).collect();
         if args.permits.trust && !all.is_empty() {
-            Book::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
+            TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
         let access = Access::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
@@ -66,20 +66,23 @@ impl Wants {
     }
 }
 
-fn tell_right(file: &Path, Loaded { team, warnings, .. }: &Loaded, wants: &Wants) -> Result<(), Trouble> {
+fn tell_right(file: &Path, Loaded { team, warnings, .. }: &Loaded, wants: &Wants) -> Result<(), CliError> {
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
     let agents = count(team.agents.len(), "agent");
     let chats = count(team.chats.len() + 1, "chat");
-    write(&Shown::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
+    write(&Sanitized::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
     for (chat, words) in team.chats_in_words() {
-        write(&Shown::row(&format!("  {chat}: {words}")))?;
+        write(&Sanitized::row(&format!("  {chat}: {words}")))?;
     }
     if !wants.all.is_empty() {
         let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
-        write(&Shown::plain(&format!("  {state}, and asks to\n{}\n", indented(&trust::list(&wants.all)))))?;
+        write(&Sanitized::plain(&format!(
+            "  {state}, and asks to\n{}\n",
+            indented(&trust::list(&wants.all))
+        )))?;
     }
     if !wants.memory.is_empty() {
-        write(&Shown::row(&format!("  remembers as `{}`", wants.memory.join("`, `"))))?;
+        write(&Sanitized::row(&format!("  remembers as `{}`", wants.memory.join("`, `"))))?;
     }
     Ok(())
 }
@@ -104,9 +107,9 @@ fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: 
     })
 }
 
-fn line(value: &Value) -> Result<(), Trouble> {
-    let text = Shown::json(value)
-        .map_err(|error| Trouble::failed(format!("the output cannot be written: {error}")))?;
+fn line(value: &Value) -> Result<(), CliError> {
+    let text = Sanitized::json(value)
+        .map_err(|error| CliError::failed(format!("the output cannot be written: {error}")))?;
     write(&text)
 }
 

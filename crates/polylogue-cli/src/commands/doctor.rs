@@ -12,16 +12,16 @@ use polylogue_models::{Config, Env, Provider};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
 use super::write;
-use crate::play::tell;
+use crate::endpoint_resolver::{allowed, is_ones_own};
+use crate::error::{CliError, Exit};
 use crate::probe::{listens, ollama, shown};
-use crate::reach::{allowed, is_ones_own};
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
+use crate::runner::tell;
+use crate::screen::Sanitized;
 use crate::trust::{self, Access, Request};
-use crate::{args, place, remembered};
+use crate::{args, place, team_memory};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
-pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, CliError> {
     let loaded = args.team.as_deref().map(|file| team(file, args)).transpose()?;
     let access = access(cli, args, loaded.as_ref()).await?;
     let (team, env) = (loaded.map(|loaded| loaded.team), &access.env);
@@ -39,11 +39,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Tr
     text.push_str(&code::told());
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
-    write(&Shown::plain(&text))?;
+    write(&Sanitized::plain(&text))?;
     store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
 }
 
-fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, Trouble> {
+fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, CliError> {
     let overrides = Overrides { vars: args.vars.iter().cloned().collect(), ..Overrides::default() };
     let loaded = trust::load(file, &overrides, &args.permits)?;
     loaded.warnings.iter().for_each(|warning| tell(&warning.to_string()));
@@ -51,7 +51,7 @@ fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, Trouble> {
 }
 
 /// What may be used. To ask models, all that the team asks for has to be allowed; else nothing that is not allowed is reached.
-async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, Trouble> {
+async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, CliError> {
     let env = trust::of_folder(cli.store.as_deref())?;
     if let (Some(Loaded { team, digest, outside, .. }), true) = (loaded, args.probe || args.permits.trust) {
         let request = Request {
@@ -62,7 +62,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
             usage: Usage::default(),
             permits: &args.permits,
             before: Vec::new(),
-            memory: remembered::of_others(team, cli.store.as_deref(), digest).await?,
+            memory: team_memory::of_others(team, cli.store.as_deref(), digest).await?,
             asks: true,
             tells: true,
         };
@@ -168,12 +168,12 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
     vec![found]
 }
 
-async fn store(cli: &args::Cli) -> Result<String, (String, Trouble)> {
+async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
         let place = place::place(cli.store.as_deref())?;
         let store = place::open(cli.store.as_deref())?;
         let logs = store.list().await?.len();
         Ok(format!("{logs} in {} ({})", place.display(), place::kind(&place)))
     };
-    tried.await.map_err(|trouble: Trouble| ("cannot be used".to_owned(), trouble))
+    tried.await.map_err(|trouble: CliError| ("cannot be used".to_owned(), trouble))
 }

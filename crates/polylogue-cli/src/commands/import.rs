@@ -7,34 +7,34 @@ use std::path::Path;
 use polylogue_team::import::{Imported, import};
 
 use super::write;
-use crate::play::tell;
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
+use crate::error::{CliError, Exit};
+use crate::runner::tell;
+use crate::screen::Sanitized;
 use crate::{args, place};
 
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
 
 /// Writes the team file, and says what could not be carried over and which keys are needed.
-pub(crate) fn run(args: &args::Import) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     let shown = args.definition.display().to_string();
     let text = read(&args.definition)?;
     let name =
         args.definition.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into());
     let imported = import(&text, &name).map_err(|error| {
-        Trouble::usage(format!("`{shown}` cannot be imported: {error}")).hint(
+        CliError::usage(format!("`{shown}` cannot be imported: {error}")).hint(
             "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2",
         )
     })?;
     match &args.output {
         Some(path) => create(path, &imported.yaml, args.force)?,
-        None => write(&Shown::plain(&imported.yaml))?,
+        None => write(&Sanitized::plain(&imported.yaml))?,
     }
     Ok(report(&imported, args.output.as_deref()))
 }
 
-fn read(path: &Path) -> Result<String, Trouble> {
-    let refuse = |why: String| Trouble::usage(format!("`{}` cannot be read: {why}", path.display()));
+fn read(path: &Path) -> Result<String, CliError> {
+    let refuse = |why: String| CliError::usage(format!("`{}` cannot be read: {why}", path.display()));
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| refuse(error.to_string()))?;
@@ -45,16 +45,16 @@ fn read(path: &Path) -> Result<String, Trouble> {
 }
 
 /// Writes a new file; one that is there only if that is wished.
-fn create(path: &Path, text: &str, force: bool) -> Result<(), Trouble> {
+fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(force).create_new(!force).truncate(force);
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            Trouble::usage(format!("there is a file `{}` already", path.display()))
+            CliError::usage(format!("there is a file `{}` already", path.display()))
                 .hint("`--force` writes over it")
         }
-        _ => Trouble::failed(format!("`{}` cannot be written: {error}", path.display())),
+        _ => CliError::failed(format!("`{}` cannot be written: {error}", path.display())),
     })
 }
 

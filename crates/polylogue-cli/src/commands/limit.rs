@@ -1,17 +1,17 @@
 //! Limits of the command line.
 
-use polylogue::{Limits, Reason};
+use polylogue::{Limits, StopReason};
 
 /// The option that raises the limit of the whole run that ended it, with its value as the help shows it. Limits of a chat have no
 /// option.
-pub(crate) fn option(reason: &Reason, limits: &Limits) -> Option<&'static str> {
+pub(crate) fn option(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
     match reason {
-        Reason::Turns { limit } => (limits.turns == Some(*limit)).then_some("--max-turns N"),
-        Reason::Calls { limit } => (limits.max_calls() == *limit).then_some("--max-calls N"),
-        Reason::Tokens { limit, .. } => (limits.tokens == Some(*limit)).then_some("--max-tokens N"),
-        Reason::Cost { limit, .. } => (limits.cost == Some(*limit)).then_some("--max-cost DOLLARS"),
-        Reason::NoOutput { ended } => option(ended, limits),
-        Reason::All(reasons) => reasons.iter().find_map(|reason| option(reason, limits)),
+        StopReason::Turns { limit } => (limits.turns == Some(*limit)).then_some("--max-turns N"),
+        StopReason::Calls { limit } => (limits.max_calls() == *limit).then_some("--max-calls N"),
+        StopReason::Tokens { limit, .. } => (limits.tokens == Some(*limit)).then_some("--max-tokens N"),
+        StopReason::Cost { limit, .. } => (limits.cost == Some(*limit)).then_some("--max-cost DOLLARS"),
+        StopReason::NoOutput { ended } => option(ended, limits),
+        StopReason::All(reasons) => reasons.iter().find_map(|reason| option(reason, limits)),
         _ => None,
     }
 }

@@ -10,9 +10,9 @@ use polylogue::{AnyStore, ToolSpec};
 use polylogue_mcp::serve::{Answer, Caller, Host, serve};
 use serde_json::{Map, Value};
 
-use crate::play::tell_wrapped;
+use crate::error::{CliError, Exit};
+use crate::runner::tell_wrapped;
 use crate::signals::Signals;
-use crate::trouble::{Exit, Trouble};
 use crate::{args, place};
 use offer::Offer;
 
@@ -20,14 +20,14 @@ use offer::Offer;
 const ABOUT: &str = "Each tool is a team of agents who work on a task by talking with one another. It takes its time, and tells \
     how it goes. The conversation is kept: its id is in the result, and `polylogue show ID` shows it.";
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliError> {
     let mut offers = Vec::new();
     let mut names = HashSet::new();
     for team in &args.teams {
         let offer = Offer::prepare(cli, args, team).await?;
         if !names.insert(offer.spec.name.clone()) {
             let what = format!("two of the teams would be the tool `{}`", offer.spec.name);
-            return Err(Trouble::usage(what).hint("give one of them another `name`"));
+            return Err(CliError::usage(what).hint("give one of them another `name`"));
         }
         offers.push(offer);
     }

@@ -9,16 +9,16 @@ use polylogue_store::Facts;
 use super::runs::age;
 use super::write;
 use crate::args::memory::{Command, Forget, List, Memory, Search};
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
-use crate::{args, place, remembered};
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::{args, place, team_memory};
 
-pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
     // A place where nothing was kept yet holds no facts, and stays as it is.
     if place::is_missing(cli.store.as_deref()) && !matches!(args.command, Command::Forget(_)) {
         return Ok(Exit::Done);
     }
-    let facts = remembered::open(cli.store.as_deref())?;
+    let facts = team_memory::open(cli.store.as_deref())?;
     match &args.command {
         Command::List(args) => list(&facts, args).await,
         Command::Search(args) => search(&facts, args).await,
@@ -26,13 +26,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, Trouble>
     }
 }
 
-async fn list(facts: &Facts, args: &List) -> Result<Exit, Trouble> {
+async fn list(facts: &Facts, args: &List) -> Result<Exit, CliError> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     show(&facts.list(args.whose.scope.as_ref(), limit).await?, args.json)?;
     Ok(Exit::Done)
 }
 
-async fn search(facts: &Facts, args: &Search) -> Result<Exit, Trouble> {
+async fn search(facts: &Facts, args: &Search) -> Result<Exit, CliError> {
     let scopes: BTreeSet<Scope> = match &args.whose.scope {
         Some(scope) => [scope.clone()].into(),
         None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
@@ -46,45 +46,44 @@ async fn search(facts: &Facts, args: &Search) -> Result<Exit, Trouble> {
 }
 
 /// Forgets all that are named, or none if one of them is not there.
-async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, Trouble> {
+async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, CliError> {
     let all = facts.list(None, usize::MAX).await?;
     let scopes: BTreeMap<u64, Scope> = all.into_iter().map(|fact| (fact.id, fact.scope)).collect();
     if let Some(missing) = args.ids.iter().find(|id| !scopes.contains_key(id)) {
-        return Err(
-            Trouble::usage(format!("there is no fact #{missing}")).hint("`polylogue memory list` lists them")
-        );
+        return Err(CliError::usage(format!("there is no fact #{missing}"))
+            .hint("`polylogue memory list` lists them"));
     }
     for id in &args.ids {
         if let Some(scope) = scopes.get(id) {
             facts.forget(scope, *id).await?;
-            write(&Shown::row(&format!("forgot #{id}")))?;
+            write(&Sanitized::row(&format!("forgot #{id}")))?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn show(facts: &[Fact], as_json: bool) -> Result<(), Trouble> {
+fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let unwritable = |error| Trouble::failed(format!("the facts cannot be written: {error}"));
-    let text: Shown = match as_json {
-        true => facts.iter().map(Shown::json).collect::<Result<_, _>>().map_err(unwritable)?,
+    let unwritable = |error| CliError::failed(format!("the facts cannot be written: {error}"));
+    let text: Sanitized = match as_json {
+        true => facts.iter().map(Sanitized::json).collect::<Result<_, _>>().map_err(unwritable)?,
         false => facts.iter().map(|fact| line(fact, now)).collect(),
     };
     write(&text)
 }
 
-fn line(fact: &Fact, now_ms: u64) -> Shown {
+fn line(fact: &Fact, now_ms: u64) -> Sanitized {
     let Fact { id, scope, text, by, time, source } = fact;
     let age = age(now_ms.saturating_sub(time.0) / 1000);
     let text = text.lines().collect::<Vec<_>>().join(" ");
     let number = format!("#{id}");
     let (scope, by, conversation) = (scope.as_str(), by.as_str(), source.conversation.as_str());
     let line = format!("{number:<5} {age:>5} ago  {scope:<16} {by:<12} {conversation:<8} {text}");
-    Shown::row(&line)
+    Sanitized::row(&line)
 }
 
-impl From<MemoryError> for Trouble {
+impl From<MemoryError> for CliError {
     fn from(error: MemoryError) -> Self {
         match error {
             MemoryError::Store(error) => error.into(),

@@ -20,28 +20,28 @@ pub(crate) mod work;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use polylogue::{AnyModel, AnyStore, Assistant, LimitOverrides, LogId, Meta, Skills, Store};
+use polylogue::{AnyModel, AnyStore, Assistant, Capabilities, LimitOverrides, LogId, Meta, Store};
 use polylogue_mcp::{Catalog, Described};
 use polylogue_models::Script;
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
+use crate::error::CliError;
 use crate::place;
-use crate::screen::Shown;
-use crate::trouble::Trouble;
+use crate::screen::Sanitized;
 use crate::trust::Want;
-use crate::trust::book::Book;
+use crate::trust::book::TrustFile;
 
 /// What is kept with a conversation so that it can be run again, whatever became of the team file.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRun {
     /// The team as it was loaded, variables filled.
     pub(crate) team: Team,
     /// Whether its script spoke.
     pub(crate) offline: bool,
     /// What its models can do, where the command line says so: a turn that was begun in one way cannot go on in another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) skills: Option<Skills>,
+    pub(crate) skills: Option<Capabilities>,
     /// Identifies the content of the team file and of what it includes.
     #[serde(default)]
     pub(crate) digest: String,
@@ -62,7 +62,7 @@ pub(crate) struct Kept {
     pub(crate) seal: Option<String>,
 }
 
-impl Kept {
+impl StoredRun {
     /// The same with the user's seal, where it matters.
     pub(crate) fn sealed(self) -> Self {
         // Rules for approvals may be about this team.
@@ -70,14 +70,14 @@ impl Kept {
         if self.allowed.is_empty() && self.mcp.is_none() && !has_rules {
             return self;
         }
-        let seal = self.content().and_then(|content| Book::seal(&content));
+        let seal = self.content().and_then(|content| TrustFile::seal(&content));
         Self { seal, ..self }
     }
 
     /// Whether this user allowed what is in it.
-    pub(crate) fn is_sealed(&self) -> Result<bool, Trouble> {
+    pub(crate) fn is_sealed(&self) -> Result<bool, CliError> {
         let Some((seal, content)) = self.seal.as_ref().zip(self.content()) else { return Ok(false) };
-        Ok(Book::read()?.is_sealed(&content, seal))
+        Ok(TrustFile::read()?.is_sealed(&content, seal))
     }
 
     fn content(&self) -> Option<Vec<u8>> {
@@ -96,16 +96,16 @@ impl Kept {
         self.team.assistants_with(&silent, Catalog::of_described(self.remote_tools.clone()))
     }
 
-    pub(crate) async fn of(store: &AnyStore, id: &LogId) -> Result<Self, Trouble> {
+    pub(crate) async fn of(store: &AnyStore, id: &LogId) -> Result<Self, CliError> {
         let meta = store.meta(id).await?;
         if meta.team.is_null() {
             let what = format!(
                 "the conversation `{id}` was begun by a program of its own, which alone knows its agents"
             );
-            return Err(Trouble::usage(what).hint(format!("`polylogue show {id}` shows what was said")));
+            return Err(CliError::usage(what).hint(format!("`polylogue show {id}` shows what was said")));
         }
         serde_json::from_value(meta.team).map_err(|error| {
-            Trouble::failed(format!("the team of the conversation `{id}` cannot be read: {error}"))
+            CliError::failed(format!("the team of the conversation `{id}` cannot be read: {error}"))
         })
     }
 }
@@ -117,11 +117,11 @@ pub(crate) fn limits_of(meta: &Meta) -> LimitOverrides {
 }
 
 /// Writes to the output what a terminal can be shown. That nobody reads it is no error.
-pub(crate) fn write(text: &Shown) -> Result<(), Trouble> {
+pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Trouble::failed(format!("the output cannot be written: {error}")))
+            Err(CliError::failed(format!("the output cannot be written: {error}")))
         }
         _ => Ok(()),
     }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use polylogue_http::Proxies;
 use polylogue_mcp::{Catalog, Described, Progress, Servers};
-use polylogue_team::{Grant, McpServer, Team, Usage, Workplace};
+use polylogue_team::{BuildContext, Grant, McpServer, Team, Usage};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::trust::pins::{self, Asking};
 use crate::trust::{Access, Want, wants_of};
 
@@ -31,7 +31,7 @@ pub(super) struct Wanted<'a> {
 
 impl Remote {
     /// Starts those that the agents of `team` need, if they may be started.
-    pub(super) async fn start(team: &Team, wanted: &Wanted<'_>) -> Result<Self, Trouble> {
+    pub(super) async fn start(team: &Team, wanted: &Wanted<'_>) -> Result<Self, CliError> {
         let names = team.mcp_wanted();
         if names.is_empty() {
             return match wanted.file {
@@ -48,7 +48,7 @@ impl Remote {
             names.iter().find(|name| !own.contains_key(**name) && !strange.contains_key(*name))
         {
             let what = format!("`{}` needs the MCP server `{missing}`, which is not declared", team.name);
-            return Err(Trouble::usage(what).hint("name a file that declares it, with `--mcp FILE`"));
+            return Err(CliError::usage(what).hint("name a file that declares it, with `--mcp FILE`"));
         }
         let usage = Usage { own_servers: own.keys().cloned().collect(), ..Usage::default() };
         check(team, &usage, wanted.access)?;
@@ -69,7 +69,7 @@ impl Remote {
     }
 
     /// `place` with their tools.
-    pub(super) fn furnish(&self, place: Workplace) -> Workplace {
+    pub(super) fn furnish(&self, place: BuildContext) -> BuildContext {
         match &self.catalog {
             Some(catalog) => place.with_tools(catalog.clone()),
             None => place,
@@ -83,24 +83,24 @@ impl Remote {
 }
 
 /// The whole path of the user's document, to be found again from elsewhere.
-pub(super) fn kept(file: Option<&Path>) -> Result<Option<PathBuf>, Trouble> {
+pub(super) fn kept(file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     let whole = file.map(std::path::absolute).transpose();
-    whole.map_err(|error| Trouble::usage(format!("the file for `--mcp` cannot be found: {error}")))
+    whole.map_err(|error| CliError::usage(format!("the file for `--mcp` cannot be found: {error}")))
 }
 
-fn unused(team: &Team) -> Trouble {
+fn unused(team: &Team) -> CliError {
     let what = format!("nobody in `{}` is given tools of MCP servers", team.name);
-    Trouble::usage(what).hint("add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`")
+    CliError::usage(what).hint("add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`")
 }
 
 /// The names of the servers in the user's document.
-pub(super) fn own_names(file: Option<&Path>) -> Result<BTreeSet<String>, Trouble> {
+pub(super) fn own_names(file: Option<&Path>) -> Result<BTreeSet<String>, CliError> {
     Ok(file.map(own_servers).transpose()?.unwrap_or_default().into_iter().map(|(name, _)| name).collect())
 }
 
 /// The servers of the user's document.
-fn own_servers(file: &Path) -> Result<Map<String, Value>, Trouble> {
-    let wrong = |why: String| Trouble::usage(format!("no MCP servers are in `{}`: {why}", file.display()));
+fn own_servers(file: &Path) -> Result<Map<String, Value>, CliError> {
+    let wrong = |why: String| CliError::usage(format!("no MCP servers are in `{}`: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     Servers::from_json(&text).map_err(|error| wrong(error.to_string()))?;
     let document: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -109,7 +109,7 @@ fn own_servers(file: &Path) -> Result<Map<String, Value>, Trouble> {
 
 /// Refuses servers of the team that were not allowed, and variables for them. This was asked before: nothing is started if it was
 /// forgotten.
-fn check(team: &Team, usage: &Usage, access: &Access) -> Result<(), Trouble> {
+fn check(team: &Team, usage: &Usage, access: &Access) -> Result<(), CliError> {
     let wants = wants_of(team, &Usage { offline: true, ..usage.clone() });
     let of_servers = |want: &&Want| match want.grant() {
         Some(Grant::Mcp) => true,
@@ -119,6 +119,6 @@ fn check(team: &Team, usage: &Usage, access: &Access) -> Result<(), Trouble> {
     if access.covers(wants.iter().filter(of_servers)) {
         return Ok(());
     }
-    Err(Trouble::usage(format!("the MCP servers of `{}` were not allowed", team.name))
+    Err(CliError::usage(format!("the MCP servers of `{}` were not allowed", team.name))
         .hint("if you trust it, add `--allow mcp,env`, or `--trust` to remember it"))
 }

@@ -3,11 +3,11 @@
 use polylogue::Store;
 
 use super::{work, write};
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
 use crate::{args, place};
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, CliError> {
     let store = place::existing(cli.store.as_deref())?;
     let mut ids = Vec::new();
     for text in &args.ids {
@@ -16,7 +16,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Troubl
     for id in ids {
         store.remove(&id).await?;
         work::remove(cli.store.as_deref(), &id)?;
-        write(&Shown::row(&format!("removed {id}")))?;
+        write(&Sanitized::row(&format!("removed {id}")))?;
     }
     Ok(Exit::Done)
 }

@@ -5,22 +5,22 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::{AnyStore, Chat, LimitOverrides, Limits, Log, LogId, Meta, StoreError, Timestamp};
-use polylogue_models::KnownSkills;
+use polylogue_models::LearnedCapabilities;
 use polylogue_team::{Loaded, Overrides, Team, Usage};
 
 use super::limit::counted;
 use super::remote::{self, Remote, Wanted};
-use super::{Kept, work};
-use crate::crew::{Crew, MODEL_HINT, Manner};
-use crate::play::{Play, tell, tell_wrapped};
-use crate::remembered::Remembered;
+use super::{StoredRun, work};
+use crate::error::{CliError, Exit};
+use crate::model_builder::{MODEL_HINT, ModelBuilder, ModelOptions};
+use crate::runner::{Runner, tell, tell_wrapped};
 use crate::screen::{ColourWish, Looks, Output, Settings};
-use crate::trouble::{Exit, Trouble};
+use crate::team_memory::TeamMemoryStore;
 use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
-use crate::{args, place, remembered};
+use crate::{args, place, team_memory};
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     let input = args.piped.of(args.task.as_deref(), None)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
@@ -43,12 +43,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
         usage: usage(&args.models, mcp)?,
         permits,
         before: Vec::new(),
-        memory: remembered::of_others(&team, cli.store.as_deref(), &digest).await?,
+        memory: team_memory::of_others(&team, cli.store.as_deref(), &digest).await?,
         asks: true,
         tells,
     };
     let access = request.pass(trust::of_folder(cli.store.as_deref())?).await?;
-    let crew = Crew::choose(&mut team, &manner(&args.models, &settings, budget, false, &access)).await?;
+    let crew =
+        ModelBuilder::choose(&mut team, &manner(&args.models, &settings, budget, false, &access)).await?;
     if tells {
         work::tell_refusals(&team);
     }
@@ -56,7 +57,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
         Remote::start(&team, &Wanted { file: mcp, access: &access, asking: Asking { permits, asks: true } })
             .await?;
     // Whatever is wrong with the team shows before there is a store.
-    let memory = Remembered::of(&team, cli.store.as_deref(), &crew)?;
+    let memory = TeamMemoryStore::of(&team, cli.store.as_deref(), &crew)?;
     let chat = built(&team, &crew, cli, &place::fresh_id()?, (&access, &servers, &memory))?;
     let limits = overridden.over(team.limits());
     let store = place::open(cli.store.as_deref())?;
@@ -67,15 +68,24 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
     let (offline, allowed) = (crew.is_scripted(), access.kept(&team));
     let (mcp, remote_tools) = (remote::kept(mcp)?, servers.described());
     let skills = args.models.skills;
-    let kept =
-        Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits: overridden, seal: None }
-            .sealed();
+    let kept = StoredRun {
+        team,
+        offline,
+        skills,
+        digest,
+        allowed,
+        mcp,
+        remote_tools,
+        limits: overridden,
+        seal: None,
+    }
+    .sealed();
     let log = create(store.clone(), &kept).await?.limits(limits);
     let chat = built(&kept.team, &crew, cli, log.id(), (&access, &servers, &memory))?;
     work::prepare(&kept.team, cli.store.as_deref(), log.id())?;
     let (work, always, progress) = (cli.store.clone(), access.always.clone(), servers.progress.take());
     let (more, answer) = (None, None);
-    Play { chat: &chat, log, limits, store, settings, task, more, answer, input, work, always, progress }
+    Runner { chat: &chat, log, limits, store, settings, task, more, answer, input, work, always, progress }
         .run()
         .await
 }
@@ -83,23 +93,23 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, Troub
 /// The chat of the conversation `id`, with what it is allowed and given.
 fn built(
     team: &Team,
-    crew: &Crew,
+    crew: &ModelBuilder,
     cli: &args::Cli,
     id: &LogId,
-    (access, servers, memory): (&Access, &Remote, &Remembered),
-) -> Result<Chat, Trouble> {
+    (access, servers, memory): (&Access, &Remote, &TeamMemoryStore),
+) -> Result<Chat, CliError> {
     let workplace = work::place_of(team, cli.store.as_deref(), id, access)?;
     Ok(team.build_at(&|name| crew.model(name), &memory.furnish(servers.furnish(workplace)))?)
 }
 
 /// Begins a conversation under an id of its own.
-pub(super) async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble> {
+pub(super) async fn create(store: AnyStore, kept: &StoredRun) -> Result<Log, CliError> {
     let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let meta = Meta {
         title: kept.team.name.to_string(),
         created: Timestamp(u64::try_from(created).unwrap_or(u64::MAX)),
         team: serde_json::to_value(kept)
-            .map_err(|error| Trouble::failed(format!("the team cannot be kept: {error}")))?,
+            .map_err(|error| CliError::failed(format!("the team cannot be kept: {error}")))?,
     };
     loop {
         match Log::create(store.clone(), place::fresh_id()?, &meta).await {
@@ -110,7 +120,7 @@ pub(super) async fn create(store: AnyStore, kept: &Kept) -> Result<Log, Trouble>
 }
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
-fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: bool) {
+fn introduce(team: &Team, crew: &ModelBuilder, chat: &Chat, limits: &Limits, own_task: bool) {
     if crew.is_scripted() {
         let why = crew.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
         tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
@@ -131,7 +141,7 @@ fn introduce(team: &Team, crew: &Crew, chat: &Chat, limits: &Limits, own_task: b
 }
 
 /// Says which models have no known limit on what a call takes, under a budget.
-pub(super) fn tell_unbounded(team: &Team, crew: &Crew) {
+pub(super) fn tell_unbounded(team: &Team, crew: &ModelBuilder) {
     for name in crew.unbounded(team) {
         tell_wrapped(&format!(
             "`{name}` has no known limit on the length of a reply: its calls are made one after the other, and the last one can \
@@ -143,7 +153,7 @@ pub(super) fn tell_unbounded(team: &Team, crew: &Crew) {
 fn bounds(chat: &Chat, limits: &Limits) -> String {
     let mut bounds = vec![match limits.turns {
         Some(turns) => format!("{} in all", counted(turns, "turn")),
-        None => format!("{} a chat", counted(chat.cap(), "turn")),
+        None => format!("{} a chat", counted(chat.max_turns(), "turn")),
     }];
     bounds.push(counted(limits.max_calls(), "model call"));
     bounds.extend(limits.tokens.map(|tokens| counted(tokens, "token")));
@@ -151,7 +161,7 @@ fn bounds(chat: &Chat, limits: &Limits) -> String {
 }
 
 /// How the team is used, as far as it decides what it asks for.
-pub(super) fn usage(wish: &args::Models, mcp: Option<&Path>) -> Result<Usage, Trouble> {
+pub(super) fn usage(wish: &args::Models, mcp: Option<&Path>) -> Result<Usage, CliError> {
     Ok(Usage { offline: wish.offline || wish.replay.is_some(), own_servers: remote::own_names(mcp)? })
 }
 
@@ -162,10 +172,10 @@ pub(super) fn manner<'a>(
     budget: bool,
     resumed: bool,
     access: &'a Access,
-) -> Manner<'a> {
+) -> ModelOptions<'a> {
     let watched = settings.output == Output::Talk && settings.looks.live;
-    let known = place::of_skills().map(KnownSkills::at);
-    Manner { wish, stream: settings.stream, budget, watched, resumed, known, access }
+    let known = place::of_skills().map(LearnedCapabilities::at);
+    ModelOptions { wish, stream: settings.stream, budget, watched, resumed, known, access }
 }
 
 pub(super) fn has_budget(team: &Team, overrides: LimitOverrides) -> bool {
@@ -192,13 +202,13 @@ pub(super) const fn wish(color: args::Color) -> ColourWish {
 }
 
 /// A text of the command line; `-` stands for the standard input.
-pub(super) fn text_or_input(given: &str) -> Result<String, Trouble> {
+pub(super) fn text_or_input(given: &str) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given.to_owned());
     }
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).map_err(|error| {
-        Trouble::usage(format!("the text cannot be read from the standard input: {error}"))
+        CliError::usage(format!("the text cannot be read from the standard input: {error}"))
     })?;
     Ok(text.trim().to_owned())
 }

@@ -6,11 +6,11 @@ use polylogue::{AnyStore, Body, Event, Listing, Store};
 use serde_json::json;
 
 use super::write;
-use crate::screen::{Ending, Shown};
-use crate::trouble::{Exit, Trouble};
+use crate::error::{CliError, Exit};
+use crate::screen::{RunEnd, Sanitized};
 use crate::{args, place};
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, CliError> {
     // A place where nothing was kept yet lists nothing, and stays as it is.
     let all = match place::is_missing(cli.store.as_deref()) {
         true => Vec::new(),
@@ -18,7 +18,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let text: Shown = match args.json {
+    let text: Sanitized = match args.json {
         true => all.iter().map(as_json).collect::<Result<_, _>>()?,
         false => all.iter().map(|listing| line(listing, now)).collect(),
     };
@@ -27,7 +27,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, Trou
 }
 
 /// The conversations. Where limits were changed last, the event before says how the conversation stands.
-async fn listed(store: &AnyStore) -> Result<Vec<Listing>, Trouble> {
+async fn listed(store: &AnyStore) -> Result<Vec<Listing>, CliError> {
     let changes_limits = |event: &Event| matches!(event.body, Body::LimitsChanged(_));
     let mut all = store.list().await?;
     for listing in &mut all {
@@ -39,18 +39,18 @@ async fn listed(store: &AnyStore) -> Result<Vec<Listing>, Trouble> {
     Ok(all)
 }
 
-fn line(listing: &Listing, now_ms: u64) -> Shown {
+fn line(listing: &Listing, now_ms: u64) -> Sanitized {
     let Listing { id, title, created, events, .. } = listing;
     let age = age(now_ms.saturating_sub(created.0) / 1000);
     let line = format!("{id:<8} {age:>5} ago  {title:<24} {events:>6} events  {}", state(listing));
-    Shown::row(&line)
+    Sanitized::row(&line)
 }
 
-fn as_json(listing: &Listing) -> Result<Shown, Trouble> {
+fn as_json(listing: &Listing) -> Result<Sanitized, CliError> {
     let Listing { id, title, created, events, .. } = listing;
     let row =
         json!({ "id": id, "title": title, "created_ms": created, "events": events, "state": state(listing) });
-    Shown::json(&row).map_err(|error| Trouble::failed(format!("the list cannot be written: {error}")))
+    Sanitized::json(&row).map_err(|error| CliError::failed(format!("the list cannot be written: {error}")))
 }
 
 /// How the conversation stands, as its last event tells. What is before that is not read, let alone checked.
@@ -59,10 +59,10 @@ fn state(listing: &Listing) -> String {
         return format!("damaged: `polylogue verify {}` says where", listing.id);
     }
     match listing.last.as_ref().map(|event| (&event.body, event.at.is_root())) {
-        Some((Body::Closed { reason, .. }, true)) => Ending::why(reason),
+        Some((Body::Closed { reason, .. }, true)) => RunEnd::why(reason),
         // Of agents that are called without a chat around them, any room may be the last to speak.
-        Some((Body::Closed { reason, .. }, false)) if !listing.has_team => Ending::why(reason),
-        Some((Body::Asked(question), _)) => format!("waiting for {}", question.who),
+        Some((Body::Closed { reason, .. }, false)) if !listing.has_team => RunEnd::why(reason),
+        Some((Body::InputRequired(question), _)) => format!("waiting for {}", question.who),
         Some((Body::Failed { error, .. }, _)) => {
             format!("failed: {}", error.message.lines().next().unwrap_or_default())
         }

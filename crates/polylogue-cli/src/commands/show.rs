@@ -6,10 +6,10 @@ mod sides;
 use std::io;
 use std::sync::Arc;
 
-use polylogue::solve::Check;
+use polylogue::group_solve::Check;
 use polylogue::tooling::Asks;
 use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Entry, Event, Intact, LogId, Name, Sample, Skill, Store,
+    Agent as _, AnyModel, Assistant, Body, Capability, Entry, Event, Intact, LogId, ModelReply, Name, Store,
     StoreError, Transcript, View,
 };
 use polylogue_models::{Forms, Provider, Script};
@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 
 use super::limit::counted;
 use super::run::wish;
-use super::{Kept, work, write};
-use crate::play::tell;
-use crate::screen::{Looks, Shown, Size, document};
-use crate::trouble::{Exit, Trouble};
+use super::{StoredRun, work, write};
+use crate::error::{CliError, Exit};
+use crate::runner::tell;
+use crate::screen::{Looks, Sanitized, Size, document};
 use crate::{args, place};
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
     let store = place::existing(cli.store.as_deref())?;
     let id = place::find(&store, &args.id).await?;
     let Intact { mut events, damage } = store.read_intact(&id).await?;
@@ -37,17 +37,17 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     let text = match &args.agent {
         _ if args.cost => cost::shown(&events, args.json, looks.colour).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
-            sides::shown(&Kept::of(&store, &id).await?, &events, args, looks)?
+            sides::shown(&StoredRun::of(&store, &id).await?, &events, args, looks)?
         }
         Some(agent) => {
-            let kept = Kept::of(&store, &id).await?;
+            let kept = StoredRun::of(&store, &id).await?;
             match args.call.is_none() && !args.json && sides::works_on_tasks(&kept, agent)? {
                 true => sides::shown(&kept, &events, args, looks)?,
                 false => received(&kept, &events, agent, args, looks)?,
             }
         }
         None if args.json => {
-            events.iter().map(Shown::json).collect::<Result<Shown, _>>().map_err(unwritable)?
+            events.iter().map(Sanitized::json).collect::<Result<Sanitized, _>>().map_err(unwritable)?
         }
         None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events, pictures),
         None if args.style == args::Style::Autogen => {
@@ -58,13 +58,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, Trou
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
     if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
-        write(&Shown::plain("\n"))?;
-        write(&Shown::row(&files))?;
+        write(&Sanitized::plain("\n"))?;
+        write(&Sanitized::row(&files))?;
     }
     let Some(damage) = damage else { return Ok(Exit::Done) };
     if !args.json {
-        write(&Shown::plain("\n"))?;
-        write(&Shown::row(&cut_off(&id, &damage)))?;
+        write(&Sanitized::plain("\n"))?;
+        write(&Sanitized::row(&cut_off(&id, &damage)))?;
     }
     Err(damage.into())
 }
@@ -75,27 +75,28 @@ fn cut_off(id: &LogId, damage: &StoreError) -> String {
     format!("DAMAGED: event {} and all after it are not shown; {todo}", damage.intact())
 }
 
-fn unwritable(error: serde_json::Error) -> Trouble {
-    Trouble::failed(format!("an event cannot be written: {error}"))
+fn unwritable(error: serde_json::Error) -> CliError {
+    CliError::failed(format!("an event cannot be written: {error}"))
 }
 
 /// One request of the agent: what its view was when the model was asked.
 fn received(
-    kept: &Kept,
+    kept: &StoredRun,
     events: &[Event],
     agent: &str,
     args: &args::Show,
     looks: Looks,
-) -> Result<Shown, Trouble> {
+) -> Result<Sanitized, CliError> {
     let nobody = || nobody(kept, agent);
     let who = Name::new(agent).map_err(|_| nobody())?;
-    let calls: Vec<(&Event, &Sample)> = events.iter().filter_map(|event| sample_of(event, &who)).collect();
+    let calls: Vec<(&Event, &ModelReply)> =
+        events.iter().filter_map(|event| sample_of(event, &who)).collect();
     if calls.is_empty() && !kept.team.voices().contains(&who) {
         return Err(nobody());
     }
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "`{who}` has made {}",
             counted(calls.len() as u64, "model call")
         )));
@@ -107,7 +108,7 @@ fn received(
         let what =
             format!("what `{who}` was sent cannot be shown: the team has changed and has no such agent");
         return Err(
-            Trouble::usage(what).hint("`--json` without `--as` has its replies, and `--cost` what it cost")
+            CliError::usage(what).hint("`--json` without `--as` has its replies, and `--cost` what it cost")
         );
     }
     // Teams within a team may have agents of one name: the digest tells which of them it was.
@@ -120,19 +121,19 @@ fn received(
     let entries: Vec<Entry> = examples.chain(shown.view.entries().iter().cloned()).collect();
     let entries = forms(kept, &before, sample).sent(&entries);
     match args.json {
-        true => Shown::json(&shown.as_json(sample, &entries)).map_err(unwritable),
+        true => Sanitized::json(&shown.as_json(sample, &entries)).map_err(unwritable),
         false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
     }
 }
 
-fn nobody(kept: &Kept, agent: &str) -> Trouble {
+fn nobody(kept: &StoredRun, agent: &str) -> CliError {
     let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
-    Trouble::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
+    CliError::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
 
 /// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
 /// no endpoint.
-fn forms(kept: &Kept, before: &[Arc<Event>], sample: &Sample) -> Forms {
+fn forms(kept: &StoredRun, before: &[Arc<Event>], sample: &ModelReply) -> Forms {
     let mut forms = Forms::NONE;
     let provider = sample.model.split(':').next().and_then(Provider::find);
     let endpoint = kept.team.endpoint_of(&sample.model).map(|(_, endpoint)| endpoint);
@@ -144,7 +145,9 @@ fn forms(kept: &Kept, before: &[Arc<Event>], sample: &Sample) -> Forms {
     let of_endpoint = endpoint.and_then(|endpoint| endpoint.skills.map(|skills| skills.over(usual)));
     let skills = kept.skills.or(of_endpoint).unwrap_or(usual);
     let is_refusal = |event: &Arc<Event>| match &event.body {
-        Body::Unable { model, lacks, .. } => **model == *sample.model && *lacks == Skill::UserAfterTool,
+        Body::CapabilityMissing { model, capability: lacks, .. } => {
+            **model == *sample.model && *lacks == Capability::UserAfterTool
+        }
         _ => false,
     };
     forms.vision = skills.vision == Some(true);
@@ -154,16 +157,16 @@ fn forms(kept: &Kept, before: &[Arc<Event>], sample: &Sample) -> Forms {
 
 /// The requests that `who` may have made: those of an agent, of a participant that is made of the chat around it, and of a picker.
 fn asked_of(
-    kept: &Kept,
+    kept: &StoredRun,
     who: &Name,
     before: &[Arc<Event>],
     event: &Event,
-    sample: &Sample,
-) -> Result<Vec<Asked>, Trouble> {
+    sample: &ModelReply,
+) -> Result<Vec<Asked>, CliError> {
     let mut assistants = kept.assistants()?;
-    let here = Transcript::of(&event.at, before).map_err(Trouble::failed)?;
+    let here = Transcript::of(&event.at, before).map_err(CliError::failed)?;
     for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
-        let chat = Transcript::of(&at, before).map_err(Trouble::failed)?;
+        let chat = Transcript::of(&at, before).map_err(CliError::failed)?;
         assistants.extend(kept.team.assistants_in(&chat, &|_| Ok(silent()))?);
     }
     assistants.retain(|assistant| assistant.name() == who);
@@ -177,7 +180,7 @@ fn asked_of(
 /// Those among whom `who` chooses in its turn.
 fn candidates(chat: &Transcript, who: &Name) -> Vec<Name> {
     let of = |event: &Arc<Event>| match &event.body {
-        Body::Cued { cues } => {
+        Body::TurnStarted { turns: cues } => {
             let cue = cues.iter().find(|cue| cue.who == *who)?;
             Some(cue.choice.as_ref().map(|choice| choice.of.clone()))
         }
@@ -209,7 +212,7 @@ struct Asked {
 
 impl Asked {
     /// The way whose request has the digest of `sample`; else the first, which is the usual one.
-    fn of(who: &Name, ways: Vec<Way>, chat: &Transcript, sample: &Sample) -> Option<Self> {
+    fn of(who: &Name, ways: Vec<Way>, chat: &Transcript, sample: &ModelReply) -> Option<Self> {
         let mut usual = None;
         for (asks, system) in ways {
             let view = View::of(chat, who, asks.lens.clone());
@@ -223,7 +226,7 @@ impl Asked {
         usual
     }
 
-    fn as_json(&self, sample: &Sample, entries: &[Entry]) -> Value {
+    fn as_json(&self, sample: &ModelReply, entries: &[Entry]) -> Value {
         let Asks { tools, params, .. } = &self.asks;
         json!({
             "model": sample.model, "system": self.system, "entries": entries, "tools": tools, "params": params,
@@ -246,9 +249,9 @@ fn checks(team: &Team) -> Vec<Check> {
     own.chain(team.teams.iter().flat_map(|sub| checks(&sub.team))).collect()
 }
 
-fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e Sample)> {
+fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e ModelReply)> {
     match &event.body {
-        Body::Sampled(sample) if sample.who == *who => Some((event, sample)),
+        Body::ModelReplied(sample) if sample.who == *who => Some((event, sample)),
         _ => None,
     }
 }

@@ -4,9 +4,9 @@ use polylogue::approval::visible;
 
 use super::write;
 use crate::args::trust::{Command, Forget, List, Trust};
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
-use crate::trust::book::{Book, Entry};
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::trust::book::{Entry, TrustFile};
 use crate::trust::list;
 
 /// How many digits of a digest are shown.
@@ -14,7 +14,7 @@ const DIGITS: usize = 12;
 /// The shortest beginning of a digest that names one.
 const SHORTEST: usize = 6;
 
-pub(crate) fn run(args: &Trust) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: &Trust) -> Result<Exit, CliError> {
     match &args.command {
         Command::List(args) => show(args),
         Command::Forget(args) => forget(args),
@@ -22,11 +22,11 @@ pub(crate) fn run(args: &Trust) -> Result<Exit, Trouble> {
     }
 }
 
-fn show(args: &List) -> Result<Exit, Trouble> {
-    for entry in &Book::read()?.trusted {
+fn show(args: &List) -> Result<Exit, CliError> {
+    for entry in &TrustFile::read()?.trusted {
         let text = match args.json {
-            true => Shown::json(entry)
-                .map_err(|error| Trouble::failed(format!("the output cannot be written: {error}")))?,
+            true => Sanitized::json(entry)
+                .map_err(|error| CliError::failed(format!("the output cannot be written: {error}")))?,
             false => in_words(entry),
         };
         write(&text)?;
@@ -34,23 +34,23 @@ fn show(args: &List) -> Result<Exit, Trouble> {
     Ok(Exit::Done)
 }
 
-fn rules() -> Result<Exit, Trouble> {
+fn rules() -> Result<Exit, CliError> {
     let rules = crate::trust::rules::read()?;
     let path = crate::place::of_rules().map(|path| path.display().to_string()).unwrap_or_default();
     let count = rules.len();
     let s = if count == 1 { "" } else { "s" };
-    write(&Shown::row(&format!("{count} rule{s} in {path}")))?;
+    write(&Sanitized::row(&format!("{count} rule{s} in {path}")))?;
     Ok(Exit::Done)
 }
 
-fn in_words(entry: &Entry) -> Shown {
+fn in_words(entry: &Entry) -> Sanitized {
     let digest: String = entry.digest.chars().take(DIGITS).collect();
     let head = visible(&format!("{digest} {} {}", entry.name, entry.file)).into_owned();
-    Shown::plain(&format!("{head}\n{}\n", list(&entry.allowed)))
+    Sanitized::plain(&format!("{head}\n{}\n", list(&entry.allowed)))
 }
 
 /// Forgets all that are named, or none if one of them is not there.
-fn forget(args: &Forget) -> Result<Exit, Trouble> {
+fn forget(args: &Forget) -> Result<Exit, CliError> {
     let whole = |which: &String| {
         std::path::absolute(which).map(|path| path.display().to_string()).unwrap_or_default()
     };
@@ -58,13 +58,13 @@ fn forget(args: &Forget) -> Result<Exit, Trouble> {
         let is_digest = which.len() >= SHORTEST && entry.digest.starts_with(which.as_str());
         is_digest || entry.file == whole(which)
     };
-    let book = Book::read()?;
+    let book = TrustFile::read()?;
     let missing = args.which.iter().find(|which| !book.trusted.iter().any(|entry| named(entry, which)));
     if let Some(missing) = missing {
         let what = format!("nothing that is trusted is called `{missing}`");
-        return Err(Trouble::usage(what).hint("`polylogue trust list` lists it"));
+        return Err(CliError::usage(what).hint("`polylogue trust list` lists it"));
     }
-    let gone = Book::forget(|entry| args.all || args.which.iter().any(|which| named(entry, which)))?;
-    write(&Shown::row(&format!("forgot {gone}")))?;
+    let gone = TrustFile::forget(|entry| args.all || args.which.iter().any(|which| named(entry, which)))?;
+    write(&Sanitized::row(&format!("forgot {gone}")))?;
     Ok(Exit::Done)
 }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::limit::counted;
 use super::write;
-use crate::play::tell;
-use crate::screen::Shown;
-use crate::trouble::{Exit, Trouble};
+use crate::error::{CliError, Exit};
+use crate::runner::tell;
+use crate::screen::Sanitized;
 use crate::{args, place};
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, Trouble> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, CliError> {
     if let Some(file) = &args.recording {
         return of_recording(file, args.json);
     }
@@ -28,13 +28,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
     }
-    let text: Shown = match args.json {
+    let text: Sanitized = match args.json {
         true => verdicts
             .iter()
-            .map(|verdict| Shown::json(&verdict.as_json()))
+            .map(|verdict| Sanitized::json(&verdict.as_json()))
             .collect::<Result<_, _>>()
-            .map_err(|error| Trouble::failed(format!("the verdict cannot be written: {error}")))?,
-        false => verdicts.iter().map(|verdict| Shown::row(&verdict.line())).collect(),
+            .map_err(|error| CliError::failed(format!("the verdict cannot be written: {error}")))?,
+        false => verdicts.iter().map(|verdict| Sanitized::row(&verdict.line())).collect(),
     };
     write(&text)?;
     match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
 }
 
 /// Verifies a recording of model calls.
-fn of_recording(file: &Path, json: bool) -> Result<Exit, Trouble> {
+fn of_recording(file: &Path, json: bool) -> Result<Exit, CliError> {
     let name = file.display().to_string();
     let (calls, cut_off, damage) = match Recording::open(file) {
         Ok(recording) => (recording.calls(), recording.is_cut_off(), None),
@@ -57,16 +57,18 @@ fn of_recording(file: &Path, json: bool) -> Result<Exit, Trouble> {
     };
     let state = if damage.is_some() { "damaged" } else { "intact" };
     write(&match (json, &damage) {
-        (true, damage) => Shown::json(&json!({
+        (true, damage) => Sanitized::json(&json!({
             "recording": name, "state": state, "calls": calls, "cut_off": cut_off,
             "why": damage.as_ref().map(ToString::to_string),
         }))
-        .map_err(|error| Trouble::failed(format!("the verdict cannot be written: {error}")))?,
+        .map_err(|error| CliError::failed(format!("the verdict cannot be written: {error}")))?,
         (false, None) => {
             let end = if cut_off { "; the last line was cut off, and is left out" } else { "" };
-            Shown::row(&format!("{name} intact {}{end}", counted(calls as u64, "call")))
+            Sanitized::row(&format!("{name} intact {}{end}", counted(calls as u64, "call")))
         }
-        (false, Some(damage)) => Shown::row(&format!("{name} damaged {calls} calls are intact; {damage}")),
+        (false, Some(damage)) => {
+            Sanitized::row(&format!("{name} damaged {calls} calls are intact; {damage}"))
+        }
     })?;
     match damage {
         None => Ok(Exit::Done),
@@ -77,7 +79,7 @@ fn of_recording(file: &Path, json: bool) -> Result<Exit, Trouble> {
     }
 }
 
-async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Trouble> {
+async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, CliError> {
     if repair {
         store.repair(&id).await?;
     }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use polylogue::LogId;
 use polylogue_sandbox::{remove_work_directory, what_is_enforced};
-use polylogue_team::{SandboxPlace, Team, Workplace};
+use polylogue_team::{BuildContext, SandboxPlace, Team};
 
+use crate::error::CliError;
 use crate::place;
-use crate::play::tell_wrapped;
+use crate::runner::tell_wrapped;
 use crate::screen::Looks;
 use crate::screen::picture::{Draws, Pictures};
-use crate::trouble::Trouble;
 use crate::trust::Access;
 
 /// How many of its files are named.
@@ -24,10 +24,10 @@ pub(super) fn place_of(
     store: Option<&Path>,
     id: &LogId,
     access: &Access,
-) -> Result<Workplace, Trouble> {
+) -> Result<BuildContext, CliError> {
     let place = match team.needs_workplace() {
-        true => Workplace::at(place::of_work(store, id)?),
-        false => Workplace::none(),
+        true => BuildContext::at(place::of_work(store, id)?),
+        false => BuildContext::none(),
     };
     let place = place.grant(access.grants()).with_env(access.env.clone());
     Ok(place.with_rules(access.always.rules.clone(), access.always.team.clone()))
@@ -35,13 +35,13 @@ pub(super) fn place_of(
 
 /// Makes the work directory of the conversation `id` with the files that the team brings along, if it runs programs and the
 /// directory is not there.
-pub(super) fn prepare(team: &Team, store: Option<&Path>, id: &LogId) -> Result<(), Trouble> {
+pub(super) fn prepare(team: &Team, store: Option<&Path>, id: &LogId) -> Result<(), CliError> {
     if !team.needs_workplace() {
         return Ok(());
     }
     let dir = place::of_work(store, id)?;
     let made = team.prepare(&dir);
-    made.map_err(|error| Trouble::failed(format!("`{}` cannot be made: {error}", dir.display())))
+    made.map_err(|error| CliError::failed(format!("`{}` cannot be made: {error}", dir.display())))
 }
 
 /// Says at once that programs will be refused here, rather than when a model has been paid for writing some.
@@ -104,8 +104,8 @@ pub(crate) fn told(store: Option<&Path>, id: &LogId) -> Option<String> {
 }
 
 /// Removes the work directory of the conversation `id`, if there is one.
-pub(super) fn remove(store: Option<&Path>, id: &LogId) -> Result<(), Trouble> {
+pub(super) fn remove(store: Option<&Path>, id: &LogId) -> Result<(), CliError> {
     let dir = place::of_work(store, id)?;
     let removed = remove_work_directory(&dir);
-    removed.map_err(|error| Trouble::failed(format!("`{}` cannot be removed: {error}", dir.display())))
+    removed.map_err(|error| CliError::failed(format!("`{}` cannot be removed: {error}", dir.display())))
 }

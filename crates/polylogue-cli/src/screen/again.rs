@@ -1,30 +1,30 @@
 //! What need not be told, because the next event tells it.
 
-use polylogue::Transfer;
+use polylogue::Handoff;
 use polylogue::code::{CALL_ID, reply_of};
-use polylogue_core::{Body, Call, Cue, Message, Outcome, Part, Path};
+use polylogue_core::{Body, Call, Message, Outcome, Part, Path, TurnRequest};
 use serde_json::Value;
 
 use super::call::result_text;
-use super::teller::Key;
+use super::renderer::Key;
 
 /// Whether `next` tells `text`, which was said in private before it: a summary that was asked for aside, an answer that
 /// is then said, passes or leaves.
 pub(crate) fn tells(next: &Body, text: &str) -> bool {
     match next {
         Body::Closed { summary, .. } => summary.trim() == text.trim(),
-        Body::Said(message) => message.plain().trim() == text.trim(),
+        Body::Message(message) => message.plain().trim() == text.trim(),
         Body::Passed { .. } => text.trim().is_empty(),
         Body::Left { .. } | Body::Stopped { .. } => true,
         // Whoever was asked aside whose turn it is: that follows.
-        Body::Cued { cues } => cues.iter().any(is_chosen),
+        Body::TurnStarted { turns: cues } => cues.iter().any(is_chosen),
         _ => false,
     }
 }
 
 /// Whether somebody has a turn in the room after a choice.
-fn is_chosen(cue: &Cue) -> bool {
-    cue.choice.is_some() && !cue.to.is_aside()
+fn is_chosen(cue: &TurnRequest) -> bool {
+    cue.choice.is_some() && !cue.to.is_private()
 }
 
 /// Whether the call runs code that stood in a message: the message that follows has the result.
@@ -41,7 +41,7 @@ pub(super) fn besides_results(message: &Message, outcomes: &[Outcome]) -> Option
 
 /// The words with which `call` hands over, when they are its result: they are posted as a message, too.
 pub(super) fn note_of_transfer(call: &Call, outcome: &Outcome) -> Option<String> {
-    let is_transfer = call.tool.starts_with(Transfer::PREFIX);
+    let is_transfer = call.tool.starts_with(Handoff::PREFIX);
     is_transfer.then(|| result_text(outcome)).filter(|text| !text.trim().is_empty())
 }
 

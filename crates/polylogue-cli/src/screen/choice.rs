@@ -1,14 +1,14 @@
 //! How it came to be somebody's turn, in a line.
 
-use polylogue_core::{Chooser, Cue, Name};
+use polylogue_core::{Chooser, Name, TurnRequest};
 
 use super::text::folded;
 
 /// Why it is somebody's turn in the room. What goes without saying - an order, a rule, nobody else - is told only of the
 /// `whole`.
-pub(super) fn told(cue: &Cue, whole: bool) -> Option<String> {
+pub(super) fn told(cue: &TurnRequest, whole: bool) -> Option<String> {
     // Whoever is asked aside is told whom to choose among by a choice that is none yet.
-    let choice = cue.choice.as_ref().filter(|_| !cue.to.is_aside())?;
+    let choice = cue.choice.as_ref().filter(|_| !cue.to.is_private())?;
     let who = &cue.who;
     let of = match choice.of.as_slice() {
         [] | [_] => String::new(),
@@ -38,7 +38,7 @@ mod tests {
     fn check(by: Chooser, reply: Option<&str>, whole: bool) -> Option<String> {
         let [ann, bob] = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
         let choice = Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) };
-        told(&Cue::to_all(ann).chosen(choice), whole)
+        told(&TurnRequest::to_all(ann).with_choice(choice), whole)
     }
 
     #[test]

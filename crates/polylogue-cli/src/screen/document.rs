@@ -7,35 +7,35 @@ use polylogue_core::{
 };
 
 use super::again;
+use super::autogen::AutoGenRenderer;
 use super::call::{self, calls_tools, short};
 use super::choice;
-use super::familiar::Familiar;
 use super::markdown::Markdown;
 use super::moves;
 use super::picture::Pictures;
+use super::renderer::{Format, Key, Renderer};
 use super::room;
-use super::shown::Shown;
+use super::sanitized::Sanitized;
 use super::style::Style;
-use super::teller::{Format, Key, Teller};
 use super::text::{Line, neutral};
 use super::value::{self, Told};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
-pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Shown {
-    let mut teller = Teller::new(Format { width, whole: true, thoughts: true });
+pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
+    let mut teller = Renderer::new(Format { width, whole: true, thoughts: true });
     teller.pictures = pictures;
     let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
     lines.extend(teller.unfinished());
-    Shown::lines(&lines, width.is_some())
+    Sanitized::lines(&lines, width.is_some())
 }
 
 /// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
-pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> Shown {
-    Shown::lines(&Familiar::whole(title, events), colour)
+pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> Sanitized {
+    Sanitized::lines(&AutoGenRenderer::whole(title, events), colour)
 }
 
 /// What a model was given: the system text and the entries, as they are, Markdown not rendered.
-pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> Shown {
+pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> Sanitized {
     let mut lines = Vec::new();
     if let Some(system) = system {
         head(&mut lines, "system");
@@ -56,7 +56,7 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
             lines.extend(raw_part(part));
         }
     }
-    Shown::lines(&lines, colour)
+    Sanitized::lines(&lines, colour)
 }
 
 fn head(lines: &mut Vec<Line>, title: &str) {
@@ -83,13 +83,13 @@ fn raw_part(part: &Part) -> Vec<Line> {
 }
 
 /// Everything that was said and done as a Markdown file with `title`.
-pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> Shown {
+pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> Sanitized {
     let mut file = File { text: format!("# {}\n", one_line(title)), pictures, ..File::default() };
     events.iter().for_each(|event| file.event(event));
     for (at, who, call) in std::mem::take(&mut file.calls) {
         file.note(&format!("{who}{}: {} has no result yet", place(&at), written(&call)));
     }
-    Shown::plain(&file.text)
+    Sanitized::plain(&file.text)
 }
 
 #[derive(Default)]
@@ -116,7 +116,7 @@ impl File {
         self.narrate(at, &event.body);
         match &event.body {
             Body::Opened(opening) => {
-                let names: Vec<&str> = opening.with.iter().map(Name::as_str).collect();
+                let names: Vec<&str> = opening.participants.iter().map(Name::as_str).collect();
                 let begins =
                     if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
                 self.note(&format!("{begins} {}", names.join(", ")));
@@ -129,17 +129,17 @@ impl File {
                 }
                 opening.messages.iter().for_each(|message| self.message(at, message));
             }
-            Body::Said(message) => self.said(at, message),
+            Body::Message(message) => self.said(at, message),
             Body::Posted(message) => {
                 if !again::is_of_handoff(self.handed.take(), at, message) {
                     self.message(at, message);
                 }
             }
-            Body::Cued { cues } => {
+            Body::TurnStarted { turns: cues } => {
                 cues.iter().filter_map(|cue| choice::told(cue, false)).for_each(|text| self.note(&text));
             }
             // What an agent says before it uses tools; other replies are said, or were drafts.
-            Body::Sampled(sample) => {
+            Body::ModelReplied(sample) => {
                 if sample.cached {
                     self.note(&format!("{}'s next reply is from the cache", sample.who));
                 }
@@ -148,18 +148,18 @@ impl File {
                     self.narrations.push((at.clone(), sample.who.clone(), text.into_owned()));
                 }
             }
-            Body::Called { who, call } => {
+            Body::ToolCalled { who, call } => {
                 self.calls.push((at.clone(), who.clone(), call.clone()));
             }
-            Body::Returned { who, id, outcome } => self.returned(at, who, id, outcome),
-            Body::Asked(question) => {
+            Body::ToolReturned { who, id, outcome } => self.returned(at, who, id, outcome),
+            Body::InputRequired(question) => {
                 self.block(&format!("### {} asks", question.who));
                 self.body(&question.text);
             }
-            Body::Answered { to, text } if text.trim().is_empty() => {
+            Body::InputProvided { to, text } if text.trim().is_empty() => {
                 self.note(&format!("No answer for {to}"))
             }
-            Body::Answered { to, text } => {
+            Body::InputProvided { to, text } => {
                 self.block(&format!("### Answer for {to}"));
                 self.body(text);
             }
@@ -183,14 +183,14 @@ impl File {
     /// Writes what was said before calls, once it is clear that the message does not say it.
     fn narrate(&mut self, at: &Path, next: &Body) {
         let who = match next {
-            Body::Said(message) => &message.from,
-            Body::Called { who, .. } | Body::Failed { who, .. } | Body::Passed { who } => who,
-            Body::Sampled(sample) => &sample.who,
+            Body::Message(message) => &message.from,
+            Body::ToolCalled { who, .. } | Body::Failed { who, .. } | Body::Passed { who } => who,
+            Body::ModelReplied(sample) => &sample.who,
             _ => return,
         };
         let Some(index) = self.narrations.iter().position(|n| n.0 == *at && n.1 == *who) else { return };
         let (_, who, text) = self.narrations.remove(index);
-        let is_said = matches!(next, Body::Said(message) if message.plain() == text);
+        let is_said = matches!(next, Body::Message(message) if message.plain() == text);
         if !is_said {
             self.block(&format!("#### {who}{} before it calls tools", place(at)));
             self.body(&text);

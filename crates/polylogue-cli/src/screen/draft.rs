@@ -4,8 +4,8 @@ use polylogue_core::{Audience, Part, plain};
 
 use super::markdown::Markdown;
 use super::region::rows;
+use super::renderer::{Key, Renderer};
 use super::style::Style;
-use super::teller::{Key, Teller};
 use super::text::Line;
 
 /// A reply that is shown as it comes in, below its head.
@@ -103,7 +103,7 @@ impl Draft {
     }
 
     /// The lines that cannot change any more and are not frozen; the first are the head, so many.
-    fn final_lines(&self, teller: &mut Teller) -> (Vec<Line>, usize) {
+    fn final_lines(&self, teller: &mut Renderer) -> (Vec<Line>, usize) {
         let mut lines = if self.head_frozen { Vec::new() } else { teller.head(&self.key, &self.to) };
         let head = lines.len();
         let gutter = teller.gutter(&self.key.0);
@@ -116,7 +116,7 @@ impl Draft {
         &mut self,
         room: usize,
         columns: usize,
-        teller: &mut Teller,
+        teller: &mut Renderer,
         above: &mut Vec<Line>,
     ) -> Vec<Line> {
         let gutter = teller.gutter(&self.key.0);
@@ -144,7 +144,7 @@ impl Draft {
     }
 
     /// All that is not frozen, for good.
-    pub(super) fn seal(mut self, teller: &mut Teller) -> Vec<Line> {
+    pub(super) fn seal(mut self, teller: &mut Renderer) -> Vec<Line> {
         self.finish();
         let (lines, _) = self.final_lines(teller);
         teller.in_turn(&self.key);

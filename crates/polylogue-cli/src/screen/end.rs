@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Ending as Kind, Finish, LogId, Reason, Spent};
+use polylogue_core::{Finish, LogId, RunOutcome as Kind, StopReason, TotalUsage};
 
 use super::style::Style;
 use super::text::{Line, folded, wrap};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct RunEnd {
     /// Why it stopped, as [`Ending::why`] says it, or in the caller's words.
     pub(crate) status: String,
     /// What its model calls consumed.
-    pub(crate) spent: Spent,
+    pub(crate) spent: TotalUsage,
     /// Turns taken.
     pub(crate) turns: u64,
     /// How long it ran.
@@ -28,10 +28,10 @@ pub(crate) struct Ending {
     pub(crate) files: Option<String>,
 }
 
-impl Ending {
+impl RunEnd {
     /// What a status line says of `reason`.
-    pub(crate) fn why(reason: &Reason) -> String {
-        let kind = match reason.ending() {
+    pub(crate) fn why(reason: &StopReason) -> String {
+        let kind = match reason.outcome() {
             Kind::Done => "done",
             Kind::Limit => "limit",
             Kind::Budget => "budget",
@@ -42,7 +42,7 @@ impl Ending {
     }
 
     /// What a status line says of `reason`, and of a result that is cut off.
-    pub(crate) fn why_cut(reason: &Reason, cut: Option<Finish>) -> String {
+    pub(crate) fn why_cut(reason: &StopReason, cut: Option<Finish>) -> String {
         let why = Self::why(reason);
         cut.map_or_else(|| why.clone(), |cut| format!("{why} · the result is {cut}"))
     }
@@ -78,7 +78,7 @@ fn turns(turns: u64) -> String {
     if turns == 1 { "1 turn".into() } else { format!("{} turns", grouped(turns)) }
 }
 
-pub(crate) fn tokens(spent: &Spent) -> String {
+pub(crate) fn tokens(spent: &TotalUsage) -> String {
     match (spent.unmetered, spent.tokens()) {
         (0, 1) => "1 token".into(),
         (0, tokens) => format!("{} tokens", grouped(tokens)),
@@ -87,7 +87,7 @@ pub(crate) fn tokens(spent: &Spent) -> String {
     }
 }
 
-pub(crate) fn cost(spent: &Spent) -> String {
+pub(crate) fn cost(spent: &TotalUsage) -> String {
     let nothing = spent.cost.picodollars == 0;
     match spent.unpriced {
         0 if nothing => "$0".into(),
@@ -98,7 +98,7 @@ pub(crate) fn cost(spent: &Spent) -> String {
 }
 
 /// What calls took at most that got no reply: it counts against limits, and nobody knows it exactly.
-fn uncertain(spent: &Spent) -> Option<String> {
+fn uncertain(spent: &TotalUsage) -> Option<String> {
     let most = &spent.uncertain;
     let calls = if most.calls == 1 { "1 call".into() } else { format!("{} calls", grouped(most.calls)) };
     match (most.calls, most.cost.picodollars) {
@@ -110,7 +110,7 @@ fn uncertain(spent: &Spent) -> Option<String> {
 }
 
 /// What a cache of replies saved, if it did.
-fn saved(spent: &Spent) -> Option<String> {
+fn saved(spent: &TotalUsage) -> Option<String> {
     let saved = &spent.saved;
     let calls = if saved.calls == 1 { "1 reply".into() } else { format!("{} replies", grouped(saved.calls)) };
     let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };
@@ -144,16 +144,16 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use polylogue_core::{Money, Name, Saved};
+    use polylogue_core::{CacheSavings, Money, Name};
 
     use super::*;
 
-    fn check(status: &str, spent: Spent, turns: u64, seconds: u64, expected: &Expect) {
+    fn check(status: &str, spent: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
         let (id, goes_on) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
         let raises = status.starts_with("limit").then_some("--max-turns N");
         let ending =
-            Ending { status: status.into(), spent, turns, elapsed, id, goes_on, raises, files: None };
+            RunEnd { status: status.into(), spent, turns, elapsed, id, goes_on, raises, files: None };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn it_says_why_and_what_it_took() {
         let by = Name::new("Stock_Trader").unwrap();
-        let why = Ending::why(&Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by });
+        let why = RunEnd::why(&StopReason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by });
         let cost = Money::dollars(0.0021);
-        let spent = Spent { calls: 12, input: 3000, output: 480, cost, ..Spent::default() };
+        let spent = TotalUsage { calls: 12, input: 3000, output: 480, cost, ..TotalUsage::default() };
         check(
             &why,
             spent,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_said_as_unknown() {
-        let unknown = Spent { calls: 2, unmetered: 2, unpriced: 2, ..Spent::default() };
+        let unknown = TotalUsage { calls: 2, unmetered: 2, unpriced: 2, ..TotalUsage::default() };
         check(
             "limit: the limit of 2 turns",
             unknown,
@@ -188,7 +188,7 @@ mod tests {
             limit: the limit of 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
             `polylogue show 3k7v9x` / `polylogue resume 3k7v9x --max-turns N`"#]],
         );
-        let partly = Spent { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
+        let partly = TotalUsage { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
         check(
             "stopped\nby you",
             partly,
@@ -200,7 +200,7 @@ mod tests {
         );
         check(
             "waiting for Human",
-            Spent::default(),
+            TotalUsage::default(),
             1_234_567,
             0,
             &expect![[r#"
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn what_a_cache_saved_is_told_beside_what_was_spent() {
-        let saved = Saved { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
+        let saved = CacheSavings { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
         check(
             "done: yes",
-            Spent { saved, ..Spent::default() },
+            TotalUsage { saved, ..TotalUsage::default() },
             2,
             1,
             &expect![[r#"
@@ -225,11 +225,11 @@ mod tests {
 
     #[test]
     fn every_kind_of_end_has_its_word() {
-        assert!(Ending::why(&Reason::Turns { limit: 1 }).starts_with("limit: "));
-        assert!(Ending::why(&Reason::Unpriced { model: "m".into() }).starts_with("budget: "));
-        assert!(Ending::why(&Reason::Stopped { by: "you".into() }).starts_with("stopped: "));
-        assert!(Ending::why(&Reason::Finished).starts_with("done: "));
-        let silent = Reason::NoOutput { ended: Box::new(Reason::Finished) };
-        assert_eq!(Ending::why(&silent), "no output: no participant said anything; everybody had their turn");
+        assert!(RunEnd::why(&StopReason::Turns { limit: 1 }).starts_with("limit: "));
+        assert!(RunEnd::why(&StopReason::UnknownPrice { model: "m".into() }).starts_with("budget: "));
+        assert!(RunEnd::why(&StopReason::Stopped { by: "you".into() }).starts_with("stopped: "));
+        assert!(RunEnd::why(&StopReason::Finished).starts_with("done: "));
+        let silent = StopReason::NoOutput { ended: Box::new(StopReason::Finished) };
+        assert_eq!(RunEnd::why(&silent), "no output: no participant said anything; everybody had their turn");
     }
 }

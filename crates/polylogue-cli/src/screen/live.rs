@@ -6,15 +6,15 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Body, Event, Message, Name, Path, Piece, Sample};
+use polylogue_core::{Body, Delta, Event, Message, ModelReply, Name, Path};
 
 use super::call::calls_tools;
 use super::draft::Draft;
-use super::end::Ending;
+use super::end::RunEnd;
 use super::picture::Pictures;
 use super::region::{Region, Size};
+use super::renderer::{Format, Key, Renderer};
 use super::style::Style;
-use super::teller::{Format, Key, Teller};
 use super::text::Line;
 use super::turns::{Turn, Turns};
 
@@ -32,7 +32,7 @@ const NOT_SAID: &str = "this was not said";
 
 /// A run on a terminal.
 pub(crate) struct Live {
-    teller: Teller,
+    teller: Renderer,
     /// Whether replies are shown while they are written.
     stream: bool,
     size: SizeOf,
@@ -55,7 +55,7 @@ impl Live {
         let now = size();
         let format = Format { width: Some(now.text_columns()), whole: false, thoughts };
         Self {
-            teller: Teller::new(format),
+            teller: Renderer::new(format),
             stream,
             size,
             clock,
@@ -76,11 +76,11 @@ impl Live {
     }
 
     /// A piece of a reply arrived. Returns what to write, if it is time for a frame.
-    pub(crate) fn delta(&mut self, at: &Path, who: &Name, piece: &Piece) -> String {
+    pub(crate) fn delta(&mut self, at: &Path, who: &Name, piece: &Delta) -> String {
         let now = (self.clock)();
         let key = (at.clone(), who.clone());
         let to = self.teller.audience(&key);
-        if matches!(piece, Piece::Restart) || self.draft.as_ref().is_some_and(|d| d.key == key && d.complete)
+        if matches!(piece, Delta::Restart) || self.draft.as_ref().is_some_and(|d| d.key == key && d.complete)
         {
             self.drop_draft(&key, NOT_SAID);
         }
@@ -140,9 +140,9 @@ impl Live {
         let now = (self.clock)();
         let key = |who: &Name| (event.at.clone(), who.clone());
         match &event.body {
-            Body::Said(message) => return self.said(event, message),
-            Body::Sampled(sample) => return self.sampled(event, sample),
-            Body::Cued { cues } => {
+            Body::Message(message) => return self.said(event, message),
+            Body::ModelReplied(sample) => return self.sampled(event, sample),
+            Body::TurnStarted { turns: cues } => {
                 for cue in cues {
                     let mut turn = Turn::new(key(&cue.who), cue.to.clone(), now);
                     // Read again, it does not tell which of the pieces that follow are missing.
@@ -150,14 +150,14 @@ impl Live {
                     self.turns.begin(turn);
                 }
             }
-            Body::Called { who, call } => {
+            Body::ToolCalled { who, call } => {
                 let to = self.teller.audience(&key(who));
                 self.turns
                     .of(&key(who), &to, now)
                     .into_iter()
                     .for_each(|turn| turn.called(call.clone(), now));
             }
-            Body::Returned { who, id, .. } => {
+            Body::ToolReturned { who, id, .. } => {
                 self.turns.known(&key(who)).into_iter().for_each(|turn| turn.returned(id, now));
             }
             Body::Prompted { who, .. } => {
@@ -168,8 +168,8 @@ impl Live {
             | Body::Left { who, .. }
             | Body::Stopped { who, .. }
             | Body::Failed { who, .. } => self.end_turn(&key(who)),
-            Body::Asked(question) => self.end_turn(&key(&question.who)),
-            Body::Answered { to, .. } => {
+            Body::InputRequired(question) => self.end_turn(&key(&question.who)),
+            Body::InputProvided { to, .. } => {
                 let audience = self.teller.audience(&key(to));
                 self.turns.of(&key(to), &audience, now);
             }
@@ -201,7 +201,7 @@ impl Live {
         if waits { self.held.extend(lines) } else { self.above.extend(lines) }
     }
 
-    fn sampled(&mut self, event: &Event, sample: &Sample) {
+    fn sampled(&mut self, event: &Event, sample: &ModelReply) {
         let now = (self.clock)();
         let key = (event.at.clone(), sample.who.clone());
         let thoughts = self.teller.format.thoughts;
@@ -341,7 +341,7 @@ impl Live {
     }
 
     /// The run is over, or stopped.
-    pub(crate) fn end(&mut self, ending: &Ending) -> String {
+    pub(crate) fn end(&mut self, ending: &RunEnd) -> String {
         self.settle();
         let unfinished = self.teller.unfinished();
         self.above.extend(unfinished);
@@ -368,10 +368,10 @@ impl Live {
     }
 }
 
-fn feed(draft: &mut Draft, piece: &Piece, thoughts: bool) {
+fn feed(draft: &mut Draft, piece: &Delta, thoughts: bool) {
     match piece {
-        Piece::Text(text) => draft.write(text),
-        Piece::Thought(text) if thoughts => draft.think(text),
+        Delta::Text(text) => draft.write(text),
+        Delta::Thought(text) if thoughts => draft.think(text),
         _ => {}
     }
 }
@@ -379,9 +379,11 @@ fn feed(draft: &mut Draft, piece: &Piece, thoughts: bool) {
 /// Whose turns an event belongs to.
 fn actors(body: &Body) -> Vec<&Name> {
     match body {
-        Body::Cued { cues } => cues.iter().map(|cue| &cue.who).collect(),
-        Body::Sampled(sample) => vec![&sample.who],
-        Body::Prompted { who, .. } | Body::Called { who, .. } | Body::Returned { who, .. } => vec![who],
+        Body::TurnStarted { turns: cues } => cues.iter().map(|cue| &cue.who).collect(),
+        Body::ModelReplied(sample) => vec![&sample.who],
+        Body::Prompted { who, .. } | Body::ToolCalled { who, .. } | Body::ToolReturned { who, .. } => {
+            vec![who]
+        }
         _ => Vec::new(),
     }
 }

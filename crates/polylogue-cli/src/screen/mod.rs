@@ -14,15 +14,15 @@
 
 use std::io::{self, Write};
 
-use polylogue_core::{Body, Event, Signal};
+use polylogue_core::{Body, Event, Update};
 
 mod again;
+mod autogen;
 mod call;
 mod choice;
 pub(crate) mod document;
 mod draft;
 mod end;
-mod familiar;
 pub(crate) mod json;
 mod live;
 mod markdown;
@@ -30,22 +30,22 @@ mod moves;
 pub(crate) mod picture;
 mod plain;
 mod region;
+mod renderer;
 mod room;
-mod shown;
+mod sanitized;
 pub(crate) mod sides;
 mod style;
-mod teller;
 pub(crate) mod text;
 mod turns;
 mod value;
 
-pub(crate) use end::{Ending, cost, time, tokens};
+pub(crate) use end::{RunEnd, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
-pub(crate) use shown::Shown;
+pub(crate) use sanitized::Sanitized;
 pub(crate) use style::{ColourWish, Looks, Style};
 
-use familiar::Familiar;
+use autogen::AutoGenRenderer;
 use live::Live;
 use picture::Pictures;
 use plain::Plain;
@@ -110,7 +110,7 @@ enum Kind {
     Plain(Box<Plain>),
     Json,
     Result { looks: Looks, width: usize, last: String },
-    Familiar { looks: Looks, familiar: Box<Familiar> },
+    Familiar { looks: Looks, familiar: Box<AutoGenRenderer> },
 }
 
 impl<W: Write> Screen<W> {
@@ -120,7 +120,9 @@ impl<W: Write> Screen<W> {
         let width = size().text_columns();
         let kind = match settings.output {
             Output::Json => Kind::Json,
-            Output::Familiar => Kind::Familiar { looks, familiar: Box::new(Familiar::new(title, true)) },
+            Output::Familiar => {
+                Kind::Familiar { looks, familiar: Box::new(AutoGenRenderer::new(title, true)) }
+            }
             Output::Result => Kind::Result { looks, width, last: String::new() },
             Output::Talk if looks.live => {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
@@ -172,9 +174,9 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// When the output cannot be written. That nobody reads it any more is no error, but [`Flow::Gone`].
-    pub(crate) fn hear(&mut self, signal: &Signal) -> io::Result<Flow> {
+    pub(crate) fn hear(&mut self, signal: &Update) -> io::Result<Flow> {
         match signal {
-            Signal::Event(event) => {
+            Update::Event(event) => {
                 if let Kind::Live(live) = &mut self.kind {
                     live.in_order(event);
                 }
@@ -183,14 +185,14 @@ impl<W: Write> Screen<W> {
                     _ => self.event(event, true),
                 }
             }
-            Signal::Delta { at, who, piece } => match &mut self.kind {
+            Update::Delta { at, who, delta: piece } => match &mut self.kind {
                 Kind::Live(live) => {
                     let text = live.delta(at, who, piece);
                     self.write(&text)
                 }
                 _ => Ok(self.flow()),
             },
-            Signal::Missed { seq, .. } => {
+            Update::Missed { seq, .. } => {
                 if let Kind::Live(live) = &mut self.kind {
                     live.missed();
                 }
@@ -267,7 +269,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// As [`Screen::hear`].
-    pub(crate) fn end(&mut self, ending: &Ending) -> io::Result<Flow> {
+    pub(crate) fn end(&mut self, ending: &RunEnd) -> io::Result<Flow> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.end(ending),
             Kind::Plain(plain) => plain.end(ending),
@@ -303,7 +305,7 @@ impl<W: Write> Screen<W> {
 /// What came of a run is its summary, or what was said last.
 fn note_result(last: &mut String, event: &Event) {
     let text = match &event.body {
-        Body::Said(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_aside() => {
+        Body::Message(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_private() => {
             message.plain()
         }
         Body::Closed { summary, .. } if event.at.is_root() => (&**summary).into(),

@@ -2,15 +2,15 @@
 
 use polylogue_core::Event;
 
-use super::end::Ending;
+use super::end::RunEnd;
 use super::picture::Pictures;
-use super::shown::Shown;
-use super::teller::{Format, Teller};
+use super::renderer::{Format, Renderer};
+use super::sanitized::Sanitized;
 use super::text::Line;
 
 /// A run, told in whole messages.
 pub(crate) struct Plain {
-    teller: Teller,
+    teller: Renderer,
     colour: bool,
 }
 
@@ -18,7 +18,7 @@ impl Plain {
     /// With colours, Markdown is rendered for rows of `width` columns; without, it is written as it is.
     pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
         let format = Format { width: colour.then_some(width), whole: false, thoughts };
-        Self { teller: Teller::new(format), colour }
+        Self { teller: Renderer::new(format), colour }
     }
 
     /// Shows pictures so.
@@ -36,7 +36,7 @@ impl Plain {
         written(&lines, self.colour)
     }
 
-    pub(crate) fn end(&mut self, ending: &Ending) -> String {
+    pub(crate) fn end(&mut self, ending: &RunEnd) -> String {
         let mut lines = self.teller.unfinished();
         if self.teller.has_begun() {
             lines.push(Line::default());
@@ -48,5 +48,5 @@ impl Plain {
 
 /// `lines` with their ends.
 pub(crate) fn written(lines: &[Line], colour: bool) -> String {
-    Shown::lines(lines, colour).to_string()
+    Sanitized::lines(lines, colour).to_string()
 }

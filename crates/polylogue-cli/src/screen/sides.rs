@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::{History, Name, Path};
 use unicode_width::UnicodeWidthChar;
 
-use super::shown::Shown;
+use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, wrap};
 
@@ -51,21 +51,21 @@ fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
 }
 
 /// One below the other, each under its name.
-pub(crate) fn below(sides: &[Side], colour: bool) -> Shown {
+pub(crate) fn below(sides: &[Side], colour: bool) -> Sanitized {
     let titled = |side: &Side| {
         let title = Line::new(&format!("------ {} ------", side.title()), Style::BOLD);
-        [Shown::lines(&[title], colour), alone(side, colour)]
+        [Sanitized::lines(&[title], colour), alone(side, colour)]
     };
     sides.iter().flat_map(titled).collect()
 }
 
 /// One alone: its blocks, each with an empty line after it.
-pub(crate) fn alone(side: &Side, colour: bool) -> Shown {
+pub(crate) fn alone(side: &Side, colour: bool) -> Sanitized {
     let Blocks { system, entries } = side.blocks(usize::MAX);
     let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
         blocks.flat_map(|block| block.into_iter().chain(std::iter::once(Line::default()))).collect();
-    Shown::lines(&lines, colour)
+    Sanitized::lines(&lines, colour)
 }
 
 /// Between two columns.
@@ -75,13 +75,13 @@ const NARROWEST: usize = 16;
 
 /// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
 /// fit come below.
-pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> Shown {
+pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> Sanitized {
     let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
     let tables = sides.chunks(fit).enumerate().flat_map(|(nth, sides)| {
         let gap = (nth > 0).then(Line::default);
         gap.into_iter().chain(table(sides, width))
     });
-    Shown::lines(&tables.collect::<Vec<Line>>(), colour)
+    Sanitized::lines(&tables.collect::<Vec<Line>>(), colour)
 }
 
 fn table(sides: &[Side], width: usize) -> Vec<Line> {

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Audience, Call, Name, Path, Piece};
+use polylogue_core::{Audience, Call, Delta, Name, Path};
 
 use super::call;
+use super::renderer::{Key, Renderer};
 use super::style::Style;
-use super::teller::{Key, Teller};
 use super::text::{Line, wrap};
 
 /// What a turn's model is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Doing {
+pub(super) enum TurnPhase {
     /// Nothing has come in yet.
     #[default]
     Waiting,
@@ -27,7 +27,7 @@ pub(super) struct Turn {
     pub(super) to: Audience,
     /// When what it is at began.
     since: Duration,
-    doing: Doing,
+    doing: TurnPhase,
     /// What came in of the present reply.
     pub(super) text: String,
     pub(super) thought: String,
@@ -45,7 +45,7 @@ impl Turn {
             key,
             to,
             since: now,
-            doing: Doing::Waiting,
+            doing: TurnPhase::Waiting,
             text: String::new(),
             thought: String::new(),
             calls: Vec::new(),
@@ -55,18 +55,18 @@ impl Turn {
     }
 
     /// Takes a piece of the reply.
-    pub(super) fn piece(&mut self, piece: &Piece, now: Duration) {
+    pub(super) fn piece(&mut self, piece: &Delta, now: Duration) {
         match piece {
-            Piece::Text(text) => {
+            Delta::Text(text) => {
                 self.text.push_str(text);
-                self.doing = Doing::Writing;
+                self.doing = TurnPhase::Writing;
             }
-            Piece::Thought(text) => {
+            Delta::Thought(text) => {
                 self.thought.push_str(text);
-                self.doing = Doing::Thinking;
+                self.doing = TurnPhase::Thinking;
             }
-            Piece::Call { tool: Some(tool), .. } => self.doing = Doing::Calling(tool.clone()),
-            Piece::Restart => {
+            Delta::Call { tool: Some(tool), .. } => self.doing = TurnPhase::Calling(tool.clone()),
+            Delta::Restart => {
                 self.next_reply(now);
                 self.attempt += 1;
                 self.torn = false;
@@ -79,7 +79,7 @@ impl Turn {
     pub(super) fn next_reply(&mut self, now: Duration) {
         self.text.clear();
         self.thought.clear();
-        self.doing = Doing::Waiting;
+        self.doing = TurnPhase::Waiting;
         self.since = now;
     }
 
@@ -100,11 +100,11 @@ impl Turn {
 
     /// Whether there is text to show while it comes in.
     pub(super) fn can_be_shown(&self) -> bool {
-        !self.torn && !self.to.is_aside() && !self.text.trim().is_empty()
+        !self.torn && !self.to.is_private() && !self.text.trim().is_empty()
     }
 
     /// The lines that say what it is at, `shown` if its text is on the screen.
-    fn status(&self, shown: bool, alone: bool, now: Duration, teller: &mut Teller) -> Vec<Line> {
+    fn status(&self, shown: bool, alone: bool, now: Duration, teller: &mut Renderer) -> Vec<Line> {
         let (at, who) = &self.key;
         let gutter = teller.gutter(at);
         let width = teller.width(at).unwrap_or(usize::MAX);
@@ -115,17 +115,17 @@ impl Turn {
             lines.push(call::running(wanted, now.saturating_sub(*begun), room).after(&caller));
         }
         let doing = match &self.doing {
-            Doing::Waiting | Doing::Writing if shown || !self.calls.is_empty() => None,
-            Doing::Waiting | Doing::Thinking => Some("is thinking".to_owned()),
-            Doing::Writing => Some("is writing".to_owned()),
-            Doing::Calling(tool) => Some(format!("is calling {tool}")),
+            TurnPhase::Waiting | TurnPhase::Writing if shown || !self.calls.is_empty() => None,
+            TurnPhase::Waiting | TurnPhase::Thinking => Some("is thinking".to_owned()),
+            TurnPhase::Writing => Some("is writing".to_owned()),
+            TurnPhase::Calling(tool) => Some(format!("is calling {tool}")),
         };
         if let Some(doing) = doing {
             let again = if self.attempt > 1 { format!(" (attempt {})", self.attempt) } else { String::new() };
             let text = format!(" {doing}... {}{again}", call::seconds(now.saturating_sub(self.since)));
             lines.push(teller.name(who).with(&text, Style::DIM).fit(width));
         }
-        if self.doing == Doing::Thinking && !teller.format.thoughts {
+        if self.doing == TurnPhase::Thinking && !teller.format.thoughts {
             lines.extend(last_thoughts(&self.thought, width));
         }
         lines.iter().map(|line| line.after(&gutter)).collect()
@@ -210,7 +210,7 @@ impl Turns {
     }
 
     /// The quiet lines below the conversation. `shown` is the turn whose text is on the screen.
-    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, teller: &mut Teller) -> Vec<Line> {
+    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, teller: &mut Renderer) -> Vec<Line> {
         let inner: Vec<&Turn> = self.turns.iter().filter(|turn| !self.is_outer(turn)).collect();
         let alone = inner.len() == 1;
         let blocks = inner.iter().map(|turn| turn.status(shown == Some(&turn.key), alone, now, teller));

@@ -1,6 +1,6 @@
 //! What is told of the values in a message.
 
-use polylogue::solve::Verdict;
+use polylogue::group_solve::Verdict;
 use polylogue_core::Part;
 use serde_json::Value;
 

@@ -10,8 +10,8 @@ use polylogue_team::Grant;
 use serde::{Deserialize, Serialize};
 
 use super::pins::Pin;
+use crate::error::CliError;
 use crate::place;
-use crate::trouble::Trouble;
 
 /// The version of the file.
 const FORMAT: u32 = 1;
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
 
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Book {
+pub(crate) struct TrustFile {
     format: u32,
     /// Seals what is kept with conversations, so that a store of somebody else's allows nothing; in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,18 +71,18 @@ pub(crate) struct Book {
     pub(crate) servers: Vec<Pin>,
 }
 
-impl Book {
+impl TrustFile {
     /// What the file says; nothing when there is none.
-    pub(crate) fn read() -> Result<Self, Trouble> {
+    pub(crate) fn read() -> Result<Self, CliError> {
         match place::of_trust() {
             Some(path) => Self::read_from(&path),
             None => Ok(Self::default()),
         }
     }
 
-    fn read_from(path: &Path) -> Result<Self, Trouble> {
+    fn read_from(path: &Path) -> Result<Self, CliError> {
         let wrong = |why: String| {
-            Trouble::usage(format!("what you trust cannot be read from `{}`: {why}", path.display()))
+            CliError::usage(format!("what you trust cannot be read from `{}`: {why}", path.display()))
                 .hint("repair or remove the file; without it, no team file is trusted")
         };
         let mut bytes = Vec::new();
@@ -107,7 +107,7 @@ impl Book {
     }
 
     /// Allows `entry` what it names, besides what it was allowed before.
-    pub(crate) fn trust(mut entry: Entry) -> Result<(), Trouble> {
+    pub(crate) fn trust(mut entry: Entry) -> Result<(), CliError> {
         entry.time_ms = now();
         Self::change(|book| {
             let before = book.allowed(&entry.digest);
@@ -122,7 +122,7 @@ impl Book {
     }
 
     /// Keeps what servers say of their tools, instead of what they said before.
-    pub(crate) fn pin(pins: Vec<Pin>) -> Result<(), Trouble> {
+    pub(crate) fn pin(pins: Vec<Pin>) -> Result<(), CliError> {
         Self::change(|book| {
             for pin in pins {
                 book.servers.retain(|other| other.server != pin.server);
@@ -136,7 +136,7 @@ impl Book {
     }
 
     /// Forgets the entries that `goes` is true of; how many they were.
-    pub(crate) fn forget(goes: impl Fn(&Entry) -> bool) -> Result<usize, Trouble> {
+    pub(crate) fn forget(goes: impl Fn(&Entry) -> bool) -> Result<usize, CliError> {
         let mut gone = 0;
         Self::change(|book| {
             let before = book.trusted.len();
@@ -148,13 +148,13 @@ impl Book {
     }
 
     /// Changes the file while no other process does, if `change` says that it did.
-    fn change(change: impl FnOnce(&mut Self) -> bool) -> Result<Self, Trouble> {
+    fn change(change: impl FnOnce(&mut Self) -> bool) -> Result<Self, CliError> {
         let path = place::of_trust().ok_or_else(|| {
-            Trouble::usage("there is no home folder to keep in what you trust")
+            CliError::usage("there is no home folder to keep in what you trust")
                 .hint("set `HOME` or `XDG_STATE_HOME`, or allow what is needed with `--allow`")
         })?;
         let wrong = |error: io::Error| {
-            Trouble::failed(format!("what you trust cannot be kept in `{}`: {error}", path.display()))
+            CliError::failed(format!("what you trust cannot be kept in `{}`: {error}", path.display()))
                 .hint("allow what is needed with `--allow`, which is kept nowhere")
         };
         let folder = path.parent().unwrap_or(Path::new("."));

@@ -7,17 +7,17 @@ use polylogue_models::{Env, Provider};
 use polylogue_team::{Grant, Team, Usage};
 
 use super::Want;
+use crate::error::CliError;
 use crate::place;
-use crate::play::tell_wrapped;
 use crate::probe::shown;
-use crate::trouble::Trouble;
+use crate::runner::tell_wrapped;
 
 /// What the file is called.
 pub(super) const FILE: &str = ".env";
 
 /// The environment, with the keys of the current folder's `.env` behind it. That of a work directory is not read: code that
 /// models wrote may have written it.
-pub(crate) fn of_folder(store: Option<&Path>) -> Result<Env, Trouble> {
+pub(crate) fn of_folder(store: Option<&Path>) -> Result<Env, CliError> {
     let file = Path::new(FILE);
     if file.exists() && place::is_in_work_directory(store) {
         tell_wrapped("`.env` is not read here: this is the work directory of a conversation.");

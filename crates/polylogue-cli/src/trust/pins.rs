@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Access;
-use super::book::Book;
+use super::book::TrustFile;
 use crate::args::Permits;
-use crate::play::tell_wrapped;
+use crate::error::CliError;
 use crate::prompt;
+use crate::runner::tell_wrapped;
 use crate::signals::Signals;
-use crate::trouble::Trouble;
 
 /// A server, and what it said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,8 +79,8 @@ pub(crate) async fn check(
     described: &[Described],
     access: &Access,
     asking: Asking<'_>,
-) -> Result<(), Trouble> {
-    let known = Book::read()?.servers;
+) -> Result<(), CliError> {
+    let known = TrustFile::read()?.servers;
     let (mut fresh, mut changed) = (Vec::new(), Vec::new());
     let mut told = Vec::new();
     for pin in Pin::all(servers, described) {
@@ -96,11 +96,11 @@ pub(crate) async fn check(
         }
     }
     // Where nothing can be kept, every first time is the first.
-    let _ = if fresh.is_empty() { Ok(()) } else { Book::pin(fresh) };
+    let _ = if fresh.is_empty() { Ok(()) } else { TrustFile::pin(fresh) };
     let what = format!("what MCP servers say of their tools has changed:\n{}", told.join("\n"));
     match told.is_empty() || asking.permits.trust {
         true if changed.is_empty() => Ok(()),
-        true => Book::pin(changed),
+        true => TrustFile::pin(changed),
         false if access.flags.contains(&Grant::Mcp) => {
             tell_wrapped(&what);
             Ok(())
@@ -109,18 +109,18 @@ pub(crate) async fn check(
     }
 }
 
-async fn ask(what: String, changed: Vec<Pin>, asking: Asking<'_>) -> Result<(), Trouble> {
+async fn ask(what: String, changed: Vec<Pin>, asking: Asking<'_>) -> Result<(), CliError> {
     const CHOICES: &str = "`yes` allows it from now on, `once` for this run, `no` refuses";
     const HINT: &str = "if you trust it, add `--allow mcp` for this run, or `--trust` to remember it";
     if !asking.asks || !prompt::is_possible() {
-        return Err(Trouble::usage(what).hint(HINT));
+        return Err(CliError::usage(what).hint(HINT));
     }
     let question = format!("{what}\n{CHOICES}");
     match prompt::choose(&question, &["yes", "once", "no"], &mut Signals::new()?).await? {
-        Some("yes") => Book::pin(changed),
+        Some("yes") => TrustFile::pin(changed),
         Some("once") => Ok(()),
         _ => {
-            Err(Trouble::usage("the tools of the MCP servers are not trusted, and nothing was run")
+            Err(CliError::usage("the tools of the MCP servers are not trusted, and nothing was run")
                 .hint(HINT))
         }
     }

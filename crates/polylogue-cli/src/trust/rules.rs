@@ -7,21 +7,21 @@ use std::path::Path;
 use polylogue::{Call, Question};
 use polylogue_team::{Rule, RuleEntry, Rules};
 
+use crate::error::CliError;
 use crate::place;
-use crate::trouble::Trouble;
 
 /// The largest file that is read.
 const LARGEST: u64 = 4 << 20;
 
 /// The rules of the user; none when there is no file.
-pub(crate) fn read() -> Result<Rules, Trouble> {
+pub(crate) fn read() -> Result<Rules, CliError> {
     let Some(path) = place::of_rules() else { return Ok(Rules::default()) };
     Ok(Rules::read(&text(&path)?, &path.display().to_string())?)
 }
 
-fn text(path: &Path) -> Result<String, Trouble> {
+fn text(path: &Path) -> Result<String, CliError> {
     let wrong = |why: String| {
-        Trouble::usage(format!("your rules for approvals cannot be read from `{}`: {why}", path.display()))
+        CliError::usage(format!("your rules for approvals cannot be read from `{}`: {why}", path.display()))
     };
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
@@ -48,7 +48,7 @@ impl Always {
     pub(crate) const HINT: &str = "`always` runs it, and allows exactly this call of this team from now on (`polylogue trust rules` says where).";
 
     /// What `text` answers to `question`: `always` is kept as a rule, and means yes.
-    pub(crate) fn answer(&self, question: &Question, text: String) -> Result<String, Trouble> {
+    pub(crate) fn answer(&self, question: &Question, text: String) -> Result<String, CliError> {
         match &question.call {
             Some(call) if text.trim().eq_ignore_ascii_case(ALWAYS) => {
                 self.keep(call)?;
@@ -58,7 +58,7 @@ impl Always {
         }
     }
 
-    fn keep(&self, call: &Call) -> Result<(), Trouble> {
+    fn keep(&self, call: &Call) -> Result<(), CliError> {
         let entry = RuleEntry::Allow(Rule {
             tool: Some(call.tool.clone()),
             arguments: Some(call.args.clone()),
@@ -66,7 +66,7 @@ impl Always {
             ..Rule::default()
         });
         let path = place::of_rules()
-            .ok_or_else(|| Trouble::usage("there is no home folder to keep your rules for approvals in"))?;
+            .ok_or_else(|| CliError::usage("there is no home folder to keep your rules for approvals in"))?;
         append(&path, &entry)?;
         self.rules.add(entry);
         Ok(())
@@ -74,10 +74,10 @@ impl Always {
 }
 
 /// Adds a rule at the end of the file, if it is one that can be added to.
-fn append(path: &Path, entry: &RuleEntry) -> Result<(), Trouble> {
+fn append(path: &Path, entry: &RuleEntry) -> Result<(), CliError> {
     let wrong = |why: String| {
         let what = format!("the rule cannot be kept in `{}`: {why}", path.display());
-        Trouble::failed(what).hint("answer `yes`, or add the rule by hand")
+        CliError::failed(what).hint("answer `yes`, or add the rule by hand")
     };
     let line = serde_json::to_string(entry).map_err(|error| wrong(error.to_string()))?;
     let before = text(path)?;

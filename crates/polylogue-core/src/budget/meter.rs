@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Asked, Bound, Reservation};
 use crate::limits::Hold;
-use crate::{Error, Log, Name, Path, Result, Used};
+use crate::{Error, Log, Name, Path, Result, ToolUsage};
 
 /// What a call of a tool may spend on a model that it asks itself, such as one that makes vectors: all that it asks is reserved
 /// before anything is sent, as model calls of agents are. It is no model call of the run.
@@ -70,7 +70,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Says what was used of a reservation.
-    pub fn settle(&self, reserved: Option<Reservation<'a>>, used: &Used) {
+    pub fn settle(&self, reserved: Option<Reservation<'a>>, used: &ToolUsage) {
         if let Some(reserved) = reserved {
             self.state().settled = reserved.used(&used.usage, used.cost);
         }

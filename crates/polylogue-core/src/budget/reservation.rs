@@ -8,11 +8,11 @@ use futures_util::future::select;
 use tokio::sync::watch;
 
 use super::{Amount, Bound, Fit};
-use crate::kept::Tally;
+use crate::event_buffer::Tally;
 use crate::limits::{self, Admission, Reserved};
 use crate::{
-    Body, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path, Reason, Reply,
-    Result, Usage,
+    Body, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path, Reply, Result,
+    StopReason, Usage,
 };
 
 /// What the calls of one run have reserved, and what is to be charged with the next write.
@@ -27,7 +27,7 @@ struct Book {
     /// Charges that are not in the log yet.
     pending: Vec<(Path, Body)>,
     /// The limit that refused a call of this run.
-    refused: Option<Reason>,
+    refused: Option<StopReason>,
     /// How many open turns may have had a call in flight when an earlier process died, and are not looked at yet.
     doubts: usize,
     /// The model calls of the log before the outermost call of an agent began.
@@ -74,7 +74,7 @@ impl Account {
     }
 
     /// The limit that refused a call of this run: the run ends, whatever the agent made of it.
-    pub(crate) fn refused(&self) -> Option<Reason> {
+    pub(crate) fn refused(&self) -> Option<StopReason> {
         self.book().refused.clone()
     }
 }
@@ -170,7 +170,7 @@ impl Log {
     /// first. Returns it with how many calls of the agent came to an end before.
     pub(crate) async fn reserve(&self, asked: Asked<'_>) -> Result<(Reservation<'_>, u64)> {
         let held = self.hold(&asked.bound, asked.who, asked.calls).await;
-        if let Err(Error::Halted) = &held {
+        if let Err(Error::Cancelled) = &held {
             // It was not sent, and is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
@@ -241,7 +241,7 @@ impl Log {
             Some(Fit::Now(amount)) => amount,
             Some(Fit::Later) => return Ok(Held::Later),
             // The run is halted with all others that share the budget.
-            Some(Fit::Never) => return Err(Error::Halted),
+            Some(Fit::Never) => return Err(Error::Cancelled),
         };
         book.reserved.add(run);
         Ok(Held::Now(Hold { run, shared }))
@@ -284,7 +284,7 @@ impl Log {
     /// What a call took at most that nobody knows the reservation of: its bound, or all that is left of what was set. Where
     /// nothing was set, nothing is known.
     async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
-        let spent = self.spent().await;
+        let spent = self.usage().await;
         let run = self.limits.cost.map(|limit| limit.less(spent.counted_cost()));
         let shared = self.budget.as_ref().map(super::Budget::left);
         let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));

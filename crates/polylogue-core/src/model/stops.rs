@@ -3,19 +3,19 @@
 //! Most servers end a reply before a stop word. Some let it stand, some know none, and neither do scripts: here the reply is
 //! cut whoever wrote it.
 
-use super::{Delta, Deltas, Reply};
+use super::{DeltaRef, DeltaSink, Reply};
 use crate::{Finish, Part};
 
 /// Passes pieces on up to a stop word. What may be the beginning of one is held back until it is clear.
 pub(super) struct Stopped<'a> {
     stops: Vec<&'a str>,
-    deltas: &'a mut dyn Deltas,
+    deltas: &'a mut dyn DeltaSink,
     held: String,
     is_over: bool,
 }
 
 impl<'a> Stopped<'a> {
-    pub(super) fn new(stops: &'a [String], deltas: &'a mut dyn Deltas) -> Self {
+    pub(super) fn new(stops: &'a [String], deltas: &'a mut dyn DeltaSink) -> Self {
         Self { stops: words(stops).collect(), deltas, held: String::new(), is_over: false }
     }
 
@@ -23,7 +23,7 @@ impl<'a> Stopped<'a> {
     pub(super) fn finish(&mut self) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() && !self.is_over {
-            self.deltas.push(Delta::Text(&held));
+            self.deltas.push(DeltaRef::Text(&held));
         }
     }
 
@@ -35,21 +35,21 @@ impl<'a> Stopped<'a> {
         let rest = self.held.split_off(until);
         let clear = std::mem::replace(&mut self.held, rest);
         if !clear.is_empty() {
-            self.deltas.push(Delta::Text(&clear));
+            self.deltas.push(DeltaRef::Text(&clear));
         }
     }
 }
 
-impl Deltas for Stopped<'_> {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Stopped<'_> {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         match delta {
-            Delta::Restart => {
+            DeltaRef::Restart => {
                 self.held.clear();
                 self.is_over = false;
                 self.deltas.push(delta);
             }
             _ if self.is_over => {}
-            Delta::Text(text) => self.hear(text),
+            DeltaRef::Text(text) => self.hear(text),
             delta => self.deltas.push(delta),
         }
     }
@@ -94,16 +94,16 @@ mod tests {
     #[derive(Default)]
     struct Heard(Vec<String>);
 
-    impl Deltas for Heard {
-        fn push(&mut self, delta: Delta<'_>) {
+    impl DeltaSink for Heard {
+        fn push(&mut self, delta: DeltaRef<'_>) {
             self.0.push(match delta {
-                Delta::Text(text) => text.to_owned(),
+                DeltaRef::Text(text) => text.to_owned(),
                 other => format!("{other:?}"),
             });
         }
     }
 
-    fn heard(stops: &[&str], pieces: &[Delta<'_>]) -> Vec<String> {
+    fn heard(stops: &[&str], pieces: &[DeltaRef<'_>]) -> Vec<String> {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let mut heard = Heard::default();
         let mut stopped = Stopped::new(&stops, &mut heard);
@@ -118,7 +118,7 @@ mod tests {
         for size in 1..text.len() {
             let pieces: Vec<String> =
                 text.chars().collect::<Vec<_>>().chunks(size).map(|piece| piece.iter().collect()).collect();
-            let pieces: Vec<Delta<'_>> = pieces.iter().map(|piece| Delta::Text(piece)).collect();
+            let pieces: Vec<DeltaRef<'_>> = pieces.iter().map(|piece| DeltaRef::Text(piece)).collect();
             let told = heard(&["\n```\n", "<|end|>"], &pieces);
             assert_eq!(told.concat(), "Let me.\n```python\nprint('é')", "{size}");
         }
@@ -126,20 +126,20 @@ mod tests {
 
     #[test]
     fn what_only_begins_like_a_stop_word_is_told() {
-        assert_eq!(heard(&["END"], &[Delta::Text("the EN"), Delta::Text("D")]), ["the "]);
-        assert_eq!(heard(&["END"], &[Delta::Text("the EN"), Delta::Text("d")]), ["the ", "ENd"]);
-        assert_eq!(heard(&["END"], &[Delta::Text("the EN")]), ["the ", "EN"]);
-        assert_eq!(heard(&[""], &[Delta::Text("all")]), ["all"]);
+        assert_eq!(heard(&["END"], &[DeltaRef::Text("the EN"), DeltaRef::Text("D")]), ["the "]);
+        assert_eq!(heard(&["END"], &[DeltaRef::Text("the EN"), DeltaRef::Text("d")]), ["the ", "ENd"]);
+        assert_eq!(heard(&["END"], &[DeltaRef::Text("the EN")]), ["the ", "EN"]);
+        assert_eq!(heard(&[""], &[DeltaRef::Text("all")]), ["all"]);
     }
 
     #[test]
     fn a_reply_that_begins_anew_is_told_anew() {
         let pieces = [
-            Delta::Text("a END"),
-            Delta::Thought("gone"),
-            Delta::Restart,
-            Delta::Thought("t"),
-            Delta::Text("b"),
+            DeltaRef::Text("a END"),
+            DeltaRef::Thought("gone"),
+            DeltaRef::Restart,
+            DeltaRef::Thought("t"),
+            DeltaRef::Text("b"),
         ];
         assert_eq!(heard(&["END"], &pieces), ["a ", "Restart", "Thought(\"t\")", "b"]);
     }

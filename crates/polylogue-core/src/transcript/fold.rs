@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{EndedTurn, Line, OpenTurn, Source, Transcript, in_order};
-use crate::{Body, Charge, ChargeReason, Cue, Event, Message, Name, Opening, Part, Question, Sample};
+use crate::{
+    Body, Charge, ChargeReason, Event, Message, ModelReply, Name, Opening, Part, Question, TurnRequest,
+};
 
 impl Transcript {
     /// Takes in the next event.
@@ -13,7 +15,7 @@ impl Transcript {
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
             match &event.body {
-                Body::Sampled(sample) => self.spent.add(sample),
+                Body::ModelReplied(sample) => self.spent.add(sample),
                 Body::Charged(charge) => self.spent.charge(charge),
                 _ => {}
             }
@@ -30,9 +32,9 @@ impl Transcript {
         }
         let result = match &event.body {
             Body::Opened(opening) => self.opened(opening, &event),
-            Body::Cued { cues } => self.begun_turns(cues, &event),
+            Body::TurnStarted { turns: cues } => self.begun_turns(cues, &event),
             Body::Posted(message) => self.posted(message, &event),
-            Body::Said(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
+            Body::Message(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
             Body::Passed { who } => self.ended(who, &event, |_| {}),
             Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
             Body::Stopped { who, reason } => {
@@ -51,7 +53,7 @@ impl Transcript {
                 self.reopened(message.as_ref(), &event);
                 Ok(())
             }
-            Body::Undone { since } => self.undone(*since, &event),
+            Body::RolledBack { since } => self.undone(*since, &event),
             _ => self.within_turn(&event),
         };
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
@@ -66,25 +68,25 @@ impl Transcript {
         let line =
             |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
         self.lines = opening.messages.iter().map(line).collect();
-        self.members.clone_from(&opening.with);
+        self.members.clone_from(&opening.participants);
         opening.messages.iter().for_each(|message| self.ask_around(message));
         self.latest = self.lines.len();
         self.before = opening.inherited.min(self.lines.len() as u64);
         self.opened = event.seq;
         let author = opening.messages.last().map(|message| &message.from);
-        self.last_speaker = author.filter(|name| opening.with.contains(name)).cloned();
+        self.last_speaker = author.filter(|name| opening.participants.contains(name)).cloned();
         self.opening = Some(opening.clone());
         self.share(event);
         self.events.push(Arc::clone(event));
         Ok(())
     }
 
-    fn begun_turns(&mut self, cues: &[Cue], event: &Arc<Event>) -> Result<(), String> {
+    fn begun_turns(&mut self, cues: &[TurnRequest], event: &Arc<Event>) -> Result<(), String> {
         if let Some(open) = self.open.first() {
             return Err(format!("it is still `{}`'s turn", open.cue.who));
         }
         // A step in the room begins what is latest; one aside does not.
-        if cues.iter().any(|cue| !cue.to.is_aside()) {
+        if cues.iter().any(|cue| !cue.to.is_private()) {
             self.latest = self.lines.len();
         }
         for cue in cues {
@@ -185,8 +187,8 @@ impl Transcript {
 
     fn said(&mut self, message: &Message, seq: u64) {
         let line = Line { seq, source: Source::Turn, message: message.clone() };
-        self.asides += u64::from(line.is_aside());
-        if !line.is_aside() {
+        self.asides += u64::from(line.is_private());
+        if !line.is_private() {
             self.ask_around(message);
         }
         self.lines.push(line);
@@ -202,12 +204,12 @@ impl Transcript {
             return Err(format!("it is not `{who}`'s turn"));
         };
         let turn = self.open.remove(index);
-        let aside = turn.cue.to.is_aside();
+        let aside = turn.cue.to.is_private();
         let is_silent = match &event.body {
-            Body::Said(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
+            Body::Message(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
             _ => true,
         };
-        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_aside: aside, is_silent });
+        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private: aside, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
         self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
         self.share(event);
@@ -224,7 +226,7 @@ impl Transcript {
 
     /// Takes note of what a model cannot do: at the end of the turn, so that a turn that is resumed begins as it began.
     fn learn(&mut self, event: &Event) {
-        if let Body::Unable { who, model, lacks, .. } = &event.body {
+        if let Body::CapabilityMissing { who, model, capability: lacks, .. } = &event.body {
             self.lacks.push((who.clone(), Arc::clone(model), *lacks));
         }
     }
@@ -239,16 +241,16 @@ impl Transcript {
 
     fn within_turn(&mut self, event: &Arc<Event>) -> Result<(), String> {
         let who = match &event.body {
-            Body::Sampled(Sample { who, .. })
+            Body::ModelReplied(ModelReply { who, .. })
             | Body::Prompted { who, .. }
-            | Body::Called { who, .. }
-            | Body::Returned { who, .. }
+            | Body::ToolCalled { who, .. }
+            | Body::ToolReturned { who, .. }
             | Body::Cleared { who, .. }
             | Body::Remembered { who, .. }
-            | Body::Unable { who, .. }
-            | Body::Uncontinued { who, .. }
-            | Body::Asked(Question { who, .. })
-            | Body::Answered { to: who, .. }
+            | Body::CapabilityMissing { who, .. }
+            | Body::ContinuationFailed { who, .. }
+            | Body::InputRequired(Question { who, .. })
+            | Body::InputProvided { to: who, .. }
             | Body::Failed { who, .. } => who,
             _ => return Err("it cannot stand here".into()),
         };
@@ -256,9 +258,9 @@ impl Transcript {
             return Err(format!("it is not `{who}`'s turn"));
         };
         match &event.body {
-            Body::Sampled(sample) => self.spent.add(sample),
-            Body::Asked(question) => turn.asked = Some((question.clone(), event.ran_ms)),
-            Body::Answered { .. } => {
+            Body::ModelReplied(sample) => self.spent.add(sample),
+            Body::InputRequired(question) => turn.asked = Some((question.clone(), event.ran_ms)),
+            Body::InputProvided { .. } => {
                 let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
                 self.waited_ms += event.ran_ms.saturating_sub(asked);
             }

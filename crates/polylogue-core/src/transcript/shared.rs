@@ -12,8 +12,8 @@ use crate::{Body, Event, Message, Part};
 pub(crate) fn is_shared(body: &Body) -> bool {
     let has_value = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Data(_)));
     match body {
-        Body::Called { .. } | Body::Returned { .. } => true,
-        Body::Said(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
+        Body::ToolCalled { .. } | Body::ToolReturned { .. } => true,
+        Body::Message(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
             has_value(message)
         }
         Body::Opened(opening) => opening.messages.iter().any(has_value),
@@ -62,7 +62,7 @@ impl Transcript {
 
     /// Takes note of an event of a chat within this one. It becomes known when the turn ends in which it happened.
     pub(super) fn within(&mut self, event: &Arc<Event>) {
-        if let Body::Undone { since } = event.body {
+        if let Body::RolledBack { since } = event.body {
             let stays = |other: &Arc<Event>| other.at != event.at || other.seq < since;
             self.open.iter_mut().for_each(|turn| turn.within.retain(stays));
             return;

@@ -6,17 +6,17 @@ use futures_util::future::join_all;
 
 use super::Turn;
 use crate::call::{Visit, Visited, told};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Reason, Result};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Result, StopReason};
 
 /// An agent that is to be asked, and what.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct AgentCall {
     label: Arc<str>,
     agent: AnyAgent,
     message: Message,
 }
 
-impl Asking {
+impl AgentCall {
     /// Asks `agent` by its name.
     #[must_use]
     pub fn of(agent: &(impl Agent + Clone), message: impl Into<Message>) -> Self {
@@ -51,7 +51,7 @@ impl Turn<'_> {
     pub fn message(&self) -> Message {
         let mut message = match &self.cue.prompt {
             Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
-            None => self.heard().map_or_else(|| Message::from(""), |line| line.message.clone()),
+            None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
         };
         let told = self.journal.iter().filter_map(|event| match &event.body {
             Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
@@ -79,7 +79,7 @@ impl Turn<'_> {
         agent: &(impl Agent + Clone),
         message: impl Into<Message>,
     ) -> Result<Message> {
-        self.make(Asking::of(agent, message)).await
+        self.make(AgentCall::of(agent, message)).await
     }
 
     /// As [`ask`](Self::ask), in the room `label` in place of that of the agent's name. So agents of the same name can each
@@ -93,7 +93,7 @@ impl Turn<'_> {
         agent: &(impl Agent + Clone),
         message: impl Into<Message>,
     ) -> Result<Message> {
-        self.make(Asking::labelled(label, agent, message)).await
+        self.make(AgentCall::labelled(label, agent, message)).await
     }
 
     /// Asks several agents at the same time, and returns what they say in the order in which they are given here. All of them
@@ -101,12 +101,12 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// Of each as of [`ask`](Self::ask); also when two are to be asked in the same room.
-    pub async fn ask_all(&mut self, asks: impl IntoIterator<Item = Asking>) -> Vec<Result<Message>> {
+    pub async fn ask_all(&mut self, asks: impl IntoIterator<Item = AgentCall>) -> Vec<Result<Message>> {
         if let Err(error) = self.survive().await {
             return asks.into_iter().map(|_| Err(error.clone())).collect();
         }
         let mut rooms: Vec<Path> = Vec::new();
-        let mut visit = |asking: Asking| {
+        let mut visit = |asking: AgentCall| {
             let label = Arc::clone(&asking.label);
             let visit = self.visit(asking)?;
             if rooms.contains(&visit.at) {
@@ -132,7 +132,7 @@ impl Turn<'_> {
         done.into_iter().map(|visited| self.take_in(visited)).collect()
     }
 
-    async fn make(&mut self, asking: Asking) -> Result<Message> {
+    async fn make(&mut self, asking: AgentCall) -> Result<Message> {
         self.survive().await?;
         let mut visit = self.visit(asking)?;
         visit.around = self.shared(&[]);
@@ -140,12 +140,12 @@ impl Turn<'_> {
         self.take_in(visited)
     }
 
-    fn visit(&mut self, asking: Asking) -> Result<Visit> {
+    fn visit(&mut self, asking: AgentCall) -> Result<Visit> {
         self.doubt = None;
-        let Asking { label, agent, message } = asking;
+        let AgentCall { label, agent, message } = asking;
         let at = self.home()?.room(&label)?;
         if at.depth() > self.log.depth() {
-            return Err(Error::Limit(Reason::Depth { limit: self.log.depth() }));
+            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
         }
         let nth = self.asked.get(&at).copied().unwrap_or_default();
         self.asked.insert(at.clone(), nth + 1);
@@ -172,8 +172,7 @@ impl Turn<'_> {
 
     /// The event with which the turn began.
     fn begun(&self) -> Option<u64> {
-        let cued =
-            |body: &Body| matches!(body, Body::Cued { cues } if cues.iter().any(|cue| cue.who == *self.me()));
+        let cued = |body: &Body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|cue| cue.who == *self.me()));
         self.transcript.events().iter().rfind(|event| cued(&event.body)).map(|event| event.seq)
     }
 
@@ -193,9 +192,9 @@ impl Turn<'_> {
             let is_there = |other: &Path| *other == at || other.is_within(&at);
             let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
             self.within_before.retain(stays);
-            self.within.retain(|event| stays(event) || matches!(event.body, Body::Sampled(_)));
+            self.within.retain(|event| stays(event) || matches!(event.body, Body::ModelReplied(_)));
             let is_undone = |event: &&Arc<Event>| {
-                is_there(&event.at) && matches!(event.body, Body::Undone { since: from } if from >= since)
+                is_there(&event.at) && matches!(event.body, Body::RolledBack { since: from } if from >= since)
             };
             let undone: Vec<_> =
                 self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;

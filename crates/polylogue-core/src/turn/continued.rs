@@ -1,6 +1,6 @@
 //! Continuing a reply that was cut off.
 
-use super::{Ask, Turn};
+use super::{ModelCall, Turn};
 use crate::view::CONTINUE;
 use crate::{Body, Error, Reply, Result};
 
@@ -11,17 +11,17 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// As [`sample`](Self::sample), failures of the model excepted.
-    pub async fn continued(&mut self, ask: Ask<'_>) -> Result<Option<Reply>> {
+    pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
         self.prompt(CONTINUE).await?;
-        if let Some(Body::Uncontinued { .. }) = self.ahead() {
+        if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {
             self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
             return Ok(None);
         }
-        match self.sample(ask).await {
+        match self.ask_model(ask).await {
             Ok(rest) => Ok(Some(rest)),
             Err(Error::Model(error)) => {
                 let (who, why) = (self.me().clone(), error.message.into());
-                self.record([Body::Uncontinued { who, why }]).await?;
+                self.record([Body::ContinuationFailed { who, why }]).await?;
                 Ok(None)
             }
             Err(error) => Err(error),

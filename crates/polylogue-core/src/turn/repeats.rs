@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{Body, Call, Circle, Event, Outcome, Reason};
+use crate::{Body, Call, Event, LoopKind, Outcome, StopReason};
 
 /// Why `calls` are not to be made after what happened in the turn before, if they are one too many: equal calls, and all of those
 /// before with equal results. Different results are progress, as when a job is polled that advances. 0 allows any number.
-pub(super) fn circle(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Option<Reason> {
+pub(super) fn circle(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Option<StopReason> {
     let first = calls.first().filter(|_| limit > 0)?;
     let is_equal = |call: &Call| call.tool == first.tool && call.args == first.args;
     let now = calls.iter().take_while(|call| is_equal(call)).count();
@@ -14,20 +14,20 @@ pub(super) fn circle(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Op
     if before.len() + now <= limit {
         return None;
     }
-    Some(Reason::Circling { pattern: Circle::Calls, evidence: before.into_iter().rev().collect() })
+    Some(StopReason::LoopDetected { pattern: LoopKind::Calls, evidence: before.into_iter().rev().collect() })
 }
 
 /// The last calls of the turn, newest first, as long as they are equal and returned the same.
 fn equal_before(journal: &[Arc<Event>], is_equal: impl Fn(&Call) -> bool) -> Vec<u64> {
     let result = |id: &str| {
         journal.iter().rev().find_map(|event| match &event.body {
-            Body::Returned { id: of, outcome, .. } if of == id => Some(outcome),
+            Body::ToolReturned { id: of, outcome, .. } if of == id => Some(outcome),
             _ => None,
         })
     };
     let mut last: Option<Option<&Outcome>> = None;
     let called = journal.iter().rev().filter_map(|event| match &event.body {
-        Body::Called { call, .. } => Some((event.seq, call)),
+        Body::ToolCalled { call, .. } => Some((event.seq, call)),
         _ => None,
     });
     called

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::words::LEFT_OUT;
 use super::{Mark, View, Window};
 use crate::digest::Chain;
-use crate::{Entry, Part, Wire};
+use crate::{EncodeCache, Entry, Part};
 
 impl View {
     pub(super) fn go_back(&mut self, mark: Mark) {
@@ -13,7 +13,7 @@ impl View {
         self.awaited.clear();
         self.chain = mark.chain;
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        self.wire = Wire::default();
+        self.encoded = EncodeCache::default();
     }
 
     /// Drops all but the last `keep` entries, a call and its outcomes counted as one. What is at work now stays.
@@ -28,21 +28,21 @@ impl View {
         // Nothing has to stand for what is cleared: what others say next does, or a word to begin with.
         if cut == self.entries.len() && !self.in_turn {
             self.entries.clear();
-            (self.weight, self.chain, self.wire) = (0, Chain::default(), Wire::default());
+            (self.weight, self.chain, self.encoded) = (0, Chain::default(), EncodeCache::default());
             return;
         }
         self.cut(cut);
     }
 
     pub(super) const fn limit(&self) -> usize {
-        match self.lens.window {
+        match self.options.window {
             Window::All => usize::MAX,
             Window::Messages(limit) | Window::Tokens(limit) => limit,
         }
     }
 
     pub(super) fn weigh(&self, entry: &Entry) -> usize {
-        match self.lens.window {
+        match self.options.window {
             Window::All => 0,
             Window::Messages(_) => 1,
             Window::Tokens(_) => tokens(entry),
@@ -88,7 +88,7 @@ impl View {
                 (self.pinned + kept_head + mark.entries.saturating_sub(cut)).min(self.entries.len());
             mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
         }
-        self.wire = Wire::default();
+        self.encoded = EncodeCache::default();
     }
 
     /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a

@@ -19,7 +19,9 @@ mod run;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{AnyTool, Held, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, Transcript};
+use polylogue_core::{
+    AnyTool, LogId, Name, Outcome, OutcomeStatus, Path, Resources, Tool, ToolCx, Transcript,
+};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use serde_json::{Value, json};
 
@@ -107,10 +109,10 @@ impl Tools {
         let (at, who) = (Path::root(), Name::new("Ann").unwrap());
         let log = LogId::new("test").unwrap();
         let transcript = Transcript::new(at.clone());
-        let held = Held::default();
+        let held = Resources::default();
         let cx = ToolCx {
             log: &log,
-            held: &held,
+            resources: &held,
             at: &at,
             who: &who,
             transcript: &transcript,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use polylogue::{Assistant, Body, Chat, Log, LogId, Meta, Status, once_each};
+use polylogue::{Assistant, Body, Chat, Log, LogId, Meta, Status, sequential};
 use polylogue_core::{AnyModel, AnyStore, OutcomeStatus, Part, Tool};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use polylogue_models::Script;
@@ -175,7 +175,7 @@ async fn one_that_is_killed_in_a_call_costs_the_call_and_the_run_goes_on() {
     let script: Script = serde_json::from_str(script).unwrap();
     let tools = servers.tools([("test", Allowed::All)]).await.unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
-    let chat = Chat::named("calls").with(ann).policy(once_each()).build().unwrap();
+    let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
     let mut log = Log::create(AnyStore::new(Memory::default()), id, &Meta::default()).await.unwrap();
     let (ended, ()) = tokio::join!(chat.run(&mut log, "go"), async {
@@ -186,7 +186,7 @@ async fn one_that_is_killed_in_a_call_costs_the_call_and_the_run_goes_on() {
     assert!(matches!(ended, Ok(Status::Closed { .. })), "{ended:?}");
     let events = log.events().await;
     let outcomes = events.iter().filter_map(|event| match &event.body {
-        Body::Returned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
+        Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
         _ => None,
     });
     let outcomes: Vec<_> = outcomes.collect();

@@ -1,7 +1,7 @@
 //! Conversations whose tools are a server's.
 
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, Meta, OutcomeStatus, Status, once_each,
+    AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, Meta, OutcomeStatus, Status, sequential,
 };
 use polylogue_mcp::Allowed;
 use polylogue_models::Script;
@@ -14,7 +14,7 @@ async fn chat(bench: &Bench, script: &str) -> (Chat, Log) {
     let tools = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap();
     let script: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
-    let chat = Chat::named("calls").with(ann).policy(once_each()).build().unwrap();
+    let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
     let log = Log::create(AnyStore::new(Memory::default()), id, &Meta::default()).await.unwrap();
     (chat, log)
@@ -36,7 +36,7 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Returned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
+            Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
             _ => None,
         })
         .collect();
@@ -51,7 +51,7 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
 async fn a_run_that_is_halted_tells_the_server() {
     let bench = Bench::new("fine");
     let (chat, mut log) = chat(&bench, r#"[{"Ann": {"calls": [{"tool": "test_slow"}]}}]"#).await;
-    let halt = log.halt();
+    let halt = log.cancellation();
     let (ended, ()) = tokio::join!(chat.run(&mut log, "go"), async {
         bench.noted("begun").await;
         halt.now();

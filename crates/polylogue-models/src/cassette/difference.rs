@@ -20,7 +20,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn of(request: &Request<'a>, model: &'a str) -> Self {
-        let Request { origin: _, system, entries, tools, params, wire: _, reserved: _ } = *request;
+        let Request { origin: _, system, entries, tools, params, encoded: _, reserved: _ } = *request;
         Self { model, system, tools, params, entries: entries.iter().collect() }
     }
 }

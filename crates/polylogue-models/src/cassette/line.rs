@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use polylogue_core::chain::Link;
 use polylogue_core::{
-    Delta, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Piece, Reply, Skill, ToolSpec,
+    Capability, Delta, DeltaRef, Entry, ModelError, ModelErrorKind, Money, Name, Params, Path, Reply,
+    ToolSpec,
 };
 use serde::{Deserialize, Serialize};
 
@@ -93,22 +94,22 @@ pub(super) enum Heard {
 
 impl Heard {
     /// `None` for a kind of piece that this format has no word for.
-    pub(super) fn of(delta: Delta<'_>) -> Option<Self> {
-        Some(match Piece::from(delta) {
-            Piece::Text(text) => Self::Text(text),
-            Piece::Thought(text) => Self::Thought(text),
-            Piece::Call { index, tool, args } => Self::Call { index, tool, args },
-            Piece::Restart => Self::Restart,
+    pub(super) fn of(delta: DeltaRef<'_>) -> Option<Self> {
+        Some(match Delta::from(delta) {
+            Delta::Text(text) => Self::Text(text),
+            Delta::Thought(text) => Self::Thought(text),
+            Delta::Call { index, tool, args } => Self::Call { index, tool, args },
+            Delta::Restart => Self::Restart,
             _ => return None,
         })
     }
 
-    pub(super) fn delta(&self) -> Delta<'_> {
+    pub(super) fn delta(&self) -> DeltaRef<'_> {
         match self {
-            Self::Text(text) => Delta::Text(text),
-            Self::Thought(text) => Delta::Thought(text),
-            Self::Call { index, tool, args } => Delta::Call { index: *index, tool: tool.as_deref(), args },
-            Self::Restart => Delta::Restart,
+            Self::Text(text) => DeltaRef::Text(text),
+            Self::Thought(text) => DeltaRef::Thought(text),
+            Self::Call { index, tool, args } => DeltaRef::Call { index: *index, tool: tool.as_deref(), args },
+            Self::Restart => DeltaRef::Restart,
         }
     }
 }
@@ -135,13 +136,13 @@ const KINDS: [(ModelErrorKind, &str); 14] = [
     (ModelErrorKind::Protocol, "protocol"),
     (ModelErrorKind::Script, "script"),
     (ModelErrorKind::Bug, "bug"),
-    (ModelErrorKind::Unsupported(Skill::Tools), "no_tools"),
-    (ModelErrorKind::Unsupported(Skill::Schema), "no_schema"),
-    (ModelErrorKind::Unsupported(Skill::Json), "no_json"),
-    (ModelErrorKind::Unsupported(Skill::Vision), "no_vision"),
-    (ModelErrorKind::Unsupported(Skill::SystemRole), "no_system_role"),
-    (ModelErrorKind::Unsupported(Skill::NullContent), "no_null_content"),
-    (ModelErrorKind::Unsupported(Skill::UserAfterTool), "no_user_after_tool"),
+    (ModelErrorKind::Unsupported(Capability::Tools), "no_tools"),
+    (ModelErrorKind::Unsupported(Capability::Schema), "no_schema"),
+    (ModelErrorKind::Unsupported(Capability::Json), "no_json"),
+    (ModelErrorKind::Unsupported(Capability::Vision), "no_vision"),
+    (ModelErrorKind::Unsupported(Capability::SystemRole), "no_system_role"),
+    (ModelErrorKind::Unsupported(Capability::NullContent), "no_null_content"),
+    (ModelErrorKind::Unsupported(Capability::UserAfterTool), "no_user_after_tool"),
 ];
 
 impl From<&ModelError> for RecordedError {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::chain::{Link, seal};
 use polylogue_core::{
-    AnyModel, Delta, Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Params, Path, Reply,
-    Request, Skills, Usage,
+    AnyModel, Capabilities, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name,
+    Params, Path, Reply, Request, Usage,
 };
 
 use super::error::CassetteError;
@@ -24,7 +24,7 @@ pub struct Cassette(Arc<Shared>);
 
 struct Shared {
     place: PathBuf,
-    tape: Mutex<Tape>,
+    tape: Mutex<RecordingFile>,
 }
 
 impl Cassette {
@@ -69,7 +69,7 @@ impl Cassette {
         }
         let mut bytes = Vec::new();
         (&file).read_to_end(&mut bytes).map_err(|error| CassetteError::io(place, "read", &error))?;
-        let mut tape = Tape { file, end: 0, link: Header::link(), last: HashMap::new() };
+        let mut tape = RecordingFile { file, end: 0, link: Header::link(), last: HashMap::new() };
         if bytes.is_empty() {
             tape.append(&Header).map_err(unwritable)?;
         } else {
@@ -106,7 +106,7 @@ struct Recorded<'a> {
 }
 
 /// The file, and where its writing stands.
-struct Tape {
+struct RecordingFile {
     file: File,
     /// Its length up to the end of the last whole line.
     end: u64,
@@ -116,7 +116,7 @@ struct Tape {
     last: HashMap<(Path, Name), Vec<Entry>>,
 }
 
-impl Tape {
+impl RecordingFile {
     /// Goes to the end of `contents`.
     fn wind(&mut self, contents: Contents) -> io::Result<()> {
         self.end = u64::try_from(contents.intact).map_err(io::Error::other)?;
@@ -220,8 +220,8 @@ impl<M: Model> Model for Recorder<M> {
 
     /// # Errors
     /// Those of the model it wraps, and when the call cannot be recorded: a recording with holes would be of no use.
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
-        let mut ear = Ear { deltas, pieces: Vec::new() };
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let mut ear = DeltaRecorder { deltas, pieces: Vec::new() };
         let result = self.model.complete(request, &mut ear).await;
         let cost = result.as_ref().ok().and_then(|reply| self.model.cost(&reply.usage));
         let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
@@ -237,19 +237,19 @@ impl<M: Model> Model for Recorder<M> {
         self.model.max_output(params)
     }
 
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }
 
 /// Passes pieces on and keeps them.
-struct Ear<'a> {
-    deltas: &'a mut dyn Deltas,
+struct DeltaRecorder<'a> {
+    deltas: &'a mut dyn DeltaSink,
     pieces: Vec<Heard>,
 }
 
-impl Deltas for Ear<'_> {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for DeltaRecorder<'_> {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.pieces.extend(Heard::of(delta));
         self.deltas.push(delta);
     }
@@ -257,7 +257,7 @@ impl Deltas for Ear<'_> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Origin, Wire};
+    use polylogue_core::{EncodeCache, Origin};
 
     use super::*;
     use crate::{Script, ScriptStep};
@@ -268,13 +268,13 @@ mod tests {
         let place = folder.path().join("c.jsonl");
         drop(Cassette::create(&place).unwrap());
         let (file, end) = (File::open(&place).unwrap(), std::fs::read(&place).unwrap().len());
-        let tape = Tape { file, end: end as u64, link: Header::link(), last: HashMap::new() };
+        let tape = RecordingFile { file, end: end as u64, link: Header::link(), last: HashMap::new() };
         let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
         let (at, who) = (&Path::root(), &Name::new("A").unwrap());
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
         let (origin, entries) = (Origin { at, who, nth: 0 }, &[Entry::user("go")]);
-        let (params, wire) = (&Params::default(), &Wire::default());
-        let request = Request { origin, system: None, entries, tools: &[], params, wire, reserved: None };
+        let (params, encoded) = (&Params::default(), &EncodeCache::default());
+        let request = Request { origin, system: None, entries, tools: &[], params, encoded, reserved: None };
         let error = model.complete(&request, &mut ()).await.unwrap_err();
         assert!(error.message.starts_with("the call was answered, but could not be recorded: "), "{error}");
         assert_eq!(std::fs::read(&place).unwrap().len(), end, "the header alone");

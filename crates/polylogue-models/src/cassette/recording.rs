@@ -6,8 +6,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    Deltas, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply, Request, Skills,
-    Usage,
+    Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply,
+    Request, Usage,
 };
 
 use super::difference::{Asked, first_difference};
@@ -222,7 +222,7 @@ impl Model for Replayer {
     /// # Errors
     /// With [`ModelErrorKind::Script`] when the call was not recorded, or was another one: names the first
     /// difference. With the recorded error, if the call failed.
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let now = Asked::of(request, &self.name);
         let line = self.calls.find(request.origin, &now).map_err(|message| self.error(message))?;
         for piece in &*line.pieces {
@@ -235,18 +235,18 @@ impl Model for Replayer {
     }
 
     /// What was never asked of the model, it is not asked for: whoever spoke by it knew that it could not, or said so.
-    fn skills(&self) -> Skills {
+    fn capabilities(&self) -> Capabilities {
         let was_asked = |asks: fn(&Line<'_>) -> bool| {
             let mut lines = self.calls.lines.iter().filter(|line| line.model == *self.name);
             (!lines.any(asks)).then_some(false)
         };
-        Skills {
+        Capabilities {
             tools: was_asked(|line| !line.tools.is_empty()),
             schema: was_asked(|line| line.params.schema.is_some()),
             json: was_asked(|line| line.params.json),
             // Nobody asks for it: it changes what is sent, and a recording sends nothing.
             vision: None,
-            ..Skills::default()
+            ..Capabilities::default()
         }
     }
 

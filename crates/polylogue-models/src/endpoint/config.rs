@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use polylogue_core::Skills;
+use polylogue_core::Capabilities;
 use polylogue_http::{Env, Key, Proxies};
 use url::Url;
 
 use super::address::shown;
-use crate::known::KnownSkills;
+use crate::learned::LearnedCapabilities;
 use crate::limits::Limits;
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
@@ -65,9 +65,9 @@ pub struct Config {
     /// What its models are known to be able to do, or not. What is not known turns out when it is asked for: a model that
     /// refuses is not asked again for ten minutes, or as long as [`known`](Self::known) counts.
     /// [`vision`](Skills::vision) alone is never tried: the pictures that tools return are named in words until it is said.
-    pub skills: Skills,
+    pub skills: Capabilities,
     /// Where it is kept what its models turned out to be able to do, for later processes; nowhere unless it is said.
-    pub known: Option<KnownSkills>,
+    pub known: Option<LearnedCapabilities>,
 }
 
 impl Config {
@@ -106,7 +106,7 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
-            skills: Skills::default(),
+            skills: Capabilities::default(),
             known: None,
         }
     }

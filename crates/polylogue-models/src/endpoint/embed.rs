@@ -9,15 +9,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::address::place;
+use super::key_pool::KeyPool;
 use super::model::next_attempt;
 use super::read::{read_body, refusal};
-use super::ways::Ways;
 use super::{Api, Endpoint, headers};
 use crate::catalog::list_price_at;
-use crate::failure::{Blame, Failure};
+use crate::failure::{ErrorContext, Failure};
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 
 /// A model of an endpoint that makes vectors of texts. Cloning shares the endpoint.
 ///
@@ -44,7 +44,7 @@ struct Inner {
     model: String,
     /// `provider:model`.
     name: String,
-    ways: Ways,
+    ways: KeyPool,
 }
 
 impl std::fmt::Debug for Embedder {
@@ -76,7 +76,7 @@ impl Endpoint {
             let headers = headers(config, key).map_err(refuse)?;
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
         };
-        let ways = Ways::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
+        let ways = KeyPool::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
         let price = list_price_at(self.provider(), &config.base_url, name);
         let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
         let inner = Arc::new(Inner { endpoint: self.clone(), model, name, ways });
@@ -135,7 +135,12 @@ impl Embedder {
         }
     }
 
-    async fn attempt(&self, body: Bytes, texts: usize, blame: &Blame<'_>) -> Result<Embedded, Failure> {
+    async fn attempt(
+        &self,
+        body: Bytes,
+        texts: usize,
+        blame: &ErrorContext<'_>,
+    ) -> Result<Embedded, Failure> {
         let Inner { endpoint, ways, .. } = &*self.inner;
         let _pass = endpoint.0.gate.pass().await;
         let timeouts = endpoint.0.config.timeouts;
@@ -253,16 +258,16 @@ struct Tokens {
     total_tokens: Option<u64>,
 }
 
-fn decode(body: &[u8], texts: usize) -> Result<Embedded, Flaw> {
+fn decode(body: &[u8], texts: usize) -> Result<Embedded, DecodeError> {
     let excerpt =
         || String::from_utf8_lossy(body.get(..body.len().min(500)).unwrap_or_default()).into_owned();
-    let unreadable = |why: String| Flaw::Unreadable { why, excerpt: excerpt() };
+    let unreadable = |why: String| DecodeError::Unreadable { why, excerpt: excerpt() };
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(Flaw::Empty);
+        return Err(DecodeError::Empty);
     }
     let answer: Answer = serde_json::from_slice(body).map_err(|why| unreadable(why.to_string()))?;
     if answer.error.is_some() {
-        return Err(Flaw::Error(String::from_utf8_lossy(body).into_owned()));
+        return Err(DecodeError::Error(String::from_utf8_lossy(body).into_owned()));
     }
     let input = answer.usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens));
     let usage = Usage { input: input.or(answer.prompt_eval_count), ..Usage::default() };

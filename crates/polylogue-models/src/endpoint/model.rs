@@ -5,16 +5,16 @@ mod probe;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Delta, Deltas, Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Skill, Skills,
-    Usage,
+    Capabilities, Capability, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Price,
+    Reply, Request, Usage,
 };
 use serde_json::Value;
 
 pub use probe::Probed;
 
 use super::{Api, Endpoint};
-use crate::failure::{Again, Blame, Failure};
-use crate::known::AskedOf;
+use crate::failure::{ErrorContext, Failure, RetryAdvice};
+use crate::learned::ModelKey;
 use crate::ollama::{self, Ollama};
 use crate::openai::ChatCompletions;
 use crate::retry::Attempts;
@@ -62,7 +62,7 @@ impl EndpointModel {
     }
 
     /// Refuses what can be known to fail before anything is sent.
-    fn check(&self, request: &Request<'_>, blame: &Blame<'_>) -> Result<(), ModelError> {
+    fn check(&self, request: &Request<'_>, blame: &ErrorContext<'_>) -> Result<(), ModelError> {
         let extra = &request.params.extra;
         let refuse = |message: &str| Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
         if extra.contains_key("messages") {
@@ -80,7 +80,7 @@ impl Model for EndpointModel {
         &self.name
     }
 
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         match self.endpoint.api() {
             Api::ChatCompletions => self.ask::<ChatCompletions>(request, deltas).await,
             Api::Ollama => self.ask::<Ollama>(request, deltas).await,
@@ -102,7 +102,7 @@ impl Model for EndpointModel {
         Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
     }
 
-    fn skills(&self) -> Skills {
+    fn capabilities(&self) -> Capabilities {
         self.endpoint.skills()
     }
 }
@@ -111,7 +111,7 @@ impl EndpointModel {
     async fn ask<P: Protocol>(
         &self,
         request: &Request<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
         let blame = self.endpoint.blame(&self.name);
         self.check(request, &blame)?;
@@ -125,7 +125,7 @@ impl EndpointModel {
     async fn ask_anew<P: Protocol>(
         &self,
         request: &Request<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
         let blame = self.endpoint.blame(&self.name);
         let style = self.style(request);
@@ -164,14 +164,14 @@ impl EndpointModel {
 
     /// What the model is known to answer to `request`, if that is a refusal.
     fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
-        let said = |skill: &Skill| self.endpoint.skills().has(*skill) == Some(false);
+        let said = |skill: &Capability| self.endpoint.skills().has(*skill) == Some(false);
         if let Some(skill) = asked_for(request).into_iter().find(said) {
             // A turn that was begun before this was said: it goes on in another way.
             let kind = ModelErrorKind::Unsupported(skill);
             return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such skill"));
         }
         self.endpoint.lacks().known(&self.name, request).or_else(|| {
-            let asked = AskedOf {
+            let asked = ModelKey {
                 base_url: self.endpoint.shown(),
                 model: &self.model,
                 name: &self.name,
@@ -194,7 +194,7 @@ impl EndpointModel {
         }
     }
 
-    fn note(&self, skill: Skill, lacks: Option<&str>) {
+    fn note(&self, skill: Capability, lacks: Option<&str>) {
         if let Some(known) = self.endpoint.known() {
             known.learn(self.endpoint.shown(), &self.model, skill, lacks);
         }
@@ -203,13 +203,13 @@ impl EndpointModel {
     fn style(&self, request: &Request<'_>) -> Style {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
-        let (fold, omit) = (self.lacks(Skill::SystemRole), self.lacks(Skill::NullContent));
-        let bridge = self.lacks(Skill::UserAfterTool);
+        let (fold, omit) = (self.lacks(Capability::SystemRole), self.lacks(Capability::NullContent));
+        let bridge = self.lacks(Capability::UserAfterTool);
         Style { stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
     }
 
     /// Whether the model is known to refuse a form, so that it is sent another.
-    fn lacks(&self, form: Skill) -> bool {
+    fn lacks(&self, form: Capability) -> bool {
         let Some(has) = self.endpoint.skills().has(form) else {
             let kept = self.endpoint.findings(&self.model);
             let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
@@ -225,28 +225,30 @@ pub(super) fn next_attempt(
     attempts: &mut Attempts<'_>,
 ) -> Result<std::time::Duration, ModelError> {
     match failure.again {
-        Again::No | Again::Spent => Err(failure.error),
-        Again::Now => Ok(std::time::Duration::ZERO),
-        Again::Yes(asked) => attempts.next(asked).map_err(|why| Blame::give_up(failure.error, &why)),
+        RetryAdvice::No | RetryAdvice::Spent => Err(failure.error),
+        RetryAdvice::Now => Ok(std::time::Duration::ZERO),
+        RetryAdvice::Yes(asked) => {
+            attempts.next(asked).map_err(|why| ErrorContext::give_up(failure.error, &why))
+        }
     }
 }
 
 /// Passes pieces on and remembers that there were any, so that a retry can take them back.
 pub(crate) struct Heard<'a> {
-    deltas: &'a mut dyn Deltas,
+    deltas: &'a mut dyn DeltaSink,
     any: bool,
 }
 
 impl Heard<'_> {
     fn restart(&mut self) {
         if std::mem::take(&mut self.any) {
-            self.deltas.push(Delta::Restart);
+            self.deltas.push(DeltaRef::Restart);
         }
     }
 }
 
-impl Deltas for Heard<'_> {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Heard<'_> {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.any = true;
         self.deltas.push(delta);
     }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use polylogue_core::{Deltas, Reply, Request};
+use polylogue_core::{DeltaSink, Reply, Request};
 use polylogue_http::{Broken, ReadError, Response, read_all, read_up_to};
 
-use crate::failure::{Blame, Failure, Refusal};
+use crate::failure::{ErrorContext, Failure, Refusal};
 use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::Protocol;
-use crate::wire::decode::{Decoder, Flaw};
+use crate::wire::decode::{DecodeError, Decoder};
 
 /// The longest body of a reply that is not streamed, in bytes.
 const MAX_BODY: usize = 64 << 20;
@@ -30,12 +30,12 @@ const AFTER_END: Duration = Duration::from_millis(50);
 pub(super) enum Stop {
     Late(Limit),
     Broken(Broken),
-    Flaw(Flaw),
+    Flaw(DecodeError),
 }
 
 impl Stop {
     /// What it comes to, of a reply that came with `status`.
-    pub(super) fn failure(self, blame: &Blame<'_>, timeouts: Timeouts, status: u16) -> Failure {
+    pub(super) fn failure(self, blame: &ErrorContext<'_>, timeouts: Timeouts, status: u16) -> Failure {
         match self {
             Self::Late(limit) => blame.late(limit, timeouts),
             Self::Broken(error) => blame.broken(&error),
@@ -44,8 +44,8 @@ impl Stop {
     }
 }
 
-impl From<Flaw> for Stop {
-    fn from(flaw: Flaw) -> Self {
+impl From<DecodeError> for Stop {
+    fn from(flaw: DecodeError) -> Self {
         Self::Flaw(flaw)
     }
 }
@@ -54,7 +54,7 @@ pub(super) async fn read_stream<P: Protocol>(
     response: &mut Response<'_>,
     clock: &Clock,
     request: &Request<'_>,
-    deltas: &mut dyn Deltas,
+    deltas: &mut dyn DeltaSink,
 ) -> Result<Reply, Stop> {
     let mut decoder = Decoder::<P>::default();
     let mut received = 0_usize;
@@ -64,7 +64,7 @@ pub(super) async fn read_stream<P: Protocol>(
         let Some(bytes) = chunk.map_err(Stop::Broken)? else { return Ok(decoder.finish(request, deltas)?) };
         received = received.saturating_add(bytes.len());
         if received > MAX_STREAM {
-            return Err(Flaw::TooLong("the reply does not end").into());
+            return Err(DecodeError::TooLong("the reply does not end").into());
         }
         decoder.feed(&bytes, deltas)?;
     }
@@ -85,8 +85,8 @@ pub(super) async fn read_stream<P: Protocol>(
 async fn read_rest<P: Protocol>(
     response: &mut Response<'_>,
     decoder: &mut Decoder<P>,
-    deltas: &mut dyn Deltas,
-) -> Result<(), Flaw> {
+    deltas: &mut dyn DeltaSink,
+) -> Result<(), DecodeError> {
     let mut received = 0_usize;
     while !decoder.ended() && received < MAX_ERROR {
         let Ok(Some(bytes)) = response.chunk().await else { break };
@@ -100,7 +100,7 @@ pub(super) async fn read_whole<P: Protocol>(
     response: &mut Response<'_>,
     clock: &Clock,
     request: &Request<'_>,
-    deltas: &mut dyn Deltas,
+    deltas: &mut dyn DeltaSink,
 ) -> Result<Reply, Stop> {
     let body = read_body(response, clock).await?;
     Ok(Decoder::<P>::default().whole(&body, request, deltas)?)
@@ -110,12 +110,12 @@ pub(super) async fn read_whole<P: Protocol>(
 pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Result<Bytes, Stop> {
     let body = clock.wait(Limit::Total, read_all(response, MAX_BODY)).await.map_err(Stop::Late)?;
     body.map_err(|error| match error {
-        ReadError::TooLong => Stop::Flaw(Flaw::TooLong("the reply does not end")),
+        ReadError::TooLong => Stop::Flaw(DecodeError::TooLong("the reply does not end")),
         ReadError::Broken(error) => Stop::Broken(error),
     })
 }
 
-pub(super) async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &Blame<'_>) -> Failure {
+pub(super) async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &ErrorContext<'_>) -> Failure {
     let (status, headers) = (response.status(), response.headers().clone());
     // The status says enough: a body that breaks off or does not come is none.
     let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;

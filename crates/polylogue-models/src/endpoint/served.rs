@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::address::place;
 use super::read::{read_body, refusal};
 use super::{Api, Endpoint, headers};
-use crate::failure::{Blame, Failure};
+use crate::failure::{ErrorContext, Failure};
 use crate::timeouts::{Clock, Limit, Timeouts};
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 
 /// A model that a server has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Endpoint {
     }
 
     fn unreadable(&self, why: &str) -> ModelError {
-        let flaw = Flaw::Unreadable { why: why.to_owned(), excerpt: String::new() };
+        let flaw = DecodeError::Unreadable { why: why.to_owned(), excerpt: String::new() };
         self.blame(self.provider()).flawed(flaw, 200).error
     }
 
@@ -96,7 +96,7 @@ impl Endpoint {
 async fn get(
     transport: &Transport,
     clock: &Clock,
-    blame: &Blame<'_>,
+    blame: &ErrorContext<'_>,
     timeouts: Timeouts,
 ) -> Result<Bytes, Failure> {
     let sent = clock.wait(Limit::Total, transport.get()).await;

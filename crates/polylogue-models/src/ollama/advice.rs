@@ -1,13 +1,13 @@
 //! What to do about what Ollama says went wrong.
 
-use crate::failure::Again;
+use crate::failure::RetryAdvice;
 
 /// What to do about an error of Ollama.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
     pub(crate) hint: String,
     /// Whether another attempt may do better, where the status alone says otherwise.
-    pub(crate) again: Option<Again>,
+    pub(crate) again: Option<RetryAdvice>,
 }
 
 /// What to do when nobody answers.
@@ -32,8 +32,8 @@ pub(crate) fn advice(status: Option<u16>, message: &str, model: &str) -> Option<
             (format!("get it with `ollama pull {model}`, where Ollama runs"), None)
         }
         () if status == Some(404) => ("is that the address of Ollama? it ends in no `/v1`".to_owned(), None),
-        () if says(&["context length", "context size"]) => (TOO_LONG.to_owned(), Some(Again::No)),
-        () if says(&["requires more system memory"]) => (MEMORY.to_owned(), Some(Again::No)),
+        () if says(&["context length", "context size"]) => (TOO_LONG.to_owned(), Some(RetryAdvice::No)),
+        () if says(&["requires more system memory"]) => (MEMORY.to_owned(), Some(RetryAdvice::No)),
         () if says(&["out of memory"]) => (MEMORY.to_owned(), None),
         () if says(&["not support tools"]) => (TOOLS.to_owned(), None),
         () if says(&["not support thinking", "think value"]) => (THINKING.to_owned(), None),
@@ -53,24 +53,24 @@ mod tests {
             (Some(404), "model 'm:3b' not found", "`ollama pull m:3b`", None),
             (Some(404), "model \"m:3b\" not found, try pulling it first", "`ollama pull m:3b`", None),
             (Some(404), "404 page not found", "no `/v1`", None),
-            (Some(400), "the input length exceeds the context length", "`num_ctx`", Some(Again::No)),
+            (Some(400), "the input length exceeds the context length", "`num_ctx`", Some(RetryAdvice::No)),
             (
                 Some(400),
                 "request (8889 tokens) exceeds the available context size (4096 tokens), try increasing it",
                 "`num_ctx`",
-                Some(Again::No),
+                Some(RetryAdvice::No),
             ),
             (
                 Some(400),
                 "the prompt is longer than the context length currently available to the model",
                 "`num_ctx`",
-                Some(Again::No),
+                Some(RetryAdvice::No),
             ),
             (
                 Some(500),
                 "model requires more system memory (22.7 GiB) than is available (6.0 GiB)",
                 "smaller model",
-                Some(Again::No),
+                Some(RetryAdvice::No),
             ),
             (None, "llama runner process has terminated: cudaMalloc failed: out of memory", "smaller", None),
             (Some(400), "registry.ollama.ai/library/m:3b does not support tools", "no tools", None),

@@ -1,4 +1,4 @@
-use polylogue_core::{Delta, Finish, Name, Origin, Params, Path, Reply, Usage, Wire};
+use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage};
 use proptest::prelude::*;
 
 use super::*;
@@ -8,12 +8,12 @@ use crate::wire::decode::Decoder;
 #[derive(Default)]
 struct Heard(String);
 
-impl Deltas for Heard {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Heard {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.0.push_str(&match delta {
-            Delta::Text(text) => format!("[{text}]"),
-            Delta::Thought(text) => format!("({text})"),
-            Delta::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
+            DeltaRef::Text(text) => format!("[{text}]"),
+            DeltaRef::Thought(text) => format!("({text})"),
+            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
             other => format!("{other:?}"),
         });
     }
@@ -21,7 +21,7 @@ impl Deltas for Heard {
 
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
-    let (params, wire) = (Params::default(), Wire::default());
+    let (params, wire) = (Params::default(), EncodeCache::default());
     let origin = Origin { at: &at, who: &who, nth: 3 };
     run(&Request {
         origin,
@@ -29,12 +29,12 @@ fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
         entries: &[],
         tools: &[],
         params: &params,
-        wire: &wire,
+        encoded: &wire,
         reserved: None,
     })
 }
 
-fn stream(pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
+fn stream(pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
     let mut heard = Heard::default();
     let mut decoder = Decoder::<Ollama>::default();
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
@@ -42,7 +42,7 @@ fn stream(pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
     (reply, heard.0)
 }
 
-fn whole(body: &[u8]) -> Result<Reply, Flaw> {
+fn whole(body: &[u8]) -> Result<Reply, DecodeError> {
     with_request(|request| Decoder::<Ollama>::default().whole(body, request, &mut ()))
 }
 
@@ -95,8 +95,8 @@ fn what_is_missing_null_or_odd_is_tolerated() {
 fn what_is_no_reply_is_told_apart() {
     let flaw = |body: &str| match whole(body.as_bytes()) {
         Ok(reply) => panic!("{reply:?}"),
-        Err(Flaw::Error(json)) => json,
-        Err(Flaw::Unreadable { why, .. }) => why,
+        Err(DecodeError::Error(json)) => json,
+        Err(DecodeError::Unreadable { why, .. }) => why,
         Err(flaw) => format!("{flaw:?}"),
     };
     let error = r#"{"error":"model 'm' not found"}"#;

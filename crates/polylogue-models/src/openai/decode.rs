@@ -1,11 +1,11 @@
 //! What chat-completions servers send, piece by piece taken into a reply.
 
-use polylogue_core::Deltas;
+use polylogue_core::DeltaSink;
 
 use super::ChatCompletions;
 use super::chunk::{Choice, Chunk, Content, Fragment, Function};
 use crate::wire::calls::Piece;
-use crate::wire::decode::Flaw;
+use crate::wire::decode::DecodeError;
 use crate::wire::draft::Draft;
 
 impl ChatCompletions {
@@ -18,12 +18,12 @@ impl ChatCompletions {
         chunk: &Chunk<'_>,
         raw: &[u8],
         reply: &mut Draft,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         let odd = chunk.choices.is_none() && chunk.usage.is_none();
         let says = chunk.message.is_some() || chunk.detail.is_some() || chunk.object.get() == Some("error");
         if chunk.error.is_some() || (odd && says) {
-            return Err(Flaw::Error(String::from_utf8_lossy(raw).into_owned()));
+            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
         }
         let groq = chunk.x_groq.as_ref().and_then(|groq| groq.usage.as_ref());
         if let Some(tokens) = chunk.usage.as_ref().or(groq) {
@@ -37,8 +37,8 @@ impl ChatCompletions {
         &mut self,
         choice: &Choice<'_>,
         reply: &mut Draft,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         let index = choice.index.0.unwrap_or(0);
         if *self.choice.get_or_insert(index) != index {
             return Ok(());
@@ -60,8 +60,8 @@ fn content(
     content: &Content<'_>,
     whole: bool,
     reply: &mut Draft,
-    deltas: &mut dyn Deltas,
-) -> Result<(), Flaw> {
+    deltas: &mut dyn DeltaSink,
+) -> Result<(), DecodeError> {
     if let Some(piece) = content.reasoning_content.get().or(content.reasoning.get()) {
         reply.think(piece, deltas)?;
     }

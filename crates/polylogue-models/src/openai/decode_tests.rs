@@ -1,5 +1,6 @@
 use polylogue_core::{
-    Call, Delta, Entry, Finish, Name, Origin, Outcome, Params, Part, Path, Reply, Request, Usage, Wire,
+    Call, DeltaRef, EncodeCache, Entry, Finish, Name, Origin, Outcome, Params, Part, Path, Reply, Request,
+    Usage,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -11,12 +12,12 @@ use crate::wire::decode::Decoder;
 #[derive(Default)]
 struct Heard(String);
 
-impl Deltas for Heard {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Heard {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.0.push_str(&match delta {
-            Delta::Text(text) => format!("[{text}]"),
-            Delta::Thought(text) => format!("({text})"),
-            Delta::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
+            DeltaRef::Text(text) => format!("[{text}]"),
+            DeltaRef::Thought(text) => format!("({text})"),
+            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
             other => format!("{other:?}"),
         });
     }
@@ -24,12 +25,20 @@ impl Deltas for Heard {
 
 fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
-    let (params, wire) = (Params::default(), Wire::default());
+    let (params, wire) = (Params::default(), EncodeCache::default());
     let origin = Origin { at: &at, who: &who, nth: 3 };
-    run(&Request { origin, system: None, entries, tools: &[], params: &params, wire: &wire, reserved: None })
+    run(&Request {
+        origin,
+        system: None,
+        entries,
+        tools: &[],
+        params: &params,
+        encoded: &wire,
+        reserved: None,
+    })
 }
 
-fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, Flaw>, String) {
+fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
     let mut heard = Heard::default();
     let mut decoder = Decoder::<ChatCompletions>::default();
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
@@ -37,11 +46,11 @@ fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, Flaw>, St
     (reply, heard.0)
 }
 
-fn stream(body: &str) -> (Result<Reply, Flaw>, String) {
+fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
     stream_after(&[], &[body.as_bytes()])
 }
 
-fn whole(body: &str) -> (Result<Reply, Flaw>, String) {
+fn whole(body: &str) -> (Result<Reply, DecodeError>, String) {
     let mut heard = Heard::default();
     let reply = with_request(&[], |request| {
         Decoder::<ChatCompletions>::default().whole(body.as_bytes(), request, &mut heard)
@@ -317,7 +326,7 @@ fn errors_inside_are_errors() {
     ] {
         for reply in [stream(&body).0, whole(&body).0] {
             assert!(
-                matches!(&reply, Err(Flaw::Error(json)) if json.contains("overloaded")),
+                matches!(&reply, Err(DecodeError::Error(json)) if json.contains("overloaded")),
                 "{body}: {reply:?}"
             );
         }
@@ -341,16 +350,16 @@ fn what_is_no_reply_is_told_apart_from_one_that_broke_off() {
         ("data: {\"choices\":7}\n\n", "no json"),
     ] {
         let seen = match stream(body).0 {
-            Err(Flaw::Empty) => "empty",
-            Err(Flaw::Cut) => "cut",
-            Err(Flaw::Unreadable { why, .. }) if why.contains("`choices`") => "no choices",
-            Err(Flaw::Unreadable { why, .. }) if why.contains("no JSON") => "no json",
+            Err(DecodeError::Empty) => "empty",
+            Err(DecodeError::Cut) => "cut",
+            Err(DecodeError::Unreadable { why, .. }) if why.contains("`choices`") => "no choices",
+            Err(DecodeError::Unreadable { why, .. }) if why.contains("no JSON") => "no json",
             other => panic!("{body:?}: {other:?}"),
         };
         assert_eq!(seen, expected, "{body:?}");
     }
-    assert!(matches!(whole(r#"{"choices":[]}"#).0, Err(Flaw::Unreadable { .. })));
-    assert!(matches!(whole(r#"{"choices":[{"message":{"content":"a"}"#).0, Err(Flaw::Cut)));
+    assert!(matches!(whole(r#"{"choices":[]}"#).0, Err(DecodeError::Unreadable { .. })));
+    assert!(matches!(whole(r#"{"choices":[{"message":{"content":"a"}"#).0, Err(DecodeError::Cut)));
 }
 
 #[test]
@@ -363,7 +372,7 @@ fn a_stream_that_ends_within_a_line_or_a_letter_was_cut_wherever_it_ends() {
     for end in "data: {".len()..body.len() {
         let reply = stream_after(&[], &[body.as_bytes().get(..end).unwrap()]).0;
         match end < whole {
-            true => assert_eq!(reply, Err(Flaw::Cut), "cut after {end} bytes"),
+            true => assert_eq!(reply, Err(DecodeError::Cut), "cut after {end} bytes"),
             false => assert_eq!(reply.unwrap().parts, text("für dich ü"), "cut after {end} bytes"),
         }
     }
@@ -374,14 +383,14 @@ fn a_reply_without_an_end_is_refused() {
     let piece = json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]});
     let event = format!("data: {piece}\n\n");
     let pieces: Vec<&[u8]> = (0..40).map(|_| event.as_bytes()).collect();
-    assert!(matches!(stream_after(&[], &pieces).0, Err(Flaw::TooLong(_))));
+    assert!(matches!(stream_after(&[], &pieces).0, Err(DecodeError::TooLong(_))));
     let line = format!("data: {}", "1,".repeat(1 << 19));
     let lines = format!("data: {{\"choices\":[\n{}", format!("{line}\n").repeat(40));
-    assert!(matches!(stream(&lines).0, Err(Flaw::TooLong(_))));
+    assert!(matches!(stream(&lines).0, Err(DecodeError::TooLong(_))));
     let call =
         |n: usize| json!({"choices": [{"delta": {"tool_calls": [{"index": n, "function": {"name": "f"}}]}}]});
     let many: String = (0..2000).map(|n| format!("data: {}\n\n", call(n))).collect();
-    assert!(matches!(stream(&many).0, Err(Flaw::TooLong(_))));
+    assert!(matches!(stream(&many).0, Err(DecodeError::TooLong(_))));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    Call, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Part, Price, Reply, Request,
-    Skills, Usage, plain,
+    Call, Capabilities, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Part,
+    Price, Reply, Request, Usage, plain,
 };
 
 use super::excerpt::excerpt;
@@ -27,7 +27,7 @@ pub struct Scripted {
     steps: Arc<BTreeMap<Name, Vec<ScriptStep>>>,
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
-    skills: Skills,
+    skills: Capabilities,
 }
 
 impl Scripted {
@@ -40,13 +40,13 @@ impl Scripted {
             name: format!("script:{name}").into(),
             steps: Arc::new(steps),
             played: Arc::default(),
-            skills: Skills::default(),
+            skills: Capabilities::default(),
         }
     }
 
     /// The same model, which says that it can do so much. It plays its steps all the same.
     #[must_use]
-    pub fn with_skills(self, skills: Skills) -> Self {
+    pub fn with_skills(self, skills: Capabilities) -> Self {
         Self { skills, ..self }
     }
 
@@ -112,7 +112,7 @@ impl Model for Scripted {
         &self.name
     }
 
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let step = self.step(request)?;
         self.count(request);
         stream(step, deltas).await;
@@ -126,7 +126,7 @@ impl Model for Scripted {
         Price::FREE.of(usage)
     }
 
-    fn skills(&self) -> Skills {
+    fn capabilities(&self) -> Capabilities {
         self.skills
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Delta, Deltas};
+use polylogue_core::{DeltaRef, DeltaSink};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::ScriptStep;
@@ -10,21 +10,21 @@ use super::ScriptStep;
 /// Waits as long as the step says, then tells `deltas` its thoughts, its text and its calls.
 ///
 /// A step without delay and pace needs no timer, and therefore no runtime.
-pub(super) async fn stream(step: &ScriptStep, deltas: &mut dyn Deltas) {
+pub(super) async fn stream(step: &ScriptStep, deltas: &mut dyn DeltaSink) {
     if step.delay_ms > 0 {
         sleep(Duration::from_millis(step.delay_ms)).await;
     }
     let mut pace = Pace::new(step.pace.unwrap_or(0.0));
     for word in pace.words(step.think.as_deref()) {
         pace.wait().await;
-        deltas.push(Delta::Thought(word));
+        deltas.push(DeltaRef::Thought(word));
     }
     for word in pace.words(step.say.as_deref()) {
         pace.wait().await;
-        deltas.push(Delta::Text(word));
+        deltas.push(DeltaRef::Text(word));
     }
     for (index, call) in step.calls.iter().enumerate() {
-        deltas.push(Delta::Call { index, tool: Some(&call.tool), args: &call.args.to_string() });
+        deltas.push(DeltaRef::Call { index, tool: Some(&call.tool), args: &call.args.to_string() });
     }
 }
 

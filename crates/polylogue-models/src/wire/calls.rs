@@ -1,6 +1,6 @@
 //! Putting tool calls together from pieces.
 
-use polylogue_core::{Call, Delta, Entry, Part, Request};
+use polylogue_core::{Call, DeltaRef, Entry, Part, Request};
 use serde_json::Value;
 
 /// A piece of a call, or all of it. What is missing is empty.
@@ -54,9 +54,9 @@ impl Calls {
     }
 
     /// All calls so far, each as one piece.
-    pub(crate) fn deltas(&self) -> impl Iterator<Item = Delta<'_>> {
+    pub(crate) fn deltas(&self) -> impl Iterator<Item = DeltaRef<'_>> {
         let drafts = self.0.iter().enumerate();
-        drafts.map(|(index, draft)| Delta::Call { index, tool: Some(&draft.tool), args: &draft.args })
+        drafts.map(|(index, draft)| DeltaRef::Call { index, tool: Some(&draft.tool), args: &draft.args })
     }
 
     /// Adds a piece to the call it belongs to. Returns `None` when there are too many calls.

@@ -1,6 +1,6 @@
 //! From what a server sends to a reply, piece by piece or whole.
 
-use polylogue_core::{Deltas, Reply, Request};
+use polylogue_core::{DeltaSink, Reply, Request};
 
 use super::Protocol;
 use super::draft::Draft;
@@ -11,7 +11,7 @@ const MAX_EVENT: usize = 32 << 20;
 
 /// Why what a server sent is no reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum DecodeError {
     /// An error in the place of a reply: its JSON.
     Error(String),
     /// It cannot be read: why, and what came.
@@ -24,7 +24,7 @@ pub(crate) enum Flaw {
     Empty,
 }
 
-impl From<LineTooLong> for Flaw {
+impl From<LineTooLong> for DecodeError {
     fn from(_: LineTooLong) -> Self {
         Self::TooLong("a line of the reply does not end")
     }
@@ -58,7 +58,7 @@ impl<P: Protocol> Decoder<P> {
     ///
     /// # Errors
     /// When they cannot be part of a reply.
-    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         let Self { splitter, event, reading } = self;
         splitter.feed(bytes, |line| hear(event, reading, line, deltas))
     }
@@ -86,8 +86,8 @@ impl<P: Protocol> Decoder<P> {
         mut self,
         body: &[u8],
         request: &Request<'_>,
-        deltas: &mut dyn Deltas,
-    ) -> Result<Reply, Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<Reply, DecodeError> {
         match read::<P>(body) {
             Read::Chunk(chunk) => {
                 self.reading.take(&chunk, body, deltas)?;
@@ -102,15 +102,19 @@ impl<P: Protocol> Decoder<P> {
     ///
     /// # Errors
     /// When there is none, or only the beginning of one.
-    pub(crate) fn finish(self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, Flaw> {
+    pub(crate) fn finish(
+        self,
+        request: &Request<'_>,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<Reply, DecodeError> {
         let Self { mut splitter, mut event, mut reading } = self;
         let (heard, is_whole) = (reading.reply.heard, reading.reply.is_finished());
         let last = splitter.finish(|line| hear(&mut event, &mut reading, line, deltas));
         match last.and_then(|()| event.flush(&mut reading, deltas)) {
             // What follows a reply that is whole cannot undo it.
-            Err(Flaw::Unreadable { .. } | Flaw::Cut) if is_whole => {}
+            Err(DecodeError::Unreadable { .. } | DecodeError::Cut) if is_whole => {}
             // A body whose end is the end of the connection may end anywhere: within a line, within a letter.
-            Err(Flaw::Unreadable { .. }) if heard => return Err(Flaw::Cut),
+            Err(DecodeError::Unreadable { .. }) if heard => return Err(DecodeError::Cut),
             last => last?,
         }
         reading.reply.finish(request, P::CORE, deltas)
@@ -121,8 +125,8 @@ fn hear<P: Protocol>(
     event: &mut Pending,
     reading: &mut Reading<P>,
     line: Line<'_>,
-    deltas: &mut dyn Deltas,
-) -> Result<(), Flaw> {
+    deltas: &mut dyn DeltaSink,
+) -> Result<(), DecodeError> {
     match line {
         Line::Blank if event.bare => Ok(()),
         Line::Blank => event.flush(reading, deltas),
@@ -140,8 +144,8 @@ impl Pending {
         line: &[u8],
         bare: bool,
         reading: &mut Reading<P>,
-        deltas: &mut dyn Deltas,
-    ) -> Result<(), Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         let line = line.trim_ascii();
         if line.is_empty() {
             return Ok(());
@@ -160,9 +164,9 @@ impl Pending {
         }
     }
 
-    fn append(&mut self, line: &[u8]) -> Result<(), Flaw> {
+    fn append(&mut self, line: &[u8]) -> Result<(), DecodeError> {
         if self.bytes.len().saturating_add(line.len()) > MAX_EVENT {
-            return Err(Flaw::TooLong("an event of the reply does not end"));
+            return Err(DecodeError::TooLong("an event of the reply does not end"));
         }
         if !self.bytes.is_empty() {
             self.bytes.push(b'\n');
@@ -171,7 +175,11 @@ impl Pending {
         Ok(())
     }
 
-    fn flush<P: Protocol>(&mut self, reading: &mut Reading<P>, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    fn flush<P: Protocol>(
+        &mut self,
+        reading: &mut Reading<P>,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         if self.bytes.is_empty() {
             return Ok(());
         }
@@ -201,8 +209,8 @@ fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
 }
 
 /// `flaw`, or that the reply was cut if that is why `bytes` cannot be read.
-fn cut_if(flaw: Flaw, bytes: &[u8]) -> Flaw {
-    if matches!(flaw, Flaw::Unreadable { .. }) && is_cut(bytes) { Flaw::Cut } else { flaw }
+fn cut_if(flaw: DecodeError, bytes: &[u8]) -> DecodeError {
+    if matches!(flaw, DecodeError::Unreadable { .. }) && is_cut(bytes) { DecodeError::Cut } else { flaw }
 }
 
 fn is_cut(bytes: &[u8]) -> bool {
@@ -210,13 +218,18 @@ fn is_cut(bytes: &[u8]) -> bool {
 }
 
 impl<P: Protocol> Reading<P> {
-    fn take(&mut self, chunk: &P::Chunk<'_>, raw: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    fn take(
+        &mut self,
+        chunk: &P::Chunk<'_>,
+        raw: &[u8],
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         self.reply.heard = true;
         self.protocol.take(chunk, raw, &mut self.reply, deltas)
     }
 
     /// Reads what is no single object: several in a row, or text that is no UTF-8.
-    fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         let text = String::from_utf8_lossy(bytes);
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
             match chunk {
@@ -228,7 +241,7 @@ impl<P: Protocol> Reading<P> {
     }
 }
 
-fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> Flaw {
+fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {
     let excerpt = text.chars().take(200).collect();
-    Flaw::Unreadable { why: format!("it is no JSON of {reply} ({error})"), excerpt }
+    DecodeError::Unreadable { why: format!("it is no JSON of {reply} ({error})"), excerpt }
 }

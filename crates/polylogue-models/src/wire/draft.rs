@@ -1,9 +1,9 @@
 //! A reply while it is put together: what the pieces of all protocols come to.
 
-use polylogue_core::{Delta, Deltas, Finish, Part, Reply, Request, Usage};
+use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Usage};
 
 use super::calls::{Calls, Piece};
-use super::decode::Flaw;
+use super::decode::DecodeError;
 use super::think::{self, Kind};
 
 /// The longest reply, in bytes of thought, text and arguments. The longest models write is a tenth of it.
@@ -44,10 +44,10 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
         self.thought.push_str(piece);
-        deltas.push(Delta::Thought(piece));
+        deltas.push(DeltaRef::Thought(piece));
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
         let Self { think, thought, text, .. } = self;
         think.feed(piece, &mut |kind, piece| sort(kind, piece, thought, text, deltas));
@@ -66,11 +66,11 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
         self.refused = true;
         self.text.push_str(piece);
-        deltas.push(Delta::Text(piece));
+        deltas.push(DeltaRef::Text(piece));
         Ok(())
     }
 
@@ -91,20 +91,24 @@ impl Draft {
     ///
     /// # Errors
     /// When there are too many, or they are too long.
-    pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn Deltas) -> Result<(), Flaw> {
+    pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece.args)?;
-        let added = self.calls.add(piece).ok_or(Flaw::TooLong("the reply has too many tool calls"))?;
+        let added = self.calls.add(piece).ok_or(DecodeError::TooLong("the reply has too many tool calls"))?;
         if added.named || !piece.args.is_empty() {
             let tool = added.named.then(|| self.calls.tool(added.index));
-            deltas.push(Delta::Call { index: added.index, tool, args: piece.args });
+            deltas.push(DeltaRef::Call { index: added.index, tool, args: piece.args });
         }
         Ok(())
     }
 
-    fn grow(&mut self, piece: &str) -> Result<(), Flaw> {
+    fn grow(&mut self, piece: &str) -> Result<(), DecodeError> {
         self.began = true;
         self.size = self.size.saturating_add(piece.len());
-        if self.size > MAX_REPLY { Err(Flaw::TooLong("the reply is longer than 16 MiB")) } else { Ok(()) }
+        if self.size > MAX_REPLY {
+            Err(DecodeError::TooLong("the reply is longer than 16 MiB"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The reply, which has to have a field called `core`.
@@ -115,16 +119,16 @@ impl Draft {
         mut self,
         request: &Request<'_>,
         core: &str,
-        deltas: &mut dyn Deltas,
-    ) -> Result<Reply, Flaw> {
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<Reply, DecodeError> {
         let complete = self.ended || self.finish.is_some() || self.metered;
         match (self.said, complete) {
-            (false, false) if !self.heard => return Err(Flaw::Empty),
-            (_, false) => return Err(Flaw::Cut),
+            (false, false) if !self.heard => return Err(DecodeError::Empty),
+            (_, false) => return Err(DecodeError::Cut),
             (true, true) => {}
             (false, true) => {
                 let why = format!("it has no `{core}`");
-                return Err(Flaw::Unreadable { why, excerpt: String::new() });
+                return Err(DecodeError::Unreadable { why, excerpt: String::new() });
             }
         }
         let Self { think, thought, text, .. } = &mut self;
@@ -134,12 +138,12 @@ impl Draft {
     }
 
     /// Takes a thought out of the text whose beginning was not marked. It was told as text, so all is told again.
-    fn find_thought(&mut self, deltas: &mut dyn Deltas) {
+    fn find_thought(&mut self, deltas: &mut dyn DeltaSink) {
         let unmarked = Some(&self.text).filter(|_| self.thought.is_empty());
         let Some((thought, answer)) = unmarked.and_then(|text| think::unopened(text)) else { return };
-        deltas.push(Delta::Restart);
+        deltas.push(DeltaRef::Restart);
         let (thought, answer) = (thought.to_owned(), answer.to_owned());
-        for (piece, delta) in [(&thought, Delta::Thought(&thought)), (&answer, Delta::Text(&answer))] {
+        for (piece, delta) in [(&thought, DeltaRef::Thought(&thought)), (&answer, DeltaRef::Text(&answer))] {
             if !piece.is_empty() {
                 deltas.push(delta);
             }
@@ -166,15 +170,15 @@ impl Draft {
     }
 }
 
-fn sort(kind: Kind, piece: &str, thought: &mut String, text: &mut String, deltas: &mut dyn Deltas) {
+fn sort(kind: Kind, piece: &str, thought: &mut String, text: &mut String, deltas: &mut dyn DeltaSink) {
     match kind {
         Kind::Thought => {
             thought.push_str(piece);
-            deltas.push(Delta::Thought(piece));
+            deltas.push(DeltaRef::Thought(piece));
         }
         Kind::Text => {
             text.push_str(piece);
-            deltas.push(Delta::Text(piece));
+            deltas.push(DeltaRef::Text(piece));
         }
     }
 }

@@ -53,7 +53,7 @@ impl Body {
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
         buffer.truncate(kept.length);
-        request.wire.put(Kept { prefix: kept, buffer });
+        request.encoded.put(Kept { prefix: kept, buffer });
     }
 }
 
@@ -93,7 +93,7 @@ impl Prefix {
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
     // An extra field wins over ours, the model's name included.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
-    let kept = request.wire.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
+    let kept = request.encoded.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
     let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
     let open = open_group(request.entries, style).max(prefix.entries);
     write_groups::<P>(&mut buffer, request, prefix.entries..open, style);

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use polylogue_core::{Call, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec, Wire};
+use polylogue_core::{Call, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -28,22 +28,29 @@ struct Asked {
     system: Option<String>,
     tools: Vec<ToolSpec>,
     params: Params,
-    wire: Wire,
+    wire: EncodeCache,
 }
 
 impl Asked {
     fn new() -> Self {
         let (system, tools) = (Some("Be brief.".to_owned()), Vec::new());
         let who = Name::new("a").unwrap();
-        Self { at: Path::root(), who, system, tools, params: Params::default(), wire: Wire::default() }
+        Self { at: Path::root(), who, system, tools, params: Params::default(), wire: EncodeCache::default() }
     }
 
     /// The body for `entries`; the buffer goes back into the wire as after a call.
     fn body(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
         let origin = Origin { at: &self.at, who: &self.who, nth: 0 };
         let Self { tools, params, wire, .. } = self;
-        let request =
-            Request { origin, system: self.system.as_deref(), entries, tools, params, wire, reserved: None };
+        let request = Request {
+            origin,
+            system: self.system.as_deref(),
+            entries,
+            tools,
+            params,
+            encoded: wire,
+            reserved: None,
+        };
         let body = encode::<ChatCompletions>(&request, "m", style);
         let bytes = body.bytes().to_vec();
         body.give_back(&request);
@@ -147,7 +154,10 @@ fn a_prompt_in_the_role_system_keeps_its_role_on_the_wire() {
     assert_eq!(asked.json(&entries, &STYLE)["messages"], expected(&["Ann: hi\n\nBob: ho"]));
     let apart = Style { merge: false, ..STYLE };
     assert_eq!(
-        Asked { wire: Wire::default(), ..asked }.json(&entries, &apart)["messages"].as_array().unwrap().len(),
+        Asked { wire: EncodeCache::default(), ..asked }.json(&entries, &apart)["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
         3
     );
     let mut again = Asked::new();

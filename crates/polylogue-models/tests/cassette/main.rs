@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use polylogue_core::{
-    Call, Delta, Deltas, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin, Outcome,
-    Params, Part, Path, Piece, Price, Reply, Request, ToolSpec, Usage, Wire,
+    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Outcome, Params, Part, Path, Price, Reply, Request, ToolSpec, Usage,
 };
 use serde_json::json;
 
@@ -65,28 +65,35 @@ impl Asked {
     }
 
     /// The reply, and the pieces in which it came.
-    async fn heard(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Piece>) {
+    async fn heard(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Delta>) {
         let Self { at, who, nth, system, entries, tools, params } = self;
         let origin = Origin { at, who, nth: *nth };
-        let wire = &Wire::default();
+        let wire = &EncodeCache::default();
         let mut ear = Ear::default();
-        let request =
-            Request { origin, system: system.as_deref(), entries, tools, params, wire, reserved: None };
+        let request = Request {
+            origin,
+            system: system.as_deref(),
+            entries,
+            tools,
+            params,
+            encoded: wire,
+            reserved: None,
+        };
         (model.complete(&request, &mut ear).await, ear.0)
     }
 }
 
 #[derive(Default)]
-struct Ear(Vec<Piece>);
+struct Ear(Vec<Delta>);
 
-impl Deltas for Ear {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Ear {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.0.push(delta.into());
     }
 }
 
 /// The pieces in which an answer comes, and the answer.
-type Answer = (Vec<Piece>, Result<Reply, ModelError>);
+type Answer = (Vec<Delta>, Result<Reply, ModelError>);
 
 /// A model that answers with what it was given, in order.
 struct Fake {
@@ -102,7 +109,7 @@ impl Fake {
     }
 
     fn saying(texts: &[&str]) -> Self {
-        Self::new(texts.iter().map(|text| (vec![Piece::Text((*text).to_owned())], Ok(reply(text)))))
+        Self::new(texts.iter().map(|text| (vec![Delta::Text((*text).to_owned())], Ok(reply(text)))))
     }
 }
 
@@ -111,17 +118,17 @@ impl Model for Fake {
         self.name
     }
 
-    async fn complete(&self, _: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, _: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let next = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let (pieces, result) = next.expect("an answer is left");
         for piece in &pieces {
             deltas.push(match piece {
-                Piece::Text(text) => Delta::Text(text),
-                Piece::Thought(text) => Delta::Thought(text),
-                Piece::Call { index, tool, args } => {
-                    Delta::Call { index: *index, tool: tool.as_deref(), args }
+                Delta::Text(text) => DeltaRef::Text(text),
+                Delta::Thought(text) => DeltaRef::Thought(text),
+                Delta::Call { index, tool, args } => {
+                    DeltaRef::Call { index: *index, tool: tool.as_deref(), args }
                 }
-                _ => Delta::Restart,
+                _ => DeltaRef::Restart,
             });
         }
         result
@@ -139,17 +146,17 @@ fn reply(text: &str) -> Reply {
 
 /// A reply of every kind of part, and the pieces in which it may come.
 fn rich_answer() -> Answer {
-    let call = |args: &str, tool: Option<&str>| Piece::Call {
+    let call = |args: &str, tool: Option<&str>| Delta::Call {
         index: 0,
         tool: tool.map(str::to_owned),
         args: args.to_owned(),
     };
     let pieces = vec![
-        Piece::Text("fal".into()),
-        Piece::Restart,
-        Piece::Thought("hm ".into()),
-        Piece::Text("Grü".into()),
-        Piece::Text("ße\n\"".into()),
+        Delta::Text("fal".into()),
+        Delta::Restart,
+        Delta::Thought("hm ".into()),
+        Delta::Text("Grü".into()),
+        Delta::Text("ße\n\"".into()),
         call("{\"q\":", Some("search")),
         call("0.1}", None),
     ];

@@ -1,6 +1,6 @@
 //! What is replayed is what was recorded.
 
-use polylogue_core::{Model, ModelErrorKind, Name, Path, Piece, Price, Usage};
+use polylogue_core::{Delta, Model, ModelErrorKind, Name, Path, Price, Usage};
 use polylogue_models::{Cassette, Recorder, Recording};
 
 use super::{Asked, Fake, Fresh, error, reply, rich_answer};
@@ -8,7 +8,7 @@ use super::{Asked, Fake, Fresh, error, reply, rich_answer};
 #[tokio::test]
 async fn a_reply_is_replayed_in_the_same_pieces_and_an_error_is_the_same_error() {
     let file = Fresh::new();
-    let broken = (vec![Piece::Text("Half a sen".into())], Err(error()));
+    let broken = (vec![Delta::Text("Half a sen".into())], Err(error()));
     let model = Recorder::new(Fake::new([rich_answer(), broken.clone()]), &Cassette::create(&file).unwrap());
     let (first, second) = (Asked::new("A", 0), Asked::new("A", 1));
     assert_eq!(first.heard(&model).await, flip(rich_answer()), "recording changes nothing");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Call, Entry, Finish, Media, ModelError, ModelErrorKind, Name, Outcome, Params, Part, Path, Piece, Reply,
+    Call, Delta, Entry, Finish, Media, ModelError, ModelErrorKind, Name, Outcome, Params, Part, Path, Reply,
     ToolSpec, Usage,
 };
 use polylogue_models::{Cassette, Recorder, Recording};
@@ -98,13 +98,13 @@ prop_compose! {
     }
 }
 
-fn a_piece() -> impl Strategy<Value = Piece> {
+fn a_piece() -> impl Strategy<Value = Delta> {
     let call = (0..3_usize, any::<Option<String>>(), any::<String>());
     prop_oneof![
-        any::<String>().prop_map(Piece::Text),
-        any::<String>().prop_map(Piece::Thought),
-        call.prop_map(|(index, tool, args)| Piece::Call { index, tool, args }),
-        Just(Piece::Restart),
+        any::<String>().prop_map(Delta::Text),
+        any::<String>().prop_map(Delta::Thought),
+        call.prop_map(|(index, tool, args)| Delta::Call { index, tool, args }),
+        Just(Delta::Restart),
     ]
 }
 

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use polylogue_core::{
-    Delta, Deltas, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Wire,
+    DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply,
+    Request, ToolSpec,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
@@ -42,7 +43,7 @@ pub(crate) struct Asked {
     pub(crate) entries: Vec<Entry>,
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) params: Params,
-    pub(crate) wire: Wire,
+    pub(crate) wire: EncodeCache,
 }
 
 impl Asked {
@@ -55,14 +56,14 @@ impl Asked {
             entries: entries.into_iter().collect(),
             tools: Vec::new(),
             params: Params::default(),
-            wire: Wire::default(),
+            wire: EncodeCache::default(),
         }
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
         let origin = Origin { at: &self.at, who: &self.who, nth: self.nth };
         let Self { system, entries, tools, params, wire, .. } = self;
-        Request { origin, system: system.as_deref(), entries, tools, params, wire, reserved: None }
+        Request { origin, system: system.as_deref(), entries, tools, params, encoded: wire, reserved: None }
     }
 }
 
@@ -82,13 +83,15 @@ impl Default for Asked {
 #[derive(Default)]
 pub(crate) struct Heard(pub(crate) String);
 
-impl Deltas for Heard {
-    fn push(&mut self, delta: Delta<'_>) {
+impl DeltaSink for Heard {
+    fn push(&mut self, delta: DeltaRef<'_>) {
         self.0.push_str(&match delta {
-            Delta::Text(text) => text.to_owned(),
-            Delta::Thought(text) => format!("({text})"),
-            Delta::Call { tool, args, .. } => tool.map(|tool| format!("<{tool}>")).unwrap_or_default() + args,
-            Delta::Restart => "|".to_owned(),
+            DeltaRef::Text(text) => text.to_owned(),
+            DeltaRef::Thought(text) => format!("({text})"),
+            DeltaRef::Call { tool, args, .. } => {
+                tool.map(|tool| format!("<{tool}>")).unwrap_or_default() + args
+            }
+            DeltaRef::Restart => "|".to_owned(),
             _ => "?".to_owned(),
         });
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Fault, ModelErrorKind as Kind, Skill};
+use polylogue_core::{Capability, Fault, ModelErrorKind as Kind};
 use polylogue_models::{Config, Retries};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
 
@@ -69,7 +69,7 @@ async fn a_model_without_tools_is_told_so_once() {
     let asked = Asked { tools: vec![weather()], ..Asked::default() };
     for _ in 0..2 {
         let error = ask(&model, &asked).await.0.unwrap_err();
-        assert_eq!(error.kind, Kind::Unsupported(Skill::Tools), "{error:?}");
+        assert_eq!(error.kind, Kind::Unsupported(Capability::Tools), "{error:?}");
         assert!(error.hint.unwrap().contains("no tools"));
     }
     assert_eq!(server.count(), 1, "it is remembered");

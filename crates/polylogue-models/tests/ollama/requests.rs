@@ -1,7 +1,7 @@
 //! What Ollama is sent.
 
 use polylogue_core::{
-    Call, Entry, Media, Model as _, Outcome, OutcomeStatus, Params, Part, Skill, Skills, ToolSpec,
+    Call, Capabilities, Capability, Entry, Media, Model as _, Outcome, OutcomeStatus, Params, Part, ToolSpec,
 };
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behaviour, History, Server};
@@ -203,7 +203,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
         Entry::Assistant { parts: vec![Part::Call(call)] },
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ]);
-    let skills = Skills::default().with(Skill::Vision);
+    let skills = Capabilities::default().with(Capability::Vision);
     let body = sent(|server| Config { skills, ..config(server) }, &asked).await;
     let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
     let messages = body["messages"].as_array().unwrap();

@@ -9,8 +9,8 @@ use polylogue_core::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::fault::{is_no_memory, store_error};
 use super::files::Files;
+use super::write_error::{is_no_memory, store_error};
 use crate::io_error::show;
 
 /// How long to wait for another process's commit. Commits take milliseconds; this is for a slow disk.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use polylogue_core::StoreError;
 use rusqlite::Connection;
 
-use super::fault::store_error;
 use super::files::beside;
 use super::schema::{self, Found};
+use super::write_error::store_error;
 use crate::{fence, io_error, private};
 
 /// How often it is tried again when another process is making the database as well.

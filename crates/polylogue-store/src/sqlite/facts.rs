@@ -9,7 +9,7 @@ use std::path::Path;
 
 use polylogue_core::memory::{Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
 use polylogue_core::{
-    AnyEmbed, Embed, Embedded, Meter, ModelError, ModelErrorKind, Reservation, StoreError, Usage, Used,
+    AnyEmbed, Embed, Embedded, Meter, ModelError, ModelErrorKind, Reservation, StoreError, ToolUsage, Usage,
 };
 
 use super::Sqlite;
@@ -121,25 +121,25 @@ impl Facts {
     }
 }
 
-fn used(model: &AnyEmbed, made: &Embedded) -> Used {
-    Used { model: model.name().into(), usage: made.usage, cost: made.cost }
+fn used(model: &AnyEmbed, made: &Embedded) -> ToolUsage {
+    ToolUsage { model: model.name().into(), usage: made.usage, cost: made.cost }
 }
 
 /// What both took; unknown when one of them is.
-fn both(one: Used, other: &Embedded) -> Used {
+fn both(one: ToolUsage, other: &Embedded) -> ToolUsage {
     let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
     let usage = Usage {
         input: sum(one.usage.input, other.usage.input),
         output: sum(one.usage.output, other.usage.output),
         ..Usage::default()
     };
-    Used { usage, cost: one.cost.zip(other.cost).map(|(one, other)| one + other), ..one }
+    ToolUsage { usage, cost: one.cost.zip(other.cost).map(|(one, other)| one + other), ..one }
 }
 
 /// What a query means.
 struct Meaning {
     vector: Vec<f32>,
-    used: Used,
+    used: ToolUsage,
 }
 
 /// A vector for each text, of the same length and finite, whatever the model does.

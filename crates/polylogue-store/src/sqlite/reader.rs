@@ -7,10 +7,10 @@ use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
 use super::connect::{self, Reading};
-use super::desk::first_link;
-use super::fault::store_error;
 use super::listing::{damaged, listings, quick_check, whole_check};
-use super::seat;
+use super::process_lock;
+use super::transaction::first_link;
+use super::write_error::store_error;
 use crate::head::Head;
 use crate::intact::{Ends, Salvage, changed, parse_event};
 use crate::io_error::show;
@@ -47,7 +47,7 @@ impl Reader {
     /// The log's number, after what its writer said of it.
     fn log(&mut self, place: &Path, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
         // Looked at first: what was acknowledged by then is in the database.
-        let said = seat::acknowledged(place).remove(id);
+        let said = process_lock::acknowledged(place).remove(id);
         match (self.reading(place, |connection| find(connection, id))?, said) {
             (Some(log), said) => Ok((said, log)),
             // One that was claimed cannot have been removed.
@@ -140,7 +140,7 @@ impl Reader {
     }
 
     pub(super) fn list(&mut self, place: &Path) -> Result<Vec<Listing>, StoreError> {
-        let said = seat::acknowledged(place);
+        let said = process_lock::acknowledged(place);
         let (listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
         match flaw {
             None => Ok(listings),
@@ -152,7 +152,7 @@ impl Reader {
         &mut self,
         place: &Path,
     ) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
-        let said = seat::acknowledged(place);
+        let said = process_lock::acknowledged(place);
         let (mut listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
         let check = self.reading(place, quick_check)?;
         let damage = check.or(flaw);

@@ -9,10 +9,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
 use tokio::sync::oneshot;
 
-use super::desk::Desk;
-use super::fault::{Fault, store_error};
-use super::office::Office;
-use crate::grant::Grant;
+use super::transaction::WriteTransaction;
+use super::write_error::{WriteError, store_error};
+use super::writer_state::WriterState;
+use crate::claim_guard::ClaimGuard;
 use crate::workers::gone;
 
 /// How many tasks share a commit at most. Bounds how long the first of them waits.
@@ -45,7 +45,7 @@ impl Writer {
     /// `work` may be done several times: what it wrote is undone in between.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl Fn(&Desk<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || gone("the thread that writes has stopped");
@@ -75,11 +75,11 @@ impl Drop for Writer {
 pub(super) struct Giver(Option<WeakUnboundedSender<Box<dyn Task>>>);
 
 impl Giver {
-    pub(super) fn grant(&self, claim: Claim) -> Grant {
+    pub(super) fn grant(&self, claim: Claim) -> ClaimGuard {
         let queue = self.0.clone();
-        Grant::new(claim, move |claim| {
+        ClaimGuard::new(claim, move |claim| {
             let claim = claim.clone();
-            let work = move |desk: &Desk<'_>| desk.release(&claim);
+            let work = move |desk: &WriteTransaction<'_>| desk.release(&claim);
             let task = Asked { work, reply: oneshot::channel().0, done: None };
             if let Some(queue) = queue.and_then(|queue| queue.upgrade()) {
                 // Without the thread there are no claims either.
@@ -92,7 +92,7 @@ impl Giver {
 /// Something to write, and somebody who waits for it.
 trait Task: Send {
     /// Writes; an error is SQLite's, and makes the whole transaction useless.
-    fn write(&mut self, desk: &Desk<'_>) -> Result<(), rusqlite::Error>;
+    fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error>;
     /// Tells whoever waits: what came of it, or that it could not be committed.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -103,12 +103,12 @@ struct Asked<T, W> {
     done: Option<Result<T, StoreError>>,
 }
 
-impl<T: Send, W: Fn(&Desk<'_>) -> Result<T, Fault> + Send> Task for Asked<T, W> {
-    fn write(&mut self, desk: &Desk<'_>) -> Result<(), rusqlite::Error> {
+impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task for Asked<T, W> {
+    fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error> {
         self.done = Some(match (self.work)(desk) {
             Ok(value) => Ok(value),
-            Err(Fault::Refused(error)) => Err(error),
-            Err(Fault::Failed(error)) => return Err(error),
+            Err(WriteError::Refused(error)) => Err(error),
+            Err(WriteError::Failed(error)) => return Err(error),
         });
         Ok(())
     }
@@ -125,7 +125,7 @@ impl<T: Send, W: Fn(&Desk<'_>) -> Result<T, Fault> + Send> Task for Asked<T, W> 
 }
 
 fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
-    let office = Office::new(place);
+    let office = WriterState::new(place);
     while let Some(first) = tasks.blocking_recv() {
         let mut group = vec![first];
         while group.len() < SHARED
@@ -141,7 +141,7 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
 }
 
 /// Commits a group of tasks at once; if that fails, each by itself, so that only those fail that have to.
-fn commit(connection: &mut Connection, office: &Office, mut group: Vec<Box<dyn Task>>) {
+fn commit(connection: &mut Connection, office: &WriterState, mut group: Vec<Box<dyn Task>>) {
     if let Err(error) = office.check() {
         return refuse(group, &error);
     }
@@ -168,14 +168,18 @@ fn commit(connection: &mut Connection, office: &Office, mut group: Vec<Box<dyn T
     }
 }
 
-fn write(transaction: Transaction<'_>, office: &Office, group: &mut [Box<dyn Task>]) -> rusqlite::Result<()> {
+fn write(
+    transaction: Transaction<'_>,
+    office: &WriterState,
+    group: &mut [Box<dyn Task>],
+) -> rusqlite::Result<()> {
     for task in group {
-        task.write(&Desk::new(&transaction, office))?;
+        task.write(&WriteTransaction::new(&transaction, office))?;
     }
     transaction.commit()
 }
 
-fn fail(group: Vec<Box<dyn Task>>, office: &Office, error: &rusqlite::Error) {
+fn fail(group: Vec<Box<dyn Task>>, office: &WriterState, error: &rusqlite::Error) {
     refuse(group, &store_error(office.place(), error));
 }
 

@@ -1,30 +1,30 @@
 //! Agents: a model, a person, or layers of replies.
 
-use polylogue::handoff::Transfer;
+use polylogue::handoff::Handoff;
 use polylogue::nested::{Nested as Chats, Outer};
 use polylogue::reply::{Reply, Stack, Trigger as Triggers, named, when};
 use polylogue::stop;
-use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{
-    Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, Lens, Line, Oversight, Params, PromptRole,
-    Result, Selector, ShowNames, Tool as _, Turn, Window,
+    Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, HumanInput, Line, Params, PromptRole, Result,
+    Selector, ShowNames, Tool as _, Turn, ViewOptions, Window,
 };
 use regex::Regex;
 
-use super::Crew;
+use super::AgentBuilder;
 use super::order::compile;
 use super::reasoning::shown;
 use super::room::Around;
 use crate::chat::{Brief, InnerChat};
 use crate::condition::Condition;
-use crate::member::{EndsOn, HumanInput, Nested, Told, Trigger};
+use crate::member::{EndsOn, HumanInputMode, Nested, Told, Trigger};
 use crate::pattern;
+use crate::private_agents::PrivateRole;
 use crate::remote::GivenTool;
-use crate::staff::Role;
 use crate::team::{self, Agent};
 use crate::tooling::{self, Example, OwnTool, ToolLimits, ToolsBy};
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
         if agent.is_layered() {
             return self.stack(agent, around).map(AnyAgent::new);
@@ -99,7 +99,7 @@ impl<'a> Crew<'a> {
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
             .params(Params::from(agent.parameters.clone()))
-            .lens(lens(&agent.sees));
+            .view(lens(&agent.sees));
         if let Some(times) = agent.parameters.max_continuations {
             assistant = assistant.max_continuations(times);
         }
@@ -112,36 +112,36 @@ impl<'a> Crew<'a> {
 
     pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
         let mut assistant = self.unarmed(agent)?;
-        assistant = assistant.tools_by(tools_by(agent.tools_by)).trace(trace(agent.trace));
+        assistant = assistant.tool_calling(tools_by(agent.tools_by)).tool_history(trace(agent.trace));
         assistant = assistant.approval(self.approval_of_calls(agent.approve.as_ref())?);
         assistant = self.remembering(agent, assistant)?;
         for tool in &agent.tools {
             for tool in self.taught(tool, agent.tool_limits)? {
-                assistant = assistant.teach(tool);
+                assistant = assistant.prompted_tool(tool);
             }
         }
         if let Some(schema) = &agent.answers {
-            assistant = assistant.answers(schema.clone().into());
+            assistant = assistant.output_schema(schema.clone().into());
         }
         if let Some(repairs) = agent.repairs {
-            assistant = assistant.repairs(repairs);
+            assistant = assistant.output_retries(repairs);
         }
         for name in &agent.offers {
             for tool in self.tools(name, ToolLimits::default())? {
-                assistant = assistant.advertise(tool.spec().clone());
+                assistant = assistant.suggest_tool(tool.spec().clone());
             }
         }
         for consult in self.consults(agent, around)? {
-            assistant = assistant.consult(consult);
+            assistant = assistant.agent_tool(consult);
         }
         for name in &agent.handoffs {
-            assistant = assistant.tool(Transfer::to(name.as_str(), self.team.description_of(name))?);
+            assistant = assistant.tool(Handoff::to(name.as_str(), self.team.description_of(name))?);
         }
         Ok(assistant)
     }
 
     /// The tools that `given` stands for within `limits`, each as it is taught.
-    pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<Taught>> {
+    pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
             GivenTool::Own(own) => {
                 let tools = self.tools_of(&own.tool, own.scope, limits)?;
@@ -149,13 +149,13 @@ impl<'a> Crew<'a> {
             }
             GivenTool::Mcp(tools) => {
                 let tools = self.workplace.mcp_tools(tools)?.into_iter();
-                tools.map(|tool| Taught::new(limits.around(tool))).collect()
+                tools.map(|tool| PromptedTool::new(limits.around(tool))).collect()
             }
         })
     }
 
     pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {
-        let name = polylogue::Name::new(Role::Picker.name(chat.as_str()))?;
+        let name = polylogue::Name::new(PrivateRole::Picker.name(chat.as_str()))?;
         let mut selector = Selector::new(name.as_str(), self.model_of(&name, given.model.as_deref())?)?
             .params(Params::from(given.parameters.clone()))
             .attempts(given.attempts)
@@ -211,8 +211,8 @@ impl<R: Reply> Reply for Conditioned<R> {
 }
 
 /// A tool, and how it is taught.
-fn taught(tool: AnyTool, given: &OwnTool) -> Taught {
-    let mut taught = Taught::new(tool);
+fn taught(tool: AnyTool, given: &OwnTool) -> PromptedTool {
+    let mut taught = PromptedTool::new(tool);
     if given.mandatory {
         taught = taught.mandatory();
     }
@@ -228,20 +228,20 @@ fn taught(tool: AnyTool, given: &OwnTool) -> Taught {
     }
 }
 
-const fn tools_by(given: ToolsBy) -> ToolUse {
+const fn tools_by(given: ToolsBy) -> ToolCalling {
     match given {
-        ToolsBy::Auto => ToolUse::Auto,
-        ToolsBy::Native => ToolUse::Native,
-        ToolsBy::Schema => ToolUse::Schema,
-        ToolsBy::Json => ToolUse::Json,
-        ToolsBy::Text => ToolUse::Text,
+        ToolsBy::Auto => ToolCalling::Auto,
+        ToolsBy::Native => ToolCalling::Native,
+        ToolsBy::Schema => ToolCalling::Schema,
+        ToolsBy::Json => ToolCalling::Json,
+        ToolsBy::Text => ToolCalling::Text,
     }
 }
 
-const fn trace(given: tooling::Trace) -> Trace {
+const fn trace(given: tooling::Trace) -> ToolHistory {
     match given {
-        tooling::Trace::Answer => Trace::Answer,
-        tooling::Trace::FiveMessages => Trace::FiveMessages,
+        tooling::Trace::Answer => ToolHistory::Answer,
+        tooling::Trace::FiveMessages => ToolHistory::Full,
     }
 }
 
@@ -259,16 +259,17 @@ fn begins(inner: &InnerChat) -> Outer {
 }
 
 /// The layer of a person and of limits, if the agent has one.
-fn oversight(agent: &Agent) -> Result<Option<Oversight>> {
+fn oversight(agent: &Agent) -> Result<Option<HumanInput>> {
     let overseen = agent.human || agent.human_input.is_some();
     if !overseen && agent.max_auto_replies.is_none() && agent.ends_on.is_none() {
         return Ok(None);
     }
-    let mode = agent.human_input.unwrap_or(if agent.human { HumanInput::Always } else { HumanInput::Never });
+    let mode =
+        agent.human_input.unwrap_or(if agent.human { HumanInputMode::Always } else { HumanInputMode::Never });
     let mut oversight = match mode {
-        HumanInput::Always => Oversight::always(),
-        HumanInput::Terminate => Oversight::terminate(),
-        HumanInput::Never => Oversight::never(),
+        HumanInputMode::Always => HumanInput::always(),
+        HumanInputMode::Terminate => HumanInput::terminate(),
+        HumanInputMode::Never => HumanInput::never(),
     };
     if let Some(limit) = agent.max_auto_replies {
         oversight = oversight.max_auto_replies(limit.into());
@@ -280,11 +281,11 @@ fn oversight(agent: &Agent) -> Result<Option<Oversight>> {
         None => oversight,
         Some(EndsOn::Says(says)) => {
             let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-            oversight.ends_on(says.by.iter().cloned().fold(text, stop::Says::by))
+            oversight.terminate_on(says.by.iter().cloned().fold(text, stop::Says::by))
         }
         Some(EndsOn::Matches(matches)) => {
             let (regex, by) = (expression(&matches.pattern)?, matches.by.clone());
-            oversight.ends_when(&matches.pattern, move |line| {
+            oversight.terminate_when(&matches.pattern, move |line| {
                 let from = &line.message.from;
                 (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
             })
@@ -311,7 +312,7 @@ fn trigger(given: &Trigger) -> Result<Triggers> {
     Ok(all)
 }
 
-fn lens(sees: &team::Sees) -> Lens {
+fn lens(sees: &team::Sees) -> ViewOptions {
     let names = match sees.names {
         team::ShowNames::Auto => ShowNames::Auto,
         team::ShowNames::Always => ShowNames::Always,
@@ -323,5 +324,5 @@ fn lens(sees: &team::Sees) -> Lens {
         Some(team::Window::Messages(limit)) => Window::Messages(size(limit)),
         Some(team::Window::Tokens(limit)) => Window::Tokens(size(limit)),
     };
-    Lens { names, window, prefix: sees.prefix.clone(), ..Lens::default() }
+    ViewOptions { names, window, prefix: sees.prefix.clone(), ..ViewOptions::default() }
 }

@@ -7,7 +7,7 @@ use polylogue::code::Block;
 use polylogue::{Approval, Error, Result, Tool as _};
 use serde_json::{Value, json};
 
-use super::Crew;
+use super::AgentBuilder;
 use super::agent::expression;
 use super::tools::{file_tool_names, known_tools, runs_programs};
 use crate::approve::{Approve, ApproveCalls};
@@ -19,7 +19,7 @@ use crate::working::Place;
 /// Whether something is asked about.
 type Asks<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
-impl Crew<'_> {
+impl AgentBuilder<'_> {
     /// When a person is asked before code is run. What nothing encloses is not run unasked, whatever the file says.
     pub(super) fn approval_of_code(&self, given: Option<&Approve>) -> Result<Approval<Block>> {
         let asks: Asks<Block> = match given {
@@ -89,7 +89,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(crew: &Crew<'_>) -> Self {
+    fn of(crew: &AgentBuilder<'_>) -> Self {
         let team = crew.team;
         let rules = crew.workplace.rules().clone();
         let built_in = if rules.is_empty() { BTreeSet::new() } else { built_in() };

@@ -1,8 +1,8 @@
 //! Debates, plans and graphs.
 
 use polylogue::debate::{Debate, Tie};
-use polylogue::flow::{Edge, Flow, Graph, Join};
-use polylogue::ledger::{Ledger, Words};
+use polylogue::graph::{CheckedGraph, Edge, Graph, Join};
+use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts};
 use polylogue::reply::Stack;
 use polylogue::{Error, Result};
 
@@ -13,7 +13,7 @@ use crate::team::Team;
 
 pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
     let debate = Debate::between(given.options.iter().cloned()).map_err(Error::from)?.rounds(given.rounds);
-    let debate = if given.in_turn { debate.in_turn() } else { debate };
+    let debate = if given.in_turn { debate.one_by_one() } else { debate };
     let debate = match given.voters.as_slice() {
         [] => debate,
         voters => debate.voters(voters.iter().cloned()),
@@ -26,29 +26,29 @@ pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
     }))
 }
 
-pub(super) fn plan(given: &pattern::Plan, chat: &chat::Chat, team: &Team) -> Result<Ledger> {
-    let mut ledger = Ledger::led_by(given.planner.as_str())?;
+pub(super) fn plan(given: &pattern::Plan, chat: &chat::Chat, team: &Team) -> Result<Orchestrator> {
+    let mut ledger = Orchestrator::new(given.planner.as_str())?;
     for name in &chat.participants {
         // It is told of by its name and what it is for, and nothing else of it matters here.
         let known = Stack::new(name.as_str())?.description(team.description_of(name));
-        ledger = ledger.knowing(&known);
+        ledger = ledger.participant(&known);
     }
     let pattern::Plan { keeper, max_turns, max_stalls, max_plans, max_retries, .. } = given;
     if let Some(keeper) = keeper {
-        ledger = ledger.kept_by(keeper.clone());
+        ledger = ledger.scribe(keeper.clone());
     }
     let ledger = ledger
-        .max_turns(max_turns.unwrap_or(Ledger::DEFAULT_MAX_TURNS))
-        .max_stalls(max_stalls.unwrap_or(Ledger::DEFAULT_MAX_STALLS))
-        .max_plans(max_plans.unwrap_or(Ledger::DEFAULT_MAX_PLANS))
-        .max_retries(max_retries.unwrap_or(Ledger::DEFAULT_MAX_RETRIES));
-    Ok(ledger.words(words(&given.words)))
+        .max_turns(max_turns.unwrap_or(Orchestrator::DEFAULT_MAX_TURNS))
+        .max_stalls(max_stalls.unwrap_or(Orchestrator::DEFAULT_MAX_STALLS))
+        .max_plans(max_plans.unwrap_or(Orchestrator::DEFAULT_MAX_PLANS))
+        .max_retries(max_retries.unwrap_or(Orchestrator::DEFAULT_MAX_RETRIES));
+    Ok(ledger.prompts(words(&given.words)))
 }
 
-fn words(given: &pattern::PlanWords) -> Words {
-    let usual = Words::default();
+fn words(given: &pattern::PlanWords) -> OrchestratorPrompts {
+    let usual = OrchestratorPrompts::default();
     let or = |given: &Option<String>, usual: String| given.clone().unwrap_or(usual);
-    Words {
+    OrchestratorPrompts {
         facts: or(&given.facts, usual.facts),
         plan: or(&given.plan, usual.plan),
         briefing: or(&given.briefing, usual.briefing),
@@ -61,8 +61,8 @@ fn words(given: &pattern::PlanWords) -> Words {
 }
 
 /// The graph of the participants. The checks of a file build it, too, to see whether it can be.
-pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<Graph> {
-    let mut flow = Flow::of(chat.participants.iter().map(ToString::to_string));
+pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<CheckedGraph> {
+    let mut flow = Graph::of(chat.participants.iter().map(ToString::to_string));
     for start in &given.start {
         flow = flow.starts_with(start.as_str());
     }

@@ -5,10 +5,10 @@ use polylogue_models::{Env, Proxies};
 use polylogue_tools::http::{Call, Client};
 use polylogue_tools::openapi;
 
-use super::Crew;
+use super::AgentBuilder;
 use crate::permission::Grant;
 
-impl Crew<'_> {
+impl AgentBuilder<'_> {
     /// The tools that call services and that `name` stands for; none if it is no such name.
     pub(super) fn call_tools(&self, name: &str) -> Result<Vec<AnyTool>> {
         let call = self.team.calls.iter().find(|call| call.name == name);

@@ -4,11 +4,11 @@ use polylogue::memory::LongTerm;
 use polylogue::{AnyAgent, Assistant, Error, Result};
 use polylogue_tools::Queue;
 
-use super::Crew;
+use super::AgentBuilder;
 use super::room::Around;
 use crate::team::Agent;
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// The agent that speaks by a model, reminded of what it wrote down if it is to be.
     pub(super) fn reminded(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
         let voice = self.voice(agent, around)?;

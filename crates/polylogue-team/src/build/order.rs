@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue::circles::Circles as CircleLimits;
 use polylogue::group::{self, Group, Pick as Picked, Transitions as Graph};
-use polylogue::handoff::{After, handoffs};
+use polylogue::handoff::{AfterHandoff, handoffs};
+use polylogue::loop_detector::LoopDetector as CircleLimits;
 use polylogue::stop::{self, Stop as Ends};
 use polylogue::{
-    Error, Money, Name, Policy, Prerequisites, Reason, Result, Sees, Step, Transcript, all_at_once, in_turn,
-    joining, once_each, until,
+    Dag, Error, JoinHistory, Money, Name, Policy, Result, Step, StopReason, Transcript, joining, parallel,
+    round_robin, sequential, until,
 };
 
 use crate::chat::{self, Circles, Join, JoinSees, JoinsWhen};
 use crate::condition::{Condition, judged};
 use crate::pattern::{self, END, Exit, Exits, Pattern, Pick, Repeat, STAY, States, Transitions};
-use crate::staff::Role;
+use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 use crate::team::{Agent, Team};
 
@@ -30,8 +30,8 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
             JoinsWhen::Stop(stop) => ends(stop)?,
         };
         let sees = match sees {
-            JoinSees::All => Sees::All,
-            JoinSees::New => Sees::New,
+            JoinSees::All => JoinHistory::All,
+            JoinSees::New => JoinHistory::New,
         };
         if let Some(when) = when {
             order = Box::new(joining(who.clone(), when, sees, order));
@@ -65,9 +65,9 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         start.clone().or_else(first).ok_or_else(|| Error::Config(format!("nobody takes part in `{name}`")))
     };
     Ok(match &chat.pattern {
-        Pattern::InTurn => Box::new(in_turn()),
-        Pattern::OnceEach => Box::new(once_each()),
-        Pattern::AllAtOnce => Box::new(all_at_once()),
+        Pattern::InTurn => Box::new(round_robin()),
+        Pattern::OnceEach => Box::new(sequential()),
+        Pattern::AllAtOnce => Box::new(parallel()),
         Pattern::Group(group) => Box::new(grouped(group, chat, name, &team.agents)?),
         Pattern::States(states) => {
             let first = || begins(&None).map(|then| Exits(vec![Exit { when: None, then }]));
@@ -79,13 +79,13 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
             let named =
                 |name: &Name| (name.to_string(), before(name).into_iter().map(Name::to_string).collect());
             let all = chat.participants.iter().map(named);
-            Box::new(Prerequisites::new(all)?)
+            Box::new(Dag::new(all)?)
         }
         Pattern::Handoffs(pattern::Handoffs { start, then }) => {
             let after = match then.as_str() {
-                STAY => After::Stay,
-                END => After::End,
-                _ => After::To(then.clone()),
+                STAY => AfterHandoff::Stay,
+                END => AfterHandoff::End,
+                _ => AfterHandoff::To(then.clone()),
             };
             Box::new(handoffs(begins(start)?, after))
         }
@@ -102,8 +102,8 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
     let group = match &given.pick {
         Pick::RoundRobin => Group::round_robin(),
         Pick::Random(chance) => Group::random(chance.seed),
-        Pick::Model(_) => Group::picked_by(Name::new(Role::Picker.name(name.as_str()))?),
-        Pick::Person(person) => Group::picked_by(person.clone()),
+        Pick::Model(_) => Group::selected_by(Name::new(PrivateRole::Picker.name(name.as_str()))?),
+        Pick::Person(person) => Group::selected_by(person.clone()),
     };
     let names = |map: &BTreeMap<Name, Vec<Name>>| {
         map.iter().map(|(name, names)| (name.clone(), names.clone())).collect::<Vec<_>>()
@@ -144,7 +144,7 @@ fn stated(
     }
     let start = start.0.iter().map(compiled).collect::<Result<Vec<_>>>()?;
     let next = Arc::new(move |chat: &Transcript| {
-        let last = chat.last_speaker().filter(|last| chat.members().contains(last));
+        let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
         let holds = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_notes(chat));
         last.map_or(Some(&start), |last| exits.get(last))?
             .iter()
@@ -156,13 +156,13 @@ fn stated(
     let group = owned(group, chat, agents);
     Ok(move |chat: &Transcript| {
         // Whoever asked for a tool is answered first, and no condition is asked about that.
-        if chat.over().is_some() || !chat.pending().is_empty() {
+        if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {
             return group.next(chat);
         }
         match next(chat) {
-            Some(name) if name.as_str() == END => Step::close(Reason::Finished, chat),
+            Some(name) if name.as_str() == END => Step::close(StopReason::Finished, chat),
             Some(name) if !chat.present().any(|here| *here == name) => {
-                Step::close(Reason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
+                Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
             }
             _ => group.next(chat),
         }

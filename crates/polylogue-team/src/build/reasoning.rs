@@ -7,12 +7,12 @@ use polylogue::reason::{Best, ChoiceTexts, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::reply::{Reply, Trigger, when};
 use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
 
-use super::Crew;
+use super::AgentBuilder;
 use super::room::Around;
 use crate::reasoning::{self, Reasons, RunsBlocks, TextBlock};
 use crate::team::Agent;
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// What speaks for `agent` by a model, in the way in which it reasons.
     pub(super) fn voice(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
         match &agent.reasons {
@@ -132,9 +132,9 @@ impl<'a> Crew<'a> {
 fn block(given: &TextBlock) -> ToolBlock {
     let block = ToolBlock::new(given.kind.as_str()).between(given.begin.as_str(), given.end.as_str());
     let block = if given.json { block.json() } else { block };
-    let block = if given.restores { block.restores() } else { block };
+    let block = if given.restores { block.restore() } else { block };
     match &given.told {
-        Some(told) => block.told(told.as_str()),
+        Some(told) => block.instructions(told.as_str()),
         None => block,
     }
 }

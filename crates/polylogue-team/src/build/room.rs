@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue::carry::Carry;
-use polylogue::group::{Chair, introduce};
+use polylogue::carryover::Carryover;
+use polylogue::group::{HumanSelector, introduce};
 use polylogue::{
     Agent as _, AnyAgent, Audience, Chat, ChatBuilder, Error, Message, Name, Policy, Result, Transcript,
     reflected, summed_up, without,
 };
 
-use super::Crew;
+use super::AgentBuilder;
 use super::order;
 use crate::chat::{
-    self, Brief, Carried, CarryWord, Carryover, ITSELF, InnerChat, Introductions, Opening, OpeningLine,
+    self, Brief, Carried, CarryWord, CarryoverSpec, ITSELF, InnerChat, Introductions, Opening, OpeningLine,
     Reflect, Summary,
 };
 use crate::condition::judged;
@@ -27,7 +27,7 @@ pub(super) struct Around<'a> {
     pub(super) owners: Vec<&'a Name>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// The chat called `name`, but for how it is told what it is about.
     pub(super) fn chat(
         &self,
@@ -46,12 +46,12 @@ impl<'a> Crew<'a> {
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
         let mut asked = BTreeSet::new();
-        let mut builder = Chat::named(name.as_str()).description(description).cap(chat.max_turns_cap);
+        let mut builder = Chat::named(name.as_str()).description(description).max_turns(chat.max_turns_cap);
         for participant in &chat.participants {
-            builder = builder.with(self.participant(participant, around)?);
+            builder = builder.participant(self.participant(participant, around)?);
         }
         for join in &chat.joins {
-            builder = builder.later(self.participant(&join.who, around)?);
+            builder = builder.late_joiner(self.participant(&join.who, around)?);
         }
         builder = match &chat.introductions {
             Introductions::Others(false) => builder,
@@ -61,8 +61,8 @@ impl<'a> Crew<'a> {
         builder = opened(builder, chat.opening.clone());
         if let Pattern::Group(group) = &chat.pattern {
             builder = match &group.pick {
-                Pick::Model(selector) => builder.aside(self.selector(name, selector)?),
-                Pick::Person(person) => builder.aside(Chair::new(person.as_str())?),
+                Pick::Model(selector) => builder.private_agent(self.selector(name, selector)?),
+                Pick::Person(person) => builder.private_agent(HumanSelector::new(person.as_str())?),
                 Pick::RoundRobin | Pick::Random(_) => builder,
             };
         }
@@ -70,7 +70,7 @@ impl<'a> Crew<'a> {
             let is_there =
                 chat.participants.contains(beside) || chat.joins.iter().any(|join| join.who == *beside);
             if !is_there && asked.insert(beside) {
-                builder = builder.aside(self.participant(beside, around)?);
+                builder = builder.private_agent(self.participant(beside, around)?);
             }
         }
         let policy = order::of(chat, name, self.team)?;
@@ -93,12 +93,12 @@ impl<'a> Crew<'a> {
         Ok(match (&chat.summary, self.summarizer(name, chat)?) {
             (Summary::Reflect(reflect), Some(author)) => {
                 let policy = reflecting(policy, author.name(), reflect);
-                builder.aside(author).policy(policy)
+                builder.private_agent(author).policy(policy)
             }
             (Summary::Reflect(reflect), None) if let Some(author) = &reflect.by => {
                 let builder = match takes_part(author, chat) {
                     true => builder,
-                    false => builder.aside(self.participant(author, around)?),
+                    false => builder.private_agent(self.participant(author, around)?),
                 };
                 builder.policy(reflecting(policy, author, reflect))
             }
@@ -162,38 +162,42 @@ fn taken_out(chat: &Transcript, texts: &[String]) -> String {
 fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
     let builder = match inner.goes_on_from.as_ref() {
         None => builder,
-        Some(name) if name.as_str() == ITSELF => builder.goes_on_from(inner.name.clone()),
-        Some(name) => builder.goes_on_from(name.clone()),
+        Some(name) if name.as_str() == ITSELF => builder.continues(inner.name.clone()),
+        Some(name) => builder.continues(name.clone()),
     };
     let carried = match (&inner.carryover, &inner.message) {
-        (Some(Carryover::Of(carried)), _) => carried.clone(),
-        (Some(Carryover::Word(CarryWord::All)), _) | (None, Some(_)) => Carried::default(),
-        (Some(Carryover::Word(CarryWord::None)), Some(_)) => {
+        (Some(CarryoverSpec::Of(carried)), _) => carried.clone(),
+        (Some(CarryoverSpec::Word(CarryWord::All)), _) | (None, Some(_)) => Carried::default(),
+        (Some(CarryoverSpec::Word(CarryWord::None)), Some(_)) => {
             Carried { only: Some(Default::default()), ..Carried::default() }
         }
-        (Some(Carryover::Word(CarryWord::None)) | None, None) => return builder.brief(inner.brief.into()),
+        (Some(CarryoverSpec::Word(CarryWord::None)) | None, None) => {
+            return builder.task_from(inner.brief.into());
+        }
     };
     match (&inner.message, inner.brief) {
-        (Some(message), _) => builder.brief(with_message(message.clone(), carried)),
-        (None, Brief::Task) => builder.brief(carrying(Carry::task(), &carried, "").brief()),
+        (Some(message), _) => builder.task_from(with_message(message.clone(), carried)),
+        (None, Brief::Task) => builder.task_from(carrying(Carryover::task(), &carried, "").task_from()),
         // `brief: all` tells everything anyway; the checks of a file refuse the two together.
-        (None, Brief::Last | Brief::All) => builder.brief(carrying(Carry::last(), &carried, "").brief()),
+        (None, Brief::Last | Brief::All) => {
+            builder.task_from(carrying(Carryover::last(), &carried, "").task_from())
+        }
     }
 }
 
 /// A message that may quote the task of the chat around, and what is carried over.
-fn with_message(message: Template, carried: Carried) -> polylogue::Brief {
-    polylogue::Brief::own(move |around, me| {
+fn with_message(message: Template, carried: Carried) -> polylogue::TaskFrom {
+    polylogue::TaskFrom::custom(move |around, me| {
         let message = message.fill(around.task());
-        carrying(Carry::message(message), &carried, around.task()).text(around, me)
+        carrying(Carryover::message(message), &carried, around.task()).text(around, me)
     })
 }
 
-fn carrying(carry: Carry, carried: &Carried, task: &str) -> Carry {
-    let carry = carried.also.iter().fold(carry, |carry, text| carry.also(text.fill(task)));
-    let carry = carry.but(carried.but.iter().cloned());
+fn carrying(carry: Carryover, carried: &Carried, task: &str) -> Carryover {
+    let carry = carried.also.iter().fold(carry, |carry, text| carry.context(text.fill(task)));
+    let carry = carry.exclude(carried.but.iter().cloned());
     match &carried.only {
-        Some(only) => carry.only(only.iter().cloned()),
+        Some(only) => carry.include(only.iter().cloned()),
         None => carry,
     }
 }

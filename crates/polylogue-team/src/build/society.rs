@@ -1,17 +1,17 @@
 //! Two roles that do a task by talking.
 
-use polylogue::circles::Circles;
-use polylogue::society::Critic;
-use polylogue::{Assistant, ChatBuilder, Human, Name, Policy, Result, Society, Transcript};
+use polylogue::loop_detector::LoopDetector;
+use polylogue::role_play::Critic;
+use polylogue::{Assistant, ChatBuilder, Human, Name, Policy, Result, RolePlay, Transcript};
 
-use super::Crew;
+use super::AgentBuilder;
 use super::order::{circles, ends};
 use super::room::Around;
 use crate::chat;
 use crate::pattern;
 use crate::reasoning::ChoiceTexts;
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// The society that a chat is, and its policy.
     pub(super) fn society(
         &self,
@@ -25,7 +25,7 @@ impl<'a> Crew<'a> {
 
     /// The agents of a society as they are told to speak in `chat`, if it is that society's.
     pub(super) fn players(&self, given: &pattern::Society, chat: &Transcript) -> Result<Vec<Assistant>> {
-        let takes_part = |player: &pattern::Player| chat.members().contains(&player.who);
+        let takes_part = |player: &pattern::Player| chat.participants().contains(&player.who);
         if !(takes_part(&given.user) && takes_part(&given.assistant)) {
             return Ok(Vec::new());
         }
@@ -33,10 +33,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Who plays what.
-    fn cast(&self, given: &pattern::Society, around: &Around<'a>) -> Result<Society> {
+    fn cast(&self, given: &pattern::Society, around: &Around<'a>) -> Result<RolePlay> {
         let (assistant, user) = (&given.assistant, &given.user);
         let mut society =
-            Society::new(self.speaker(&assistant.who, around)?, self.speaker(&user.who, around)?);
+            RolePlay::new(self.speaker(&assistant.who, around)?, self.speaker(&user.who, around)?);
         let role = |player: &pattern::Player| {
             player.role.clone().unwrap_or_else(|| player.who.as_str().replace('_', " "))
         };
@@ -50,7 +50,7 @@ impl<'a> Crew<'a> {
         if let Some(specifier) = &given.specifier {
             society = society
                 .specify(self.speaker(&specifier.who, around)?)
-                .word_limit(specifier.words.unwrap_or(Society::DEFAULT_WORD_LIMIT));
+                .word_limit(specifier.words.unwrap_or(RolePlay::DEFAULT_WORD_LIMIT));
         }
         if let Some(planner) = &given.planner {
             society = society.plan(self.speaker(planner, around)?);
@@ -102,7 +102,7 @@ fn shown_in(mut critic: Critic, given: ChoiceTexts) -> Critic {
 }
 
 /// The society with the texts that are set.
-fn texts(mut society: Society, given: pattern::RolePlayTexts) -> Society {
+fn texts(mut society: RolePlay, given: pattern::RolePlayTexts) -> RolePlay {
     let pattern::RolePlayTexts { opening, specifier, planner, critic } = given;
     if let Some(text) = opening {
         society = society.opening(move |casting| text.fill(casting.task));
@@ -120,7 +120,7 @@ fn texts(mut society: Society, given: pattern::RolePlayTexts) -> Society {
 }
 
 /// The society with what ends it.
-fn bounded(mut society: Society, chat: &chat::Chat, given: &pattern::Society) -> Result<Society> {
+fn bounded(mut society: RolePlay, chat: &chat::Chat, given: &pattern::Society) -> Result<RolePlay> {
     if given.done.anywhere {
         society = society.lenient();
     }
@@ -140,7 +140,7 @@ fn bounded(mut society: Society, chat: &chat::Chat, given: &pattern::Society) ->
     society = society.circles(match &chat.circles {
         chat::Circles::On(limits) => circles(limits),
         chat::Circles::Off(_) => {
-            Circles { repetition: 0, farewells: 0, silence: 0, calls: 0, ..Circles::default() }
+            LoopDetector { repetition: 0, farewells: 0, silence: 0, calls: 0, ..LoopDetector::default() }
         }
     });
     if let Some(stop) = chat.stop.as_ref().map(ends).transpose()?.flatten() {

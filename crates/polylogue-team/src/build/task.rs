@@ -1,15 +1,15 @@
 //! Tasks, solved alone or by talking.
 
-use polylogue::solve::{Check, Solving};
-use polylogue::{Assistant, ChatBuilder, EndMode, Lens, Name, Result, Solve, Task};
+use polylogue::group_solve::{Check, Solving};
+use polylogue::{Assistant, ChatBuilder, EndMode, GroupSolve, Name, Result, Task, ViewOptions};
 
-use super::Crew;
+use super::AgentBuilder;
 use super::room::Around;
 use crate::chat::Chat;
 use crate::pattern::Pattern;
 use crate::task::{self, Completion, DecisionTemperature, DecisionWords, Shift};
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// A chat of tasks and its policy; nothing when the chat is another.
     pub(super) fn tasks(
         &self,
@@ -19,7 +19,7 @@ impl<'a> Crew<'a> {
     ) -> Result<Option<(ChatBuilder, Solving)>> {
         let task = |task: &'a task::Task| self.task(task, around);
         let solve = match &chat.pattern {
-            Pattern::Tasks(tasks) => Solve::alone(tasks.iter().map(task).collect::<Result<Vec<_>>>()?),
+            Pattern::Tasks(tasks) => GroupSolve::alone(tasks.iter().map(task).collect::<Result<Vec<_>>>()?),
             Pattern::Solve(given) => {
                 let tasks: Vec<Task> = given.tasks.iter().map(task).collect::<Result<_>>()?;
                 let mut solve = talk(given, tasks);
@@ -45,13 +45,13 @@ impl<'a> Crew<'a> {
             task = task.media(polylogue::Media { kind: kind.clone(), url: url.as_str().into() });
         }
         if given.stops_by_itself {
-            task = task.stops_by_itself();
+            task = task.self_terminating();
         }
         if given.keeps_reflections {
             task = task.keeps_reflections();
         }
         if given.forgets {
-            task = task.forgets();
+            task = task.forget();
         }
         let prompt = given.prompt.clone();
         Ok(task.prompt_from(move |about| prompt.fill(about)))
@@ -65,11 +65,11 @@ impl<'a> Crew<'a> {
         let mut assistant = self.assistant(agent, around)?;
         for tool in &task.tools {
             for tool in self.taught(tool, agent.tool_limits)? {
-                assistant = assistant.teach(tool);
+                assistant = assistant.prompted_tool(tool);
             }
         }
         if let Some(schema) = &task.answers {
-            assistant = assistant.answers(schema.clone().into());
+            assistant = assistant.output_schema(schema.clone().into());
         }
         Ok(Some(assistant))
     }
@@ -82,15 +82,15 @@ impl<'a> Crew<'a> {
             .map(|task| self.worker(task, &Around::default()))
             .collect::<Result<Vec<_>>>()?;
         let sees = |worker: Assistant| {
-            let lens = Lens { forgets_asides: true, ..worker.sees().clone() };
-            worker.lens(lens)
+            let lens = ViewOptions { forget_private_turns: true, ..worker.view_options().clone() };
+            worker.view(lens)
         };
         Ok(workers.into_iter().flatten().map(sees).collect())
     }
 }
 
 /// Those who talk about `tasks`.
-fn talk(given: &task::Solve, tasks: Vec<Task>) -> Solve {
+fn talk(given: &task::Solve, tasks: Vec<Task>) -> GroupSolve {
     let end = match given.end {
         task::EndMode::MaxIterations => EndMode::MaxIterations,
         task::EndMode::FirstCompletion => EndMode::FirstCompletion,
@@ -98,7 +98,8 @@ fn talk(given: &task::Solve, tasks: Vec<Task>) -> Solve {
         task::EndMode::OneLastGroupChat => EndMode::OneLastGroupChat,
         task::EndMode::AllComplete => EndMode::AllComplete,
     };
-    let mut solve = Solve::of(tasks, end).max_iterations(given.max_iterations).check(check(&given.check));
+    let mut solve =
+        GroupSolve::of(tasks, end).max_iterations(given.max_iterations).check(check(&given.check));
     let Shift { to, says } = &given.shift;
     if let Some(owner) = to {
         solve = solve.shift_owner(owner.as_str());

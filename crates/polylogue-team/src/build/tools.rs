@@ -1,19 +1,19 @@
 //! Tools by their names: those that every team has, those that work in its directory, its commands, and who can be asked.
 
-use polylogue::{AnyTool, Coder, Error, GetHistory, Result, StateScope, Tool as _, consult};
+use polylogue::{AnyTool, Coder, Error, GetHistory, Result, StateScope, Tool as _, agent_tool};
 use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
 use polylogue_tools::command::Command;
 use polylogue_tools::{Calculator, Chess, HighLow, Queue};
 
 use polylogue::state::{GetState, SetState};
 
-use super::Crew;
+use super::AgentBuilder;
 use super::room::Around;
 use super::web::known_web_tools;
+use crate::build_context::BuildContext;
 use crate::team::Agent;
 use crate::tooling::ToolLimits;
 use crate::working::{Consult, Language, RunsCode, SandboxSettings};
-use crate::workplace::Workplace;
 
 /// The name that stands for all tools that work with files.
 pub(crate) const FILES: &str = "files";
@@ -49,46 +49,46 @@ pub(crate) fn work_tools(sandbox: &Sandbox) -> Vec<AnyTool> {
     ];
     #[cfg(unix)]
     tools.push(AnyTool::new(polylogue_tools::PythonSession::new(sandbox.clone())));
-    tools.extend(file_tools(&Shelf::of(sandbox)));
+    tools.extend(file_tools(&WorkFiles::of(sandbox)));
     tools
 }
 
 /// The files of a work directory: one for all agents of a team, so that changes to a file do not undo each other.
 #[cfg(unix)]
 #[derive(Clone)]
-pub(super) struct Shelf(polylogue_tools::files::Folder);
+pub(super) struct WorkFiles(polylogue_tools::files::Folder);
 
 #[cfg(not(unix))]
 #[derive(Clone)]
 pub(super) struct Shelf;
 
 #[cfg(unix)]
-impl Shelf {
+impl WorkFiles {
     pub(super) fn of(sandbox: &Sandbox) -> Self {
         Self(polylogue_tools::files::Folder::of(sandbox))
     }
 }
 
 #[cfg(not(unix))]
-impl Shelf {
+impl WorkFiles {
     pub(super) fn of(_: &Sandbox) -> Self {
         Self
     }
 }
 
 #[cfg(unix)]
-fn file_tools(shelf: &Shelf) -> Vec<AnyTool> {
+fn file_tools(shelf: &WorkFiles) -> Vec<AnyTool> {
     polylogue_tools::files::all(&shelf.0)
 }
 
 #[cfg(not(unix))]
-fn file_tools(_: &Shelf) -> Vec<AnyTool> {
+fn file_tools(_: &WorkFiles) -> Vec<AnyTool> {
     Vec::new()
 }
 
 /// The names of the tools that [`FILES`] stands for.
 pub(crate) fn file_tool_names() -> Vec<String> {
-    let tools = file_tools(&Shelf::of(&Sandbox::enclosed("work")));
+    let tools = file_tools(&WorkFiles::of(&Sandbox::enclosed("work")));
     tools.iter().map(|tool| tool.spec().name.clone()).collect()
 }
 
@@ -111,21 +111,21 @@ pub(crate) fn runs_programs(name: &str) -> bool {
 }
 
 /// Where the programs of a crew run.
-pub(super) struct Desk {
+pub(super) struct ToolFactory {
     sandbox: Sandbox,
-    shelf: Shelf,
+    shelf: WorkFiles,
     /// What one call leaves in the work directory is there for the next of the same message.
     queue: Queue,
 }
 
-impl Desk {
-    pub(super) fn of(workplace: &Workplace, settings: &SandboxSettings) -> Result<Self> {
+impl ToolFactory {
+    pub(super) fn of(workplace: &BuildContext, settings: &SandboxSettings) -> Result<Self> {
         let sandbox = workplace.sandbox(settings)?;
-        Ok(Self { shelf: Shelf::of(&sandbox), sandbox, queue: Queue::default() })
+        Ok(Self { shelf: WorkFiles::of(&sandbox), sandbox, queue: Queue::default() })
     }
 }
 
-impl<'a> Crew<'a> {
+impl<'a> AgentBuilder<'a> {
     /// The tools that `name` stands for, each within `limits`, whose state belongs to what `scope` says.
     pub(super) fn tools_of(
         &self,
@@ -182,9 +182,9 @@ impl<'a> Crew<'a> {
         Ok((found, Some(&desk.queue)))
     }
 
-    fn desk(&self) -> Result<&Desk> {
+    fn desk(&self) -> Result<&ToolFactory> {
         if self.desk.get().is_none() {
-            let _ = self.desk.set(Desk::of(self.workplace, &self.team.sandbox)?);
+            let _ = self.desk.set(ToolFactory::of(self.workplace, &self.team.sandbox)?);
         }
         self.desk.get().ok_or_else(|| Error::Bug("a desk that was set is not there".into()))
     }
@@ -215,7 +215,11 @@ impl<'a> Crew<'a> {
     }
 
     /// Those whom `agent` may ask, as tools. In what it asks it may ask nobody itself.
-    pub(super) fn consults(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Vec<consult::Consult>> {
+    pub(super) fn consults(
+        &self,
+        agent: &'a Agent,
+        around: &Around<'a>,
+    ) -> Result<Vec<agent_tool::AgentTool>> {
         if around.owners.contains(&&agent.name) {
             return Ok(Vec::new());
         }
@@ -224,22 +228,22 @@ impl<'a> Crew<'a> {
         agent.consults.iter().map(|given| self.consult(given, &around)).collect()
     }
 
-    fn consult(&self, given: &'a Consult, around: &Around<'a>) -> Result<consult::Consult> {
+    fn consult(&self, given: &'a Consult, around: &Around<'a>) -> Result<agent_tool::AgentTool> {
         let inner = self.team.chats.iter().find(|inner| inner.name == given.who);
         let sub = self.team.teams.iter().find(|sub| sub.name == given.who);
         let mut tool = match (inner, sub) {
-            (Some(inner), _) => consult::Consult::chat(self.inner(inner, around)?.build()?),
-            (None, Some(sub)) => consult::Consult::chat(self.of_sub(sub).outermost(sub.brief)?),
-            (None, None) => consult::Consult::agent(self.participant(&given.who, around)?),
+            (Some(inner), _) => agent_tool::AgentTool::chat(self.inner(inner, around)?.build()?),
+            (None, Some(sub)) => agent_tool::AgentTool::chat(self.of_sub(sub).outermost(sub.brief)?),
+            (None, None) => agent_tool::AgentTool::agent(self.participant(&given.who, around)?),
         };
         if let Some(name) = &given.tool {
             tool = tool.named(name.as_str());
         }
         if let Some(about) = &given.about {
-            tool = tool.about(about.as_str());
+            tool = tool.description(about.as_str());
         }
         Ok(match given.at_most {
-            Some(times) => tool.at_most(times),
+            Some(times) => tool.max_calls(times),
             None => tool,
         })
     }

@@ -6,10 +6,10 @@ use polylogue::{AnyTool, Error, Result};
 use polylogue_models::{Env, Key, Proxies};
 use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Pages, Reach, web_fetch, web_search};
 
-use super::Crew;
+use super::AgentBuilder;
+use crate::build_context::BuildContext;
 use crate::permission::Grant;
 use crate::web::{EngineName, FETCH, FetchSettings, SEARCH, SearchEngine, Web};
-use crate::workplace::Workplace;
 
 /// The tools of the web, whatever they will find.
 pub(super) fn known_web_tools() -> [AnyTool; 2] {
@@ -24,7 +24,7 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    fn of(web: &Web, workplace: &Workplace) -> Result<Self> {
+    fn of(web: &Web, workplace: &BuildContext) -> Result<Self> {
         let env = workplace.env();
         let pages = web.pages.as_ref().map(|folder| {
             let files = folder.pages.iter().map(|page| (page.file.as_str(), page.content.as_str()));
@@ -89,7 +89,7 @@ impl EngineName {
     }
 }
 
-impl Crew<'_> {
+impl AgentBuilder<'_> {
     /// The tool of the web that is called `name`, if there is one.
     pub(super) fn web_tool(&self, name: &str) -> Result<Option<AnyTool>> {
         if name != SEARCH && name != FETCH {

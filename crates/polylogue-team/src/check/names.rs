@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{Kind, Outline, staff};
 use crate::diagnostic::Report;
+use crate::private_agents::PrivateRole;
 use crate::source::Span;
-use crate::staff::Role;
 use crate::suggest;
 use crate::yaml::Node;
 
@@ -50,7 +50,7 @@ fn check_staff(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, re
     }
     // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
     for team in outline.members.iter().filter(|member| member.kind == Kind::Team) {
-        for role in Role::ALL {
+        for role in PrivateRole::ALL {
             check_author(team.name, role, &team.node.get("name").span, seen, report);
         }
     }
@@ -58,7 +58,7 @@ fn check_staff(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, re
 
 fn check_author(
     chat: &str,
-    role: Role,
+    role: PrivateRole,
     at: &Span,
     seen: &HashMap<String, (String, Span)>,
     report: &mut Report<'_>,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use polylogue::handoff::Transfer;
+use polylogue::handoff::Handoff;
 use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
@@ -162,7 +162,7 @@ pub(super) fn tool_name(who: &str, prefix: &str) -> String {
 
 /// The tools by which an agent hands over.
 pub(super) fn handoffs(agent: &Node) -> impl Iterator<Item = String> + '_ {
-    agent.get("handoffs").items().iter().filter_map(|to| Some(tool_name(to.text()?, Transfer::PREFIX)))
+    agent.get("handoffs").items().iter().filter_map(|to| Some(tool_name(to.text()?, Handoff::PREFIX)))
 }
 
 /// Those whom an agent may ask, with where that is said.

@@ -120,7 +120,7 @@ pub struct Critic {
 #[config(shorthand = "text")]
 pub struct Done {
     /// The marker.
-    #[key(default = polylogue::Society::DEFAULT_DONE.to_owned(), nonempty)]
+    #[key(default = polylogue::RolePlay::DEFAULT_DONE.to_owned(), nonempty)]
     pub text: String,
     /// Whether it also counts within a message.
     #[key(default = false)]

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::fs;
 
-use polylogue::{Agent as _, AnyModel, AnyStore, Limits, Log, LogId, Meta, Money, Reason, Status, Window};
+use polylogue::{
+    Agent as _, AnyModel, AnyStore, Limits, Log, LogId, Meta, Money, Status, StopReason, Window,
+};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, load, parse};
@@ -56,7 +58,7 @@ async fn a_team_within_a_team_runs_as_one_participant() {
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
     let status = chat.run(&mut log, "Why?").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Finished, summary: "Moon.".into() });
+    assert_eq!(status, Status::Closed { reason: StopReason::Finished, summary: "Moon.".into() });
     model.finish().unwrap();
 }
 
@@ -79,7 +81,7 @@ fn limits_and_views_arrive() {
         Limits { turns: None, calls: Some(5), tokens: Some(6), cost, depth: 2, ..Limits::default() }
     );
     let assistants = team.assistants(&|_| Ok(AnyModel::new(Script::default().model("x")))).unwrap();
-    assert_eq!(assistants[0].sees().window, Window::Messages(9));
+    assert_eq!(assistants[0].view_options().window, Window::Messages(9));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use polylogue::AnyModel;
 use polylogue_models::Env;
-use polylogue_team::{Grant, Overrides, Team, Workplace, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
 
 fn told(rest: &str, tools: &str) -> String {
     let text = format!(
@@ -99,14 +99,15 @@ fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
         let reached = (Grant::Network, vec!["pets.example:8080".to_owned()]);
         let sent = (Grant::Env, vec!["PETS_KEY -> pets.example:8080".to_owned()]);
         assert_eq!(team.wants(), [reached, sent].into());
-        let build =
-            |place: Workplace| team.build_at(&provide, &place).map(drop).map_err(|error| error.to_string());
+        let build = |place: BuildContext| {
+            team.build_at(&provide, &place).map(drop).map_err(|error| error.to_string())
+        };
         assert!(
-            build(Workplace::none())
+            build(BuildContext::none())
                 .unwrap_err()
                 .contains("wants to reach `pets.example:8080` over the network")
         );
-        let allowed = Workplace::none().grant([Grant::Network]);
+        let allowed = BuildContext::none().grant([Grant::Network]);
         assert!(build(allowed.clone()).unwrap_err().contains("`PETS_KEY -> pets.example:8080`"));
         let allowed = allowed.grant([Grant::Env]);
         assert!(build(allowed.clone()).unwrap_err().contains("`PETS_KEY` is not set"));

@@ -3,7 +3,7 @@
 use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
 use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, Tool as _};
 use polylogue_store::{Facts, Memory as Logs};
-use polylogue_team::{AgentMemory, Overrides, Team, Workplace, parse};
+use polylogue_team::{AgentMemory, BuildContext, Overrides, Team, parse};
 use polylogue_test::print::transcript;
 
 fn team(text: &str) -> Team {
@@ -34,7 +34,7 @@ script:
 
 /// Runs the team as the conversation `id` and returns what happened, as text.
 async fn run(team: &Team, memory: &AnyMemory, id: &str, task: &str) -> String {
-    let place = Workplace::none().with_memory(memory.clone());
+    let place = BuildContext::none().with_memory(memory.clone());
     let mut team = team.clone();
     team.use_model("script");
     let model = AnyModel::new(team.script.model("script"));

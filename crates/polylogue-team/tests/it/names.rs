@@ -22,7 +22,7 @@ async fn run(team: &Team) -> (Vec<String>, String) {
     }
     let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
     let said = |event: &std::sync::Arc<polylogue::Event>| match &event.body {
-        Body::Said(message) => Some(format!("{}{}: {}", event.at, message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}{}: {}", event.at, message.from, message.plain())),
         _ => None,
     };
     (log.events().await.iter().filter_map(said).collect(), summary.to_string())

@@ -24,8 +24,9 @@ async fn play(team: &Team) -> (String, String, Vec<Outcome>) {
     let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
     let Status::Closed { reason, summary } = chat.run(&mut log, "How much?").await.unwrap() else { panic!() };
     model.finish().unwrap();
-    let returned =
-        |body: &Body| if let Body::Returned { outcome, .. } = body { Some(outcome.clone()) } else { None };
+    let returned = |body: &Body| {
+        if let Body::ToolReturned { outcome, .. } = body { Some(outcome.clone()) } else { None }
+    };
     let outcomes = log.events().await.iter().filter_map(|event| returned(&event.body)).collect();
     (reason.to_string(), summary.to_string(), outcomes)
 }

@@ -44,7 +44,7 @@ async fn a_condition_that_cannot_be_evaluated_stops_the_run_names_itself_and_los
         let (log, status, _) = run(&with_condition(chat), &[]).await;
         let error = status.unwrap_err().to_string();
         assert!(error.contains("`state.approved`") && error.contains("cannot be evaluated"), "{error}");
-        let said = log.events().await.iter().filter(|event| matches!(event.body, Body::Said(_))).count();
+        let said = log.events().await.iter().filter(|event| matches!(event.body, Body::Message(_))).count();
         assert!(said >= usize::from(!chat.starts_with("stop")), "{chat}: what was said before is kept");
     }
 }
@@ -87,8 +87,8 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
     assert!(asked[0].starts_with("Who speaks next?") && asked[1].contains("is none of them"), "{asked:?}");
     let choice = log.events().await.iter().find_map(|event| match &event.body {
-        Body::Cued { cues } => {
-            cues.iter().find(|cue| cue.who.as_str() == "A").and_then(|cue| cue.choice.clone())
+        Body::TurnStarted { turns } => {
+            turns.iter().find(|cue| cue.who.as_str() == "A").and_then(|cue| cue.choice.clone())
         }
         _ => None,
     });
@@ -158,7 +158,7 @@ async fn states_begin_as_conditions_on_the_task_say() {
     let nobody = of("[{when: \"task.contains('?')\", then: B}]", "{A: a}, {B: b}");
     let (log, status, _) = run(&nobody, &[]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
-    assert!(!log.events().await.iter().any(|event| matches!(event.body, Body::Said(_))));
+    assert!(!log.events().await.iter().any(|event| matches!(event.body, Body::Message(_))));
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn chats_of_a_sequence_without_results_do_not_keep_the_next_from_its_turn(
         matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "the result"),
         "{status:?}"
     );
-    let asked = log.events().await.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+    let asked = log.events().await.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
     assert_eq!(asked, 3);
 }
 

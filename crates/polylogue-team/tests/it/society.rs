@@ -1,6 +1,6 @@
 //! Societies of team files, as they talk.
 
-use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Reason, Status};
+use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -80,8 +80,12 @@ async fn it_ends_when_nobody_keeps_to_the_roles() {
     let aimless = "{Ann: Well}, {Bob: one}, {Ann: Hm}, {Bob: two}, {Ann: So}";
     assert_eq!(
         reason("", "", aimless).await,
-        Reason::Errors { who: polylogue::Name::new("Ann").unwrap(), of: polylogue::Erred::Role, limit: 3 }
-            .to_string()
+        StopReason::Errors {
+            who: polylogue::Name::new("Ann").unwrap(),
+            of: polylogue::ModelMistake::Role,
+            limit: 3
+        }
+        .to_string()
     );
     let two = "{Ann: Well}, {Bob: one}, {Ann: Hm}";
     assert!(reason("uninstructed: 2", "", two).await.contains("Ann"));
@@ -95,8 +99,8 @@ async fn it_ends_when_nobody_keeps_to_the_roles() {
 async fn rounds_messages_circles_and_conditions_of_the_chat_end_it() {
     let three = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}, {Ann: 'Instruction: crimson'}";
     let two = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}";
-    assert_eq!(reason("max_rounds: 1", "", two).await, Reason::Rounds { limit: 1 }.to_string());
-    assert_eq!(reason("max_messages: 3", "", three).await, Reason::Messages { limit: 3 }.to_string());
+    assert_eq!(reason("max_rounds: 1", "", two).await, StopReason::Rounds { limit: 1 }.to_string());
+    assert_eq!(reason("max_messages: 3", "", three).await, StopReason::Messages { limit: 3 }.to_string());
     assert!(
         reason("", "stop: {when: \"last.text.contains('crimson')\"},", three)
             .await

@@ -1,7 +1,7 @@
 //! Tasks of team files, as they are solved.
 
 use polylogue::{
-    AnyModel, AnyStore, Body, Event, Log, LogId, Meta, Part, Reason, Solved, Status, Transcript,
+    AnyModel, AnyStore, Body, Event, GroupSolveResult, Log, LogId, Meta, Part, Status, StopReason, Transcript,
 };
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
@@ -34,21 +34,21 @@ async fn run(team: &Team, answers: &[&str]) -> Ran {
 }
 
 impl Ran {
-    fn solved(&self) -> Solved {
-        Solved::of(&Transcript::of(&polylogue::Path::root(), &self.events).unwrap())
+    fn solved(&self) -> GroupSolveResult {
+        GroupSolveResult::of(&Transcript::of(&polylogue::Path::root(), &self.events).unwrap())
     }
 
     /// Who said what to somebody, in the outermost chat.
     fn said(&self) -> Vec<String> {
         let said = self.events.iter().filter(|event| event.at.as_str().is_empty());
         let said = said.filter_map(|event| match &event.body {
-            Body::Said(message) if !message.to.is_aside() => Some(message),
+            Body::Message(message) if !message.to.is_private() => Some(message),
             _ => None,
         });
         said.map(|message| format!("{}: {}", message.from, message.plain())).collect()
     }
 
-    fn end(&self) -> (&Reason, &str) {
+    fn end(&self) -> (&StopReason, &str) {
         let Status::Closed { reason, summary } = &self.status else { panic!("{:?}", self.status) };
         (reason, summary)
     }
@@ -117,7 +117,7 @@ async fn a_talk_is_ended_by_a_stop_too_and_summed_up_by_a_model() {
     );
     let ran = run(&team, &[]).await;
     assert_eq!(ran.end().1, "in short");
-    assert!(matches!(ran.end().0, Reason::Mentioned { .. }), "{:?}", ran.end());
+    assert!(matches!(ran.end().0, StopReason::Mentioned { .. }), "{:?}", ran.end());
 }
 
 /// Everybody is asked after every turn, and nobody is ever done: no other limit comes before that of the iterations.
@@ -132,7 +132,7 @@ async fn the_limit_on_iterations_is_the_only_one_and_leaves_room_for_a_summary()
               end: all_complete, max_iterations: 40}}},
           script: [{A: one}, {B: two}, TURNS {t_summary: in short}]}";
     let ran = run(&team(&text.replace("TURNS", &turns)), &[]).await;
-    assert_eq!((ran.end().0, ran.end().1), (&Reason::Rounds { limit: 40 }, "in short"));
+    assert_eq!((ran.end().0, ran.end().1), (&StopReason::Rounds { limit: 40 }, "in short"));
     assert_eq!(ran.solved().iterations, 40);
 }
 
@@ -176,7 +176,7 @@ async fn an_agent_answers_in_a_form_and_gives_up_when_it_cannot_be_repaired() {
           chat: {participants: [A], pattern: once_each}, script: [{A: '{\"n\": \"x\"}'}, {A: still none}]}",
     );
     let ran = run(&team, &[]).await;
-    assert!(matches!(ran.end().0, Reason::Errors { .. }), "{:?}", ran.end());
+    assert!(matches!(ran.end().0, StopReason::Errors { .. }), "{:?}", ran.end());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, Outcome};
 use polylogue_models::Env;
 use polylogue_store::Memory;
-use polylogue_team::{Grant, Overrides, Team, Workplace, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
 
 fn wrong(web: &str, tools: &str) -> String {
     let text = format!(
@@ -58,14 +58,14 @@ fn team(folder: &std::path::Path, text: &str) -> Result<Team, String> {
     Ok(team)
 }
 
-async fn outcomes(team: &Team, place: &Workplace) -> Vec<Outcome> {
+async fn outcomes(team: &Team, place: &BuildContext) -> Vec<Outcome> {
     let model = team.script.model("x");
     let chat = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place).unwrap();
     let mut log =
         Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
     chat.run(&mut log, "go").await.unwrap();
     let returned = |body: &Body| match body {
-        Body::Returned { outcome, .. } => Some(outcome.clone()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
         _ => None,
     };
     log.events().await.iter().filter_map(|event| returned(&event.body)).collect()
@@ -94,7 +94,7 @@ async fn pages_that_are_brought_along_are_searched_and_read_without_being_allowe
     let stored = serde_json::to_string(&team).unwrap();
     assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
     fs::remove_dir_all(dir.path().join("pages")).unwrap();
-    let [found, read, refused] = &outcomes(&team, &Workplace::none()).await[..] else { panic!() };
+    let [found, read, refused] = &outcomes(&team, &BuildContext::none()).await[..] else { panic!() };
     assert_eq!(found.plain(), "1. [Bees](page:/a.md)\n   # Bees They dance.");
     assert_eq!(read.plain(), "Title: B\n\nSee [bees](page:/a.md)");
     assert_eq!(read.outside.as_deref(), Some("page:/deep/b.html"));
@@ -143,18 +143,18 @@ fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
         "{named:?}"
     );
     let model = team.script.model("x");
-    let build = |place: &Workplace| {
+    let build = |place: &BuildContext| {
         let mut team = team.clone();
         team.use_model("script");
         let built = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place);
         built.map(drop).map_err(|error| error.to_string())
     };
-    let refused = build(&Workplace::none()).unwrap_err();
+    let refused = build(&BuildContext::none()).unwrap_err();
     assert_eq!(
         refused,
         "this team wants to reach `api.tavily.com`, `the public web`, `127.0.0.1` over the network, which was not allowed"
     );
-    let allowed = Workplace::none().grant([Grant::Network]);
+    let allowed = BuildContext::none().grant([Grant::Network]);
     assert!(build(&allowed).unwrap_err().contains("`K -> api.tavily.com`"));
     let allowed = allowed.grant([Grant::Env]);
     assert!(build(&allowed).unwrap_err().contains("there is no key for the search engine: set `K`"));

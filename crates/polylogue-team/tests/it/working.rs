@@ -6,7 +6,7 @@ use std::path::Path;
 use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, OutcomeStatus, Status};
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_team::{Grant, Overrides, Rules, Team, Workplace, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load, parse};
 use polylogue_tools::code::what_is_enforced;
 
 fn team(text: &str) -> Team {
@@ -27,7 +27,7 @@ fn models(team: &Team) -> impl Fn(&str) -> polylogue::Result<AnyModel> + use<> {
 }
 
 /// Runs `team` at `dir`, answering each question with the next of `answers`; the log, the questions and the result.
-async fn play(team: &Team, place: &Workplace, answers: &[&str]) -> (Log, Vec<String>, String) {
+async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<String>, String) {
     let chat = team.build_at(&models(team), place).unwrap();
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
@@ -46,7 +46,7 @@ async fn play(team: &Team, place: &Workplace, answers: &[&str]) -> (Log, Vec<Str
 /// What came of the tool calls of a log.
 async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
     let returned = |body: &Body| match body {
-        Body::Returned { outcome, .. } => {
+        Body::ToolReturned { outcome, .. } => {
             Some((outcome.status, polylogue::plain(&outcome.parts).into_owned()))
         }
         _ => None,
@@ -76,7 +76,7 @@ async fn code_is_run_in_the_work_directory_and_nowhere_else() {
     }
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("work");
-    let (_, asked, summary) = play(&team, &Workplace::at(&dir), &[]).await;
+    let (_, asked, summary) = play(&team, &BuildContext::at(&dir), &[]).await;
     assert_eq!(asked, [""; 0]);
     assert!(summary.starts_with("exitcode: 0 (execution succeeded)\nCode output: first"), "{summary}");
     assert_eq!(fs::read_to_string(dir.join("made.txt")).unwrap(), "first\n");
@@ -88,7 +88,7 @@ async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let at = |name: &str| Workplace::at(place.path().join(name));
+    let at = |name: &str| BuildContext::at(place.path().join(name));
     let team = runner("{approve: {when: \"code.contains('made.txt') && language == 'sh'\"}}");
     let (_, asked, summary) = play(&team, &at("run"), &["yes"]).await;
     assert!(
@@ -111,12 +111,12 @@ async fn a_language_that_is_not_given_is_refused_and_one_that_is_saved_is_not_ru
     }
     let place = tempfile::tempdir().unwrap();
     let team = runner("{languages: [python], saves: [sh]}");
-    let (log, _, summary) = play(&team, &Workplace::at(place.path().join("a")), &[]).await;
+    let (log, _, summary) = play(&team, &BuildContext::at(place.path().join("a")), &[]).await;
     assert!(summary.contains("Code saved to /work/code_"), "{summary}");
     assert_eq!(outcomes(&log).await.len(), 1);
     assert!(!place.path().join("a/made.txt").exists());
     let team = runner("{languages: [python]}");
-    let (log, _, summary) = play(&team, &Workplace::at(place.path().join("b")), &[]).await;
+    let (log, _, summary) = play(&team, &BuildContext::at(place.path().join("b")), &[]).await;
     assert!(summary.contains("unknown language `sh`"), "{summary}");
     assert_eq!(outcomes(&log).await, []);
 }
@@ -129,7 +129,7 @@ async fn a_block_that_takes_too_long_is_ended() {
     let place = tempfile::tempdir().unwrap();
     let mut team = runner("{time: 300 ms}");
     team.script = serde_json::from_str(r#"[{"Coder": "```sh\nsleep 60\n```"}]"#).unwrap();
-    let (_, _, summary) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    let (_, _, summary) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     assert!(summary.starts_with("exitcode: 124 (execution failed)"), "{summary}");
 }
 
@@ -141,7 +141,7 @@ async fn without_a_sandbox_it_has_to_be_granted_and_a_person_is_asked() {
     let team = team(&text);
     assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::UnsafeHost]);
     let place = tempfile::tempdir().unwrap();
-    let work = Workplace::at(place.path().join("work"));
+    let work = BuildContext::at(place.path().join("work"));
     let error = team.build_at(&models(&team), &work).unwrap_err().to_string();
     assert!(error.contains("`place: unsafe-host`"), "{error}");
     let (_, asked, summary) = play(&team, &work.grant([Grant::UnsafeHost]), &["yes"]).await;
@@ -184,7 +184,7 @@ async fn a_person_is_asked_before_tools_are_called_by_whoever_calls_them() {
         );
         for how in [own, others] {
             let team = caller(&how);
-            let (log, questions, _) = play(&team, &Workplace::none(), &["no, not so", "no, not so"]).await;
+            let (log, questions, _) = play(&team, &BuildContext::none(), &["no, not so", "no, not so"]).await;
             assert_eq!(questions.len(), asked, "{how}");
             assert!(questions.iter().all(|text| text.starts_with("`Ann` calls `")), "{questions:?}");
             let told = format!("{:?}", log.events().await);
@@ -221,7 +221,7 @@ async fn a_person_is_asked_however_an_agent_reasons() {
         let text = format!(
             "{{name: t, model: 'a:b', agents: [{agents}], chat: {{participants: [{who}], pattern: once_each}}, script: [{script}]}}"
         );
-        let (log, asked, _) = play(&team(&text), &Workplace::none(), &["no, not so"]).await;
+        let (log, asked, _) = play(&team(&text), &BuildContext::none(), &["no, not so"]).await;
         assert_eq!(asked.len(), 1, "{agents}");
         assert!(asked[0].starts_with("`Ann` calls `calculator` with:\n\n    │ {\"expression\":\"6*7\"}\n"), "{asked:?}");
         let outcomes = outcomes(&log).await;
@@ -247,7 +247,7 @@ script:
         )
     };
     let place = tempfile::tempdir().unwrap();
-    let work = Workplace::at(place.path().join("work")).grant([Grant::UnsafeHost]);
+    let work = BuildContext::at(place.path().join("work")).grant([Grant::UnsafeHost]);
     let (log, asked, _) = play(&team(&text("")), &work, &["yes", "no"]).await;
     assert_eq!(asked.len(), 2, "{asked:?}");
     let outcomes = outcomes(&log).await;
@@ -256,7 +256,7 @@ script:
     // A team file cannot have it otherwise; the user can.
     for approve in [", approve: never", ", approve: {tools: [calculator]}", ", approve: {when: 'false'}"] {
         let place = tempfile::tempdir().unwrap();
-        let work = Workplace::at(place.path().join("work")).grant([Grant::UnsafeHost]);
+        let work = BuildContext::at(place.path().join("work")).grant([Grant::UnsafeHost]);
         let (_, asked, _) = play(&team(&text(approve)), &work, &["no", "no", "no"]).await;
         assert!(asked.len() >= 2 && !place.path().join("work/made").exists(), "{approve}: {asked:?}");
     }
@@ -270,7 +270,7 @@ script:
 /// Whether a person is asked before a file is written at `path`.
 async fn is_asked_about(path: &str, approve: &str, rules: &str) -> bool {
     let place = tempfile::tempdir().unwrap();
-    let work = Workplace::at(place.path().join("work"));
+    let work = BuildContext::at(place.path().join("work"));
     let work = work.with_rules(Rules::read(rules, "approvals.yaml").unwrap(), "content");
     let text = format!(
         "name: t\nagents: [{{name: A, tools: [write_file], approve: {approve}}}]\n\
@@ -326,7 +326,7 @@ fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
     assert_eq!(wants, expected.map(|(grant, what)| (grant, vec![what.to_owned()])));
     let model = |_: &str| Ok(AnyModel::new(Script::default().model("x")));
     let built = |grants: &[Grant]| {
-        let place = Workplace::at(folder.path().join("work")).grant(grants.iter().copied());
+        let place = BuildContext::at(folder.path().join("work")).grant(grants.iter().copied());
         team.build_at(&model, &place).unwrap_err().to_string()
     };
     assert!(built(&[]).contains("wants to reach `example.org` over the network"));
@@ -360,7 +360,7 @@ script:
     );
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("secret"), "x").unwrap();
-    let (log, ..) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    let (log, ..) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     let came = outcomes(&log).await;
     let ok: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Done).collect();
     assert_eq!(ok, [true, true, false, true, false], "{came:?}");
@@ -395,7 +395,7 @@ script:
 "#,
     );
     let place = tempfile::tempdir().unwrap();
-    let (log, ..) = play(&team, &Workplace::at(place.path().join("work")), &[]).await;
+    let (log, ..) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     let came = outcomes(&log).await;
     let told: Vec<&str> = came[1..].iter().map(|(_, text)| text.trim()).collect();
     let printed = "exitcode: 0 (execution succeeded)\nCode output: zero two";
@@ -423,7 +423,7 @@ script:
 "#,
     );
     assert!(!team.needs_workplace());
-    let (log, _, summary) = play(&team, &Workplace::none(), &[]).await;
+    let (log, _, summary) = play(&team, &BuildContext::none(), &[]).await;
     assert_eq!(summary, "So it is.");
     let came: Vec<String> = outcomes(&log).await.into_iter().map(|(_, text)| text).collect();
     assert_eq!(came, ["Because.", "`ask` is asked at most once before you answer", "I say another."]);

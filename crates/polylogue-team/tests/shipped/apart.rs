@@ -42,7 +42,7 @@ pub(crate) fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
 }
 
 fn sampled(events: &[Arc<Event>]) -> u64 {
-    events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count() as u64
+    events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count() as u64
 }
 
 /// Cuts the conversation of `team` after every event; how many cuts there were.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Counted, Entry, Part, Reason};
+use polylogue_core::{Body, Counted, Entry, Part, StopReason};
 use polylogue_team::{Overrides, Summary, Team, Window};
 
 use crate::stage::{Played, chat, files, log, name, play, team, team_with};
@@ -143,11 +143,11 @@ async fn building_and_opening_call_no_model_and_every_run_begins_afresh() {
 async fn the_marker_alone_ends_the_work_before_the_programmer_is_called() {
     let played = play(&talk(&["Instruction: one", "Solution: one", DONE])).await;
     let (reason, summary) = played.end_of("/work.1");
-    assert_eq!(*reason, Reason::Mentioned { text: DONE.into(), by: name(TRADER) });
+    assert_eq!(*reason, StopReason::Mentioned { text: DONE.into(), by: name(TRADER) });
     assert_eq!(summary, "It is built.");
     assert_eq!(played.said("/work.1").last(), Some(&(TRADER.to_owned(), DONE.to_owned())));
     assert_eq!(played.asked_of(PROGRAMMER).len(), 1);
-    assert_eq!((&played.reason, &*played.summary), (&Reason::Finished, "It is built."));
+    assert_eq!((&played.reason, &*played.summary), (&StopReason::Finished, "It is built."));
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,15 +171,18 @@ async fn the_marker_within_an_instruction_a_solution_or_a_thought_ends_nothing()
 async fn limits_on_turns_and_messages_are_exact_and_say_what_they_are() {
     for limit in [1, 2, 7] {
         let played = play(&talk_up_to(limit)).await;
-        assert_eq!(*played.end_of("/work.1").0, Reason::Planned { count: limit, of: Counted::Turns });
+        assert_eq!(
+            *played.end_of("/work.1").0,
+            StopReason::CountReached { count: limit, of: Counted::Turns }
+        );
         assert_eq!(played.said("/work.1").len() as u64, 1 + limit, "the opening is no turn");
 
         let mut team = talk_up_to(limit);
         stop(&mut team).max_messages = Some(limit);
         let played = play(&team).await;
-        let planned = Reason::Planned { count: limit, of: Counted::Messages };
+        let planned = StopReason::CountReached { count: limit, of: Counted::Messages };
         // With the opening alone nobody has said anything.
-        let expected = if limit == 1 { Reason::NoOutput { ended: Box::new(planned) } } else { planned };
+        let expected = if limit == 1 { StopReason::NoOutput { ended: Box::new(planned) } } else { planned };
         assert_eq!(*played.end_of("/work.1").0, expected);
         assert_eq!(played.said("/work.1").len() as u64, limit, "the opening is a message");
     }
@@ -204,7 +207,7 @@ async fn without_a_specifier_there_is_no_call_for_it_and_prompts_hold_the_task_a
     team.chat.summary = Summary::Last;
     let played = play(&team).await;
     assert_eq!(played.asked.len(), 3);
-    assert_eq!(played.reason, Reason::Mentioned { text: DONE.into(), by: name(TRADER) });
+    assert_eq!(played.reason, StopReason::Mentioned { text: DONE.into(), by: name(TRADER) });
     for asked in &played.asked {
         assert!(asked.system.contains("never forget it: Develop a trading bot for the stock market\n"));
     }

@@ -20,7 +20,7 @@ fn coding(name: &str) -> Option<Team> {
 /// What came of each tool call of a run, in order: whether it succeeded, and its text.
 fn outcomes(events: &[Arc<Event>]) -> Vec<(OutcomeStatus, String)> {
     let returned = |event: &Arc<Event>| match &event.body {
-        Body::Returned { outcome, .. } => {
+        Body::ToolReturned { outcome, .. } => {
             Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
         }
         _ => None,
@@ -111,7 +111,11 @@ async fn a_planner_is_asked_as_a_function_and_functions_mend_a_file() {
 }
 
 /// Goes on with `prefix` in a fresh process, at the same work directory as ever.
-async fn resumed(team: &Team, prefix: &[Arc<Event>], place: &polylogue_team::Workplace) -> Vec<Arc<Event>> {
+async fn resumed(
+    team: &Team,
+    prefix: &[Arc<Event>],
+    place: &polylogue_team::BuildContext,
+) -> Vec<Arc<Event>> {
     let (store, id) = (AnyStore::new(Memory::default()), LogId::new("cut").unwrap());
     let claim = store.create(&id, &Meta::default()).await.unwrap();
     store.append(&claim, prefix).await.unwrap();
@@ -135,10 +139,10 @@ async fn a_run_in_flight_is_reported_and_not_repeated_and_every_other_cut_change
     for cut in 1..whole.len() {
         let again = resumed(&team, &whole[..cut], &place).await;
         match &whole[cut - 1].body {
-            Body::Called { .. } => {
+            Body::ToolCalled { .. } => {
                 in_flight += 1;
                 let returned = again[cut..].iter().find_map(|event| match &event.body {
-                    Body::Returned { outcome, .. } => Some(outcome),
+                    Body::ToolReturned { outcome, .. } => Some(outcome),
                     _ => None,
                 });
                 let outcome = returned.unwrap();
@@ -184,7 +188,7 @@ async fn a_charter_draws_what_a_researcher_found() {
     assert!(read.1.contains("352.8"), "{read:?}");
     assert!(drawn.1.starts_with("a line graph of 640x400 pixels"), "{drawn:?}");
     let pictures = played.events.iter().filter_map(|event| match &event.body {
-        Body::Returned { outcome, .. } => Some(outcome.parts.clone()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.parts.clone()),
         _ => None,
     });
     let pixels = pictures.flatten().filter_map(|part| match part {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Body, Deltas, Ending, Finish, Model, ModelError, Name, Origin, Part, Reply, Request, Skill,
-    Skills, plain,
+    AnyModel, Body, Capabilities, Capability, DeltaSink, Finish, Model, ModelError, Name, Origin, Part,
+    Reply, Request, RunOutcome, plain,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Script, Scripted};
 use polylogue_team::Overrides;
@@ -30,7 +30,7 @@ impl Model for Served {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mut refused = self.refused.lock().await;
         // A script has no steps for requests that are refused.
         let nth = request.origin.nth - refused.get(request.origin.who).unwrap_or(&0);
@@ -43,8 +43,8 @@ impl Model for Served {
         }
         result
     }
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }
 
@@ -70,7 +70,7 @@ async fn server(next: &Slot) -> Server {
 /// What was said where, and how every chat ended; chats that run at the same time stand one after the other.
 fn course(played: &Played) -> Vec<(String, String)> {
     let told = |body: &Body| match body {
-        Body::Said(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
         Body::Passed { who } => Some(format!("{who} passes")),
         Body::Closed { reason, summary } => Some(format!("{reason}: {summary}")),
         _ => None,
@@ -92,8 +92,8 @@ fn at_once(script: &Script) -> Script {
     serde_json::from_value(steps).unwrap()
 }
 
-fn refused(played: &Played, form: Skill) -> usize {
-    let is = |body: &Body| matches!(body, Body::Unable { lacks, .. } if *lacks == form);
+fn refused(played: &Played, form: Capability) -> usize {
+    let is = |body: &Body| matches!(body, Body::CapabilityMissing { capability, .. } if *capability == form);
     played.events.iter().filter(|event| is(&event.body)).count()
 }
 
@@ -121,11 +121,12 @@ async fn every_team_ends_as_it_does_elsewhere_on_a_server_without_a_system_role_
         let played = play_through(&team, served).await;
         let name = &team.name;
         assert_eq!(played.unconsumed, [""; 0], "{name}");
-        assert!(played.reason.ending() == Ending::Done, "{name}: {}", played.reason);
+        assert!(played.reason.outcome() == RunOutcome::Done, "{name}: {}", played.reason);
         assert_eq!(course(&played), course(&usual), "{name}");
         assert_eq!(server.violations(), [""; 0], "{name}");
         // Each is refused once, and is not tried again.
-        let [system, null] = [Skill::SystemRole, Skill::NullContent].map(|form| refused(&played, form));
+        let [system, null] =
+            [Capability::SystemRole, Capability::NullContent].map(|form| refused(&played, form));
         assert!(system <= 1 && null <= 1, "{name}: {system} and {null} refusals");
         let [with_system, with_null] = sent(&server);
         assert_eq!((with_system, with_null <= 1), (system, true), "{name}");

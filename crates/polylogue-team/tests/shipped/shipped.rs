@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use polylogue_core::{AnyModel, AnyStore, Body, Ending};
+use polylogue_core::{AnyModel, AnyStore, Body, RunOutcome};
 use polylogue_store::{Memory, Sqlite};
 use polylogue_team::{Overrides, Pattern, Team};
 use polylogue_test::cut::{Calls, Cut};
@@ -81,11 +81,11 @@ async fn every_team_plays_its_whole_script_and_comes_to_what_it_is_for() {
     for team in teams() {
         let played = play(&team).await;
         assert_eq!(played.unconsumed, [""; 0], "{}", team.name);
-        assert!(played.reason.ending() == Ending::Done, "{}: {}", team.name, played.reason);
+        assert!(played.reason.outcome() == RunOutcome::Done, "{}: {}", team.name, played.reason);
         assert!(!played.summary.trim().is_empty(), "{} comes to nothing", team.name);
         for event in &played.events {
             if let Body::Closed { reason, .. } = &event.body {
-                assert!(reason.ending() == Ending::Done, "{}: {} ends by {reason}", team.name, event.at);
+                assert!(reason.outcome() == RunOutcome::Done, "{}: {} ends by {reason}", team.name, event.at);
             }
         }
     }
@@ -99,13 +99,13 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
         let cued: usize = played
             .events
             .iter()
-            .map(|event| if let Body::Cued { cues } = &event.body { cues.len() } else { 0 })
+            .map(|event| if let Body::TurnStarted { turns } = &event.body { turns.len() } else { 0 })
             .sum();
         // Where two know each other's task as their own, each has a turn in which it learns it, and says nothing.
         let learns = matches!(&team.chat.pattern, Pattern::Solve(solve) if solve.reconcile);
         let ends = |body: &Body| {
             let passes = learns && matches!(body, Body::Passed { .. });
-            passes || matches!(body, Body::Said(_) | Body::Stopped { .. })
+            passes || matches!(body, Body::Message(_) | Body::Stopped { .. })
         };
         assert_eq!(count(&ends), cued, "{}: every turn says something, or ends the chat", team.name);
         // Whoever is asked again within a turn of another has a room that is opened again.
@@ -116,7 +116,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
             let closed = here.filter(|event| matches!(event.body, Body::Closed { .. })).count();
             assert_eq!(closed, again.max(1), "{} at `{at}`", team.name);
         }
-        assert_eq!(count(&|body| matches!(body, Body::Sampled(_))), played.asked.len(), "{}", team.name);
+        assert_eq!(count(&|body| matches!(body, Body::ModelReplied(_))), played.asked.len(), "{}", team.name);
     }
 }
 

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use polylogue_core::memory::AnyMemory;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Chat, Deltas, Entry, Event, Log, LogId, Meta, Model, ModelError, Name,
-    Question, Reason, Reply, Request, Status, Timestamp, plain,
+    AnyModel, AnyStore, Body, Chat, DeltaSink, Entry, Event, Log, LogId, Meta, Model, ModelError, Name,
+    Question, Reply, Request, Status, StopReason, Timestamp, plain,
 };
 use polylogue_models::{Script, Scripted};
 use polylogue_store::{Facts, Memory};
-use polylogue_team::{Overrides, Team, Workplace, load};
+use polylogue_team::{BuildContext, Overrides, Team, load};
 use polylogue_tools::code::what_is_enforced;
 
 /// The files of the teams that ship, in the order of their names.
@@ -43,21 +43,21 @@ pub(crate) fn team_with(name: &str, script: &str) -> Team {
 }
 
 /// A new work directory with the files of `team`; none for a team that runs nothing. An empty memory for one that remembers.
-pub(crate) fn workplace(team: &Team) -> Workplace {
+pub(crate) fn workplace(team: &Team) -> BuildContext {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let nth = COUNT.fetch_add(1, Ordering::Relaxed);
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}-{nth}", team.name, process::id()));
     if team.needs_memory() {
         let _ = std::fs::remove_file(&dir);
-        return Workplace::none().with_memory(AnyMemory::new(Facts::open(&dir).unwrap()));
+        return BuildContext::none().with_memory(AnyMemory::new(Facts::open(&dir).unwrap()));
     }
     if !team.needs_workplace() {
-        return Workplace::none();
+        return BuildContext::none();
     }
     // Of a process of the same number, long ago.
     let _ = std::fs::remove_dir_all(&dir);
     team.prepare(&dir).unwrap();
-    Workplace::at(dir)
+    BuildContext::at(dir)
 }
 
 /// Whether the programs of `team` can run on this machine; if they cannot, says why.
@@ -129,7 +129,7 @@ impl Model for Remembering {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let asked = Asked {
             who: request.origin.who.clone(),
             system: request.system.unwrap_or_default().to_owned(),
@@ -145,7 +145,7 @@ impl Model for Remembering {
 pub(crate) struct Played {
     pub(crate) events: Vec<Arc<Event>>,
     pub(crate) asked: Vec<Asked>,
-    pub(crate) reason: Reason,
+    pub(crate) reason: StopReason,
     pub(crate) summary: String,
     /// Steps of the script that were not played.
     pub(crate) unconsumed: Vec<String>,
@@ -158,7 +158,7 @@ impl Played {
         for event in self.events.iter().filter(|event| event.at.as_str() == at) {
             let messages = match &event.body {
                 Body::Opened(opening) => opening.messages.clone(),
-                Body::Said(message) if !message.to.is_aside() => vec![message.clone()],
+                Body::Message(message) if !message.to.is_private() => vec![message.clone()],
                 _ => Vec::new(),
             };
             said.extend(messages.iter().map(|m| (m.from.to_string(), m.plain().into_owned())));
@@ -172,7 +172,7 @@ impl Played {
     }
 
     /// Why the chat `at` ended, and what came of it.
-    pub(crate) fn end_of(&self, at: &str) -> (&Reason, &str) {
+    pub(crate) fn end_of(&self, at: &str) -> (&StopReason, &str) {
         let ends =
             self.events.iter().filter(|event| event.at.as_str() == at).find_map(|event| match &event.body {
                 Body::Closed { reason, summary } => Some((reason, &**summary)),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use polylogue::{Chooser, History, Lens, Name, Solved, Transcript};
+use polylogue::{Chooser, GroupSolveResult, History, Name, Transcript, ViewOptions};
 use polylogue_core::{Body, Path as At};
 use polylogue_team::{Overrides, Team};
 
@@ -29,13 +29,14 @@ fn history(played: &Played, who: &str) -> String {
 
 /// Who spoke in the talk, in order, and whose tasks were complete at its end.
 fn course(played: &Played) -> (Vec<String>, Vec<String>) {
-    let is_of_talk =
-        |cue: &&polylogue_core::Cue| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Order);
+    let is_of_talk = |cue: &&polylogue_core::TurnRequest| {
+        cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Order)
+    };
     let cues = played.events.iter().filter_map(|event| match &event.body {
-        Body::Cued { cues } => cues.iter().find(is_of_talk).map(|cue| cue.who.to_string()),
+        Body::TurnStarted { turns: cues } => cues.iter().find(is_of_talk).map(|cue| cue.who.to_string()),
         _ => None,
     });
-    let complete = Solved::of(&transcript(played)).complete;
+    let complete = GroupSolveResult::of(&transcript(played)).complete;
     (cues.collect(), complete.iter().map(|done| format!("{} in {}", done.who, done.iteration)).collect())
 }
 
@@ -242,7 +243,8 @@ async fn a_tool_that_is_called_by_text_leaves_the_five_messages_of_the_document(
 #[tokio::test(start_paused = true)]
 async fn the_processor_compares_and_no_model_does() {
     let played = played("guess-high-low").await;
-    let returned = played.events.iter().filter(|event| matches!(event.body, Body::Returned { .. })).count();
+    let returned =
+        played.events.iter().filter(|event| matches!(event.body, Body::ToolReturned { .. })).count();
     assert_eq!(returned, 4);
 }
 
@@ -305,7 +307,7 @@ async fn what_each_side_knows_is_what_its_model_was_sent() {
         let played = play(&team).await;
         let chat = transcript(&played);
         for who in team.chat.participants.iter().map(Name::as_str) {
-            let lens = Lens { forgets_asides: true, ..Lens::default() };
+            let lens = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
             let knows = History::through(&chat, &name(who), lens).entries;
             // The last turn alone was not sent to anybody yet: its words, or the trace of its tool.
             let begins = |asked: &crate::stage::Asked| {

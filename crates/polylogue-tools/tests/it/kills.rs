@@ -9,7 +9,7 @@ use polylogue::executor::Declared;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, AnyStore, Body, Call, Chat, Coder, Error, Function, Log, LogId, Meta, OutcomeStatus, Stack,
-    StoreError, Tool, in_turn, until,
+    StoreError, Tool, round_robin, until,
 };
 use polylogue_store::Jsonl;
 use polylogue_tools::code::{Sandbox, shell};
@@ -48,10 +48,10 @@ fn chat(dir: &Path) -> Chat {
     });
     let coder = Coder::new().tool(shell(Sandbox::enclosed(dir.join("work")))).tool(again(dir));
     Chat::named("killed")
-        .with(ann.unwrap())
-        .with(Stack::new("Bob").unwrap().then(coder))
-        .policy(until(max_turns(1_000_000), in_turn()))
-        .cap(1_000_000)
+        .participant(ann.unwrap())
+        .participant(Stack::new("Bob").unwrap().then(coder))
+        .policy(until(max_turns(1_000_000), round_robin()))
+        .max_turns(1_000_000)
         .build()
         .unwrap()
 }
@@ -142,11 +142,11 @@ async fn killed_again_and_again_it_does_nothing_twice() {
     let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
     for event in log.events().await {
         match &event.body {
-            Body::Called { call, .. } => {
+            Body::ToolCalled { call, .. } => {
                 known.push(line_of(call));
                 assert!(open.insert(call.id.clone(), call.clone()).is_none(), "a call is made once");
             }
-            Body::Returned { id, outcome, .. } => {
+            Body::ToolReturned { id, outcome, .. } => {
                 let call = open.remove(id).expect("what returned was called");
                 let (line, is_repeatable) = (line_of(&call), call.tool == "again");
                 let times = if is_repeatable { &again } else { &effects }.get(&line).copied().unwrap_or(0);

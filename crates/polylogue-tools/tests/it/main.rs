@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue_core::{
-    Body, Event, Held, LogId, Name, Outcome, OutcomeStatus, Path, Tool, ToolCx, ToolError, Transcript, plain,
+    Body, Event, LogId, Name, Outcome, OutcomeStatus, Path, Resources, Tool, ToolCx, ToolError, Transcript,
+    plain,
 };
 use polylogue_test::skip::can_enclose;
 use polylogue_tools::code::{Sandbox, what_is_enforced};
@@ -74,18 +75,18 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
 
 thread_local! {
     /// What tools hold for the test.
-    static HELD: Arc<Held> = Arc::default();
+    static HELD: Arc<Resources> = Arc::default();
 }
 
 /// What tools hold for the test.
-pub(crate) fn held() -> Arc<Held> {
+pub(crate) fn held() -> Arc<Resources> {
     HELD.with(Arc::clone)
 }
 
 /// What came of the calls of a log, in words.
 pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
     let told = |event: &Arc<Event>| match &event.body {
-        Body::Returned { outcome, .. } => Some(outcome.plain().into_owned()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
         _ => None,
     };
     events.iter().filter_map(told).collect()
@@ -97,13 +98,13 @@ pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<Outcome, ToolE
 }
 
 /// Calls `tool` in a conversation in which this is held.
-pub(crate) async fn call_in(held: &Held, tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
+pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
     let cx = ToolCx {
         log: &log,
-        held,
+        resources: held,
         at: &at,
         who: &who,
         transcript: &transcript,

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use polylogue_core::OutcomeStatus::{Done, Failed};
-use polylogue_core::{Event, Held, LogId, Name, Outcome, Part, Path, Tool as _, ToolCx, Transcript};
+use polylogue_core::{Event, LogId, Name, Outcome, Part, Path, Resources, Tool as _, ToolCx, Transcript};
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
@@ -245,7 +245,8 @@ async fn conversations_that_one_program_runs_share_no_interpreter() {
     let script: polylogue_models::Script = serde_json::from_str(script).unwrap();
     let ann = polylogue::Assistant::new("Ann", polylogue::AnyModel::new(script.model("test"))).unwrap();
     let ann = ann.tool(PythonSession::new(sandbox));
-    let chat = polylogue::Chat::named("one").with(ann).policy(polylogue::once_each()).build().unwrap();
+    let chat =
+        polylogue::Chat::named("one").participant(ann).policy(polylogue::sequential()).build().unwrap();
     let store = polylogue::AnyStore::new(polylogue_store::Memory::new());
     let mut logs = Vec::new();
     for nth in 0..CONVERSATIONS {
@@ -278,7 +279,7 @@ async fn it_is_killed_with_its_conversation() {
     let session = PythonSession::new(sandbox);
     let code =
         format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone");
-    let held = Held::default();
+    let held = Resources::default();
     call_in(&held, &session, json!({"code": code})).await.unwrap();
     // That it was started is told before it has a name.
     until("it is not there", || running(&nap) == 1);
@@ -349,10 +350,10 @@ async fn a_model_is_told_that_its_variables_are_gone() {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
-    let held = Held::default();
+    let held = Resources::default();
     let cx = ToolCx {
         log: &log,
-        held: &held,
+        resources: &held,
         at: &at,
         who: &who,
         transcript: &transcript,

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Call, Lens, Name, NameError, Outcome, Params, Result, Tool, ToolCx,
-    ToolError, ToolSpec, Turn,
+    Act, Agent, AnyModel, AnyTool, Call, Name, NameError, Outcome, Params, Result, Tool, ToolCx, ToolError,
+    ToolSpec, Turn, ViewOptions,
 };
 use serde_json::Value;
 
+use crate::agent_tool::AgentTool;
 use crate::approval::{Approval, Wanted};
-use crate::consult::Consult;
-use crate::tooling::{Taught, ToolUse, Trace, Work};
+use crate::tooling::{PromptedTool, ToolCalling, ToolHistory, Work};
 
 /// An agent that speaks by a language model: a system text, tools, and how it sees the room.
 ///
@@ -33,9 +33,9 @@ pub struct Assistant {
     pub(crate) model: AnyModel,
     system: Option<SystemFn>,
     /// Its own tools.
-    pub(crate) taught: Vec<Taught>,
+    pub(crate) taught: Vec<PromptedTool>,
     /// Those of them that are agents and chats.
-    pub(crate) consults: Vec<Consult>,
+    pub(crate) consults: Vec<AgentTool>,
     /// What others run.
     pub(crate) advertised: Vec<ToolSpec>,
     /// What is told of both: first the own tools.
@@ -43,12 +43,12 @@ pub struct Assistant {
     /// Both, so that whoever calls neither is told of both.
     pub(crate) callable: Vec<AnyTool>,
     pub(crate) params: Params,
-    pub(crate) lens: Lens,
+    pub(crate) lens: ViewOptions,
     pub(crate) max_rounds: u32,
     /// How often a cut reply is continued, if that is said.
     max_continuations: Option<u32>,
-    pub(crate) tools_by: ToolUse,
-    pub(crate) trace: Trace,
+    pub(crate) tools_by: ToolCalling,
+    pub(crate) trace: ToolHistory,
     /// The schema of what it says.
     pub(crate) answers: Option<Arc<Value>>,
     pub(crate) repairs: u32,
@@ -84,11 +84,11 @@ impl Assistant {
             specs: Vec::new(),
             callable: Vec::new(),
             params: Params::default(),
-            lens: Lens::default(),
+            lens: ViewOptions::default(),
             max_rounds: Self::DEFAULT_MAX_ROUNDS,
             max_continuations: None,
-            tools_by: ToolUse::default(),
-            trace: Trace::default(),
+            tools_by: ToolCalling::default(),
+            trace: ToolHistory::default(),
             answers: None,
             repairs: Self::DEFAULT_REPAIRS,
             approval: Approval::never(),
@@ -117,7 +117,7 @@ impl Assistant {
     /// Adds a tool, which the model may use or not. One of the same name is replaced.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
-        self.teach(Taught::new(tool))
+        self.prompted_tool(PromptedTool::new(tool))
     }
 
     /// Adds several tools, such as those of a [toolkit](macro@crate::toolkit).
@@ -129,7 +129,7 @@ impl Assistant {
     /// Adds a tool, and how it is taught: whether it has to be used, by which examples, with how many errors. One of the same
     /// name is replaced.
     #[must_use]
-    pub fn teach(self, taught: Taught) -> Self {
+    pub fn prompted_tool(self, taught: PromptedTool) -> Self {
         let mut other = self.without_tool(taught.name());
         other.taught.push(taught);
         other.with_specs()
@@ -137,7 +137,7 @@ impl Assistant {
 
     /// Offers an agent or a chat to the model as a tool, run within this agent's turn. A tool of the same name is replaced.
     #[must_use]
-    pub fn consult(self, consult: Consult) -> Self {
+    pub fn agent_tool(self, consult: AgentTool) -> Self {
         let mut other = self.tool(consult.tool());
         other.consults.push(consult);
         other
@@ -154,13 +154,13 @@ impl Assistant {
 
     /// Sets how the model is made to call tools, and to answer in a form: by the best way that it knows, unless it is set.
     #[must_use]
-    pub fn tools_by(self, tools_by: ToolUse) -> Self {
+    pub fn tool_calling(self, tools_by: ToolCalling) -> Self {
         Self { tools_by, ..self }
     }
 
     /// Sets what the agent remembers of a turn in which it called tools by text.
     #[must_use]
-    pub fn trace(self, trace: Trace) -> Self {
+    pub fn tool_history(self, trace: ToolHistory) -> Self {
         Self { trace, ..self }
     }
 
@@ -170,7 +170,7 @@ impl Assistant {
     ///
     /// ([`Params::schema`] is given to the provider as it is, and what it replies is not looked at.)
     #[must_use]
-    pub fn answers(self, schema: Value) -> Self {
+    pub fn output_schema(self, schema: Value) -> Self {
         Self { answers: Some(Arc::new(schema)), ..self }
     }
 
@@ -178,7 +178,7 @@ impl Assistant {
     /// answer, and what is wrong with it. If that is not enough the chat ends, as
     /// [`Reason::Errors`](polylogue_core::Reason::Errors).
     #[must_use]
-    pub fn repairs(self, repairs: u32) -> Self {
+    pub fn output_retries(self, repairs: u32) -> Self {
         Self { repairs, ..self }
     }
 
@@ -187,7 +187,7 @@ impl Assistant {
     /// tools that were called with it are run before. A tool of the same name is replaced. Asked aside, the model is not
     /// offered it: nobody would run it.
     #[must_use]
-    pub fn advertise(self, spec: ToolSpec) -> Self {
+    pub fn suggest_tool(self, spec: ToolSpec) -> Self {
         let mut other = self.without_tool(&spec.name);
         other.advertised.push(spec);
         other.with_specs()
@@ -208,7 +208,7 @@ impl Assistant {
     }
 
     fn with_specs(self) -> Self {
-        let own = || self.taught.iter().map(Taught::tool);
+        let own = || self.taught.iter().map(PromptedTool::tool);
         let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
         // Refusing twice is refusing once.
         let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
@@ -224,14 +224,14 @@ impl Assistant {
 
     /// Sets how it sees the room.
     #[must_use]
-    pub fn lens(self, lens: Lens) -> Self {
+    pub fn view(self, lens: ViewOptions) -> Self {
         Self { lens, ..self }
     }
 
     /// Sets how often the model may call tools in one turn, at least 1. After that it is told to answer; if it calls a
     /// tool again, the calls are refused and what it said besides is what the agent says.
     #[must_use]
-    pub fn max_rounds(self, rounds: u32) -> Self {
+    pub fn max_tool_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds.max(1), ..self }
     }
 
@@ -259,7 +259,7 @@ impl Assistant {
 
     /// How it sees the room.
     #[must_use]
-    pub const fn sees(&self) -> &Lens {
+    pub const fn view_options(&self) -> &ViewOptions {
         &self.lens
     }
 
@@ -271,7 +271,7 @@ impl Assistant {
 
     /// How its model writes.
     #[must_use]
-    pub const fn sampling(&self) -> &Params {
+    pub const fn model_params(&self) -> &Params {
         &self.params
     }
 

@@ -50,7 +50,7 @@ impl Agent for Human {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let question = turn.cue().prompt.as_ref().unwrap_or(&self.question);
+        let question = turn.request().prompt.as_ref().unwrap_or(&self.question);
         Ok(match turn.answer() {
             None => Act::Ask(Arc::clone(question)),
             Some(answer) if answer.trim().eq_ignore_ascii_case("exit") => Act::Leave("said `exit`".into()),

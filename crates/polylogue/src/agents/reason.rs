@@ -46,7 +46,7 @@ use crate::order::sequence;
 /// A conversation of its own for one turn of `agent`. What came of it is what the agent said, and nothing if it said nothing.
 fn alone(agent: &AnyAgent) -> ChatBuilder {
     use polylogue_core::Agent;
-    Chat::named(agent.name().as_str()).with(agent.clone()).policy(sequence())
+    Chat::named(agent.name().as_str()).participant(agent.clone()).policy(sequence())
 }
 
 /// What came of a conversation within the turn.
@@ -55,7 +55,7 @@ async fn came_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str
     match turn.run(chat, task).await {
         Ok(Status::Closed { summary, .. }) => Ok(summary),
         Ok(Status::Waiting(_)) => Err(Error::Waiting),
-        Ok(Status::Halted) => Err(Error::Halted),
+        Ok(Status::Halted) => Err(Error::Cancelled),
         Err(error @ (Error::Model(_) | Error::Agent(_) | Error::Config(_))) => {
             Err(Error::Within { at: format!("{}.{}", turn.me(), chat.name()), error: Box::new(error) })
         }

@@ -128,7 +128,7 @@ impl Session {
 
     /// Watches what is written from now on, as it grows: cumulative texts, and the pieces they grow by.
     pub async fn growing(&self) -> Growing {
-        Growing::of(self.log.watch().await)
+        Growing::of(self.log.subscribe().await)
     }
 
     /// Goes on with a call that is not over, and returns what came of it; nothing if all are over.

@@ -99,7 +99,7 @@ pub(crate) use self::work::{Work, continued, marked};
 /// How a model is made to call tools, and to answer in a form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ToolUse {
+pub enum ToolCalling {
     /// By the best way that the model knows. What it is known to be able to do is configuration of the model
     /// ([`Model::skills`](polylogue_core::Model::skills)); what is not known is tried, and when the provider refuses, the agent
     /// goes on in the next way, in the same turn and from then on.
@@ -120,19 +120,19 @@ pub enum ToolUse {
 /// Where calls are native, calls and results stay in its history, as providers want it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trace {
+pub enum ToolHistory {
     /// What it said in the end: the task solved with what the tools returned.
     #[default]
     Answer,
     /// The five messages of Yacana's first generation: the task, that the tool can be used, that it is to be used, its
     /// arguments, what it returned. What the one tool returned is also what the agent says, unless it answers in a form; with
     /// several tools at hand it is why no further call is needed.
-    FiveMessages,
+    Full,
 }
 
 /// A tool, and how a model is taught to use it.
 #[derive(Debug, Clone)]
-pub struct Taught {
+pub struct PromptedTool {
     tool: AnyTool,
     must: bool,
     examples: Vec<(String, Value)>,
@@ -140,7 +140,7 @@ pub struct Taught {
     max_call_errors: u32,
 }
 
-impl Taught {
+impl PromptedTool {
     /// How many errors in a row are tolerated, of each kind, unless it is told otherwise.
     pub const DEFAULT_MAX_ERRORS: u32 = 5;
 

@@ -178,7 +178,7 @@ fn question(me: &Name, block: &Block) -> String {
 /// The call of `tool` that runs `block`.
 fn call(turn: &Turn<'_>, tool: &AnyTool, block: &Block, nth: usize) -> Call {
     Call {
-        id: format!("{CALL_ID}{}-{nth}", turn.transcript().begun(turn.me()).saturating_sub(1)),
+        id: format!("{CALL_ID}{}-{nth}", turn.transcript().turns_begun_by(turn.me()).saturating_sub(1)),
         tool: tool.spec().name.clone(),
         args: arguments(tool, block),
     }
@@ -204,7 +204,7 @@ impl Reply for Coder {
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        if turn.cue().to.is_aside() {
+        if turn.request().to.is_private() {
             return Ok(None);
         }
         let due = self.due(turn);

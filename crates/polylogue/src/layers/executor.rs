@@ -79,7 +79,7 @@ impl Executor {
 
     /// The calls that it answers in this turn.
     fn due(&self, turn: &Turn<'_>) -> Vec<(Name, Call)> {
-        let members = turn.transcript().members();
+        let members = turn.transcript().participants();
         let all = self.answers_all || members.len() <= 2 && members.contains(turn.me());
         let mut calls = pending_for(turn);
         calls.retain(|(_, call)| all || self.specs().any(|spec| spec.name == call.tool));
@@ -94,7 +94,7 @@ impl Reply for Executor {
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         let due = self.due(turn);
-        if due.is_empty() || turn.cue().to.is_aside() {
+        if due.is_empty() || turn.request().to.is_private() {
             return Ok(None);
         }
         let is_known = |call: &Call| self.specs().any(|spec| spec.name == call.tool);
@@ -133,7 +133,7 @@ pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, Call)> {
         let of = |line: &&polylogue_core::Line| {
             line.message.from == *who && line.message.parts.iter().any(|part| asks(call, part))
         };
-        chat.room().rev().find(of).is_some_and(|line| line.is_seen_by(me))
+        chat.messages().rev().find(of).is_some_and(|line| line.is_seen_by(me))
     };
-    chat.pending().iter().filter(|(who, call)| who != me && is_seen(who, call)).cloned().collect()
+    chat.pending_calls().iter().filter(|(who, call)| who != me && is_seen(who, call)).cloned().collect()
 }

@@ -29,8 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Delta, Deltas, Entry, Layer, Model, ModelError, ModelErrorKind, Money, Name,
-    Params, Part, Reply, Request, Result, Skills, Turn, Usage, Wire,
+    Act, Agent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Layer, Model, ModelError,
+    ModelErrorKind, Money, Name, Params, Part, Reply, Request, Result, Turn, Usage,
 };
 
 pub use self::around::{Around, Handle, NoSuchHook};
@@ -94,7 +94,7 @@ impl Hooked {
         ModelError::new(ModelErrorKind::Config, self.model.name(), message).hint(hint)
     }
 
-    async fn hooked(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn hooked(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if self.replies.is_empty() {
             return self.model.complete(request, deltas).await;
         }
@@ -109,15 +109,15 @@ impl Hooked {
 }
 
 /// Tells whoever watches of the whole reply.
-fn tell(reply: &Reply, deltas: &mut dyn Deltas) {
+fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
     let mut calls = 0;
     for part in &reply.parts {
         match part {
-            Part::Text(text) => deltas.push(Delta::Text(text)),
-            Part::Thought(text) => deltas.push(Delta::Thought(text)),
+            Part::Text(text) => deltas.push(DeltaRef::Text(text)),
+            Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
             Part::Call(call) => {
                 let args = call.args.to_string();
-                deltas.push(Delta::Call { index: calls, tool: Some(&call.tool), args: &args });
+                deltas.push(DeltaRef::Call { index: calls, tool: Some(&call.tool), args: &args });
                 calls += 1;
             }
             _ => {}
@@ -130,15 +130,15 @@ impl Model for Hooked {
         self.model.name()
     }
 
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if self.views.is_empty() {
             return self.hooked(request, deltas).await;
         }
         let entries =
             self.views.iter().fold(request.entries.to_vec(), |entries, hook| hook(entries, request));
         // What a provider keeps between requests belongs to the view without hooks.
-        let wire = Wire::default();
-        let hooked = Request { entries: &entries, wire: &wire, ..*request };
+        let wire = EncodeCache::default();
+        let hooked = Request { entries: &entries, encoded: &wire, ..*request };
         hooked
             .check()
             .map_err(|flaw| self.error(format!("a hook made a request that no provider takes: {flaw}")))?;
@@ -153,8 +153,8 @@ impl Model for Hooked {
         self.model.max_output(params)
     }
 
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }
 

@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, Chat, Cue, Error, Line, Reason, Result, Status, Step, Transcript, Turn};
+use polylogue_core::{
+    Act, Agent, Chat, Error, Line, Result, Status, Step, StopReason, Transcript, Turn, TurnRequest,
+};
 
-use crate::carry::with_context;
+use crate::carryover::with_context;
 use crate::order::{last_said, summed_up};
 use crate::reply::Reply;
 
@@ -43,7 +45,7 @@ pub struct Nested {
     reply: Option<Box<ReplyFn>>,
 }
 
-type ReplyFn = dyn Fn(&Reason, &str) -> Option<Act> + Send + Sync;
+type ReplyFn = dyn Fn(&StopReason, &str) -> Option<Act> + Send + Sync;
 
 /// What an inner chat is told of the conversation around it.
 #[derive(Clone, Default)]
@@ -75,10 +77,13 @@ impl Outer {
     pub fn reflected(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Result<Self> {
         let (who, prompt) = (agent.name().clone(), prompt.into());
         let ask = move |chat: &Transcript| match chat.turns() {
-            0 => Step::Cue(Cue { prompt: Some(Arc::clone(&prompt)), ..Cue::to_all(who.clone()) }),
-            _ => Step::close(Reason::Finished, chat),
+            0 => Step::Turn(TurnRequest {
+                prompt: Some(Arc::clone(&prompt)),
+                ..TurnRequest::to_all(who.clone())
+            }),
+            _ => Step::close(StopReason::Finished, chat),
         };
-        let chat = Chat::named("reflection").with(agent).policy(summed_up(ask, last_said)).build()?;
+        let chat = Chat::named("reflection").participant(agent).policy(summed_up(ask, last_said)).build()?;
         Ok(Self::Reflected(Reflection(Arc::new(chat))))
     }
 
@@ -91,7 +96,9 @@ impl Outer {
     /// The text; nothing while a person is waited for.
     async fn text(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         Ok(Some(match self {
-            Self::Last => turn.heard().map(|line| line.message.in_words().into_owned()).unwrap_or_default(),
+            Self::Last => {
+                turn.last_message().map(|line| line.message.in_words().into_owned()).unwrap_or_default()
+            }
             Self::All => everything(turn),
             Self::Own(text) => text(turn),
             Self::Reflected(reflection) => {
@@ -122,15 +129,15 @@ impl fmt::Debug for Outer {
 fn everything(turn: &Turn<'_>) -> String {
     let seen = |line: &&Line| line.is_seen_by(turn.me());
     let say = |line: &Line| format!("{}: {}", line.message.from, line.message.in_words());
-    turn.transcript().room().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
+    turn.transcript().messages().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Why a chat was closed and what came of it; nothing while a person is waited for.
-fn closed(status: Status) -> Result<Option<(Reason, Arc<str>)>> {
+fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
     match status {
         Status::Closed { reason, summary } => Ok(Some((reason, summary))),
         Status::Waiting(_) => Ok(None),
-        Status::Halted => Err(Error::Halted),
+        Status::Halted => Err(Error::Cancelled),
     }
 }
 
@@ -155,7 +162,7 @@ impl Nested {
 
     /// Sets what the reply is, given why the inner chat ended and what came of it. `None` asks the next layer.
     #[must_use]
-    pub fn replies(self, reply: impl Fn(&Reason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
+    pub fn replies(self, reply: impl Fn(&StopReason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
         Self { reply: Some(Box::new(reply)), ..self }
     }
 

@@ -22,9 +22,9 @@ mod ballot;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Cue, Error, Line, Name, Policy, Reason, Source, Step, Transcript};
+use polylogue_core::{Error, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest};
 
-use crate::retrace::{Kind, Retrace, is_present};
+use crate::replay::{Kind, Replay, is_present};
 
 /// What decides when several options have the most votes. When nobody votes, all are tied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Tally {
 
 /// What the debate does next, or what came of it.
 enum Stage {
-    Cues(Vec<Cue>),
+    Cues(Vec<TurnRequest>),
     Decided(usize),
     Undecided,
 }
@@ -150,7 +150,7 @@ impl Debate {
 
     /// Lets the members argue one after the other, so that each hears those before.
     #[must_use]
-    pub fn in_turn(self) -> Self {
+    pub fn one_by_one(self) -> Self {
         Self { in_turn: true, ..self }
     }
 
@@ -189,7 +189,7 @@ impl Debate {
 
     /// Goes over the debate from its beginning to what is not there yet.
     fn stage(&self, chat: &Transcript, tallies: &mut Vec<Tally>) -> Stage {
-        let mut past = Retrace::of(chat);
+        let mut past = Replay::of(chat);
         let again = if let Tie::Again(rounds) = self.tie { rounds } else { 0 };
         for nth in 0..=again {
             for round in 0..if nth == 0 { self.rounds } else { 1 } {
@@ -216,11 +216,17 @@ impl Debate {
     }
 
     /// The turns of a round that are not there yet, if it is not over.
-    fn round(&self, chat: &Transcript, past: &mut Retrace<'_>, news: Option<&str>) -> Option<Vec<Cue>> {
-        let debaters = if self.debaters.is_empty() { chat.members() } else { &self.debaters };
+    fn round(
+        &self,
+        chat: &Transcript,
+        past: &mut Replay<'_>,
+        news: Option<&str>,
+    ) -> Option<Vec<TurnRequest>> {
+        let debaters = if self.debaters.is_empty() { chat.participants() } else { &self.debaters };
         let missing = debaters.iter().filter(|who| past.take(Kind::Room, who).is_none());
-        let cue = |who: &Name| Cue { prompt: news.map(Into::into), ..Cue::to_all(who.clone()) };
-        let mut cues: Vec<Cue> = missing.filter(|who| !has_left(chat, who)).map(cue).collect();
+        let cue =
+            |who: &Name| TurnRequest { prompt: news.map(Into::into), ..TurnRequest::to_all(who.clone()) };
+        let mut cues: Vec<TurnRequest> = missing.filter(|who| !has_left(chat, who)).map(cue).collect();
         if self.in_turn {
             cues.truncate(1);
         }
@@ -228,14 +234,14 @@ impl Debate {
     }
 
     /// The votes, or whom to ask for theirs. Whoever cannot be understood is asked once more, and then abstains.
-    fn vote(&self, chat: &Transcript, past: &mut Retrace<'_>) -> Result<Tally, Vec<Cue>> {
-        let voters = if self.voters.is_empty() { chat.members() } else { &self.voters };
+    fn vote(&self, chat: &Transcript, past: &mut Replay<'_>) -> Result<Tally, Vec<TurnRequest>> {
+        let voters = if self.voters.is_empty() { chat.participants() } else { &self.voters };
         let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for who in voters {
             match past.take(Kind::Aside, who).map(|beat| beat.text().into_owned()) {
                 None if has_left(chat, who) => {}
-                None => first.push(Cue::aside(who.clone(), (self.ask)(&self.options))),
+                None => first.push(TurnRequest::private(who.clone(), (self.ask)(&self.options))),
                 Some(text) => match ballot::choice(&text, &self.options) {
                     None => second.push((who.clone(), text)),
                     vote => votes.push((who.clone(), vote)),
@@ -249,7 +255,7 @@ impl Debate {
         for (who, text) in second {
             match past.take(Kind::Aside, &who).map(|beat| beat.text().into_owned()) {
                 None if has_left(chat, &who) => votes.push((who, None)),
-                None => unclear.push(Cue::aside(who, self.again(&text))),
+                None => unclear.push(TurnRequest::private(who, self.again(&text))),
                 Some(text) => votes.push((who, ballot::choice(&text, &self.options))),
             }
         }
@@ -261,13 +267,13 @@ impl Debate {
     }
 
     /// The decision of the chair between the options that are tied.
-    fn chaired(&self, past: &mut Retrace<'_>, chair: &Name, tied: &[usize]) -> Stage {
+    fn chaired(&self, past: &mut Replay<'_>, chair: &Name, tied: &[usize]) -> Stage {
         let options: Vec<String> =
             tied.iter().filter_map(|option| self.options.get(*option).cloned()).collect();
         let mut ask = (self.ask)(&options);
         for _ in 0..2 {
             let Some(answer) = past.take(Kind::Aside, chair) else {
-                return Stage::Cues(vec![Cue::aside(chair.clone(), ask)]);
+                return Stage::Cues(vec![TurnRequest::private(chair.clone(), ask)]);
             };
             if let Some(option) = ballot::choice(&answer.text(), &options).and_then(|nth| tied.get(nth)) {
                 return Stage::Decided(*option);
@@ -297,7 +303,7 @@ impl Debate {
 
 /// Whether `who` was a member and is gone. Somebody beside the room is no member and never gone.
 fn has_left(chat: &Transcript, who: &Name) -> bool {
-    chat.members().contains(who) && !is_present(chat, who)
+    chat.participants().contains(who) && !is_present(chat, who)
 }
 
 /// What voters are asked, unless they are asked something else.
@@ -311,25 +317,25 @@ fn ballot_paper(options: &[String]) -> String {
 
 impl Policy for Debate {
     fn next(&self, chat: &Transcript) -> Step {
-        if let Some((_, reason)) = chat.over() {
+        if let Some((_, reason)) = chat.ended_by() {
             return Step::close(reason.clone(), chat);
         }
         if chat.present().next().is_none() {
-            return Step::close(Reason::Deserted { last: chat.left().last().cloned() }, chat);
+            return Step::close(StopReason::NoParticipants { last: chat.left().last().cloned() }, chat);
         }
         let mut tallies = Vec::new();
         match self.stage(chat, &mut tallies) {
             Stage::Cues(mut cues) => match (cues.len(), cues.pop()) {
-                (1, Some(cue)) => Step::Cue(cue),
-                (_, last) => Step::Together(cues.into_iter().chain(last).collect()),
+                (1, Some(cue)) => Step::Turn(cue),
+                (_, last) => Step::Parallel(cues.into_iter().chain(last).collect()),
             },
             Stage::Decided(option) => {
                 let summary = self.options.get(option).map_or("", String::as_str);
-                Step::Close { reason: Reason::Finished, summary: summary.into() }
+                Step::Close { reason: StopReason::Finished, summary: summary.into() }
             }
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
-                let reason = Reason::Condition { name: "undecided".into() };
+                let reason = StopReason::Condition { name: "undecided".into() };
                 // Without a word of anybody there is no result.
                 if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
                     return Step::Close { reason, summary: "".into() };
@@ -348,8 +354,8 @@ fn is_blank(line: &Line) -> bool {
 
 /// The last argument of each member who gave one, in their order.
 fn arguments(chat: &Transcript) -> String {
-    let last = |who: &Name| chat.spoken().rev().find(|line| line.message.from == *who && !is_blank(line));
-    let said = chat.members().iter().filter_map(|who| Some((who, last(who)?)));
+    let last = |who: &Name| chat.replies().rev().find(|line| line.message.from == *who && !is_blank(line));
+    let said = chat.participants().iter().filter_map(|who| Some((who, last(who)?)));
     said.map(|(who, line)| format!("\n\n{who}: {}", line.message.in_words().trim())).collect()
 }
 

@@ -62,9 +62,9 @@ mod transitions;
 
 use std::fmt;
 
-use polylogue_core::{Chooser, Error, Name, Policy, Reason, Result, Step, Transcript};
+use polylogue_core::{Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
 
-pub use self::chair::Chair;
+pub use self::chair::HumanSelector;
 pub use self::introduction::introduce;
 pub use self::method::{Method, Pick};
 pub use self::selector::Selector;
@@ -128,7 +128,7 @@ impl Group {
     /// `staff` chooses, asked aside: a [`Selector`] or a [`Chair`], added to the chat by
     /// [`aside`](crate::ChatBuilder::aside).
     #[must_use]
-    pub fn picked_by(staff: Name) -> Self {
+    pub fn selected_by(staff: Name) -> Self {
         Self::of(Picker::Method(Method::Staff(staff)))
     }
 
@@ -207,7 +207,7 @@ impl Group {
             (None, Some(repeat)) => last != next || repeat.allows(last),
             (None, None) => true,
         };
-        let last = chat.last_speaker().filter(|last| chat.members().contains(last));
+        let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
         chat.present().filter(|next| last.is_none_or(|last| may_follow(last, next))).cloned().collect()
     }
 
@@ -229,16 +229,17 @@ impl Group {
 }
 
 fn no_speaker(chat: &Transcript) -> Step {
-    Step::close(Reason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
+    Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
 }
 
 impl Policy for Group {
     fn next(&self, chat: &Transcript) -> Step {
-        if let Some((_, reason)) = chat.over() {
+        if let Some((_, reason)) = chat.ended_by() {
             return Step::close(reason.clone(), chat);
         }
         if chat.turns() == 0 {
-            let everybody: Vec<Name> = chat.members().iter().chain(chat.outside()).cloned().collect();
+            let everybody: Vec<Name> =
+                chat.participants().iter().chain(chat.late_joiners()).cloned().collect();
             if let Some(flaw) = self.flaw(&everybody) {
                 return Step::Fail(flaw.into());
             }

@@ -24,16 +24,16 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Body, Call, Choice, Chooser, Cue, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy,
-    Reason, Step, Tool, ToolCx, ToolError, ToolSpec, Transcript,
+    Body, Call, Choice, Chooser, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy, Step,
+    StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest,
 };
 use serde_json::{Value, json};
 
-use crate::retrace::is_present;
+use crate::replay::is_present;
 
 /// Who speaks after a turn in which nobody was handed over to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum After {
+pub enum AfterHandoff {
     /// The same agent goes on; when it has nothing to say, the chat is over.
     Stay,
     /// Nobody: the chat is over.
@@ -48,7 +48,7 @@ pub enum After {
 /// A tool of one's own hands over, too, when its outcome has [`Part::Data`] `{"handoff": "Name"}`.
 ///
 /// The chat is over when whoever should speak has left or has not joined.
-pub fn handoffs(start: Name, after: After) -> impl Policy {
+pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
     move |chat: &Transcript| {
         let turn = last_turn(chat);
         match transfer(turn, chat) {
@@ -62,16 +62,16 @@ pub fn handoffs(start: Name, after: After) -> impl Policy {
 }
 
 /// Nobody was handed over to in the last turn.
-fn go_on(start: &Name, after: &After, chat: &Transcript) -> Step {
+fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     let holder = holder(start, chat);
     let spoken = chat.recent_turns().next().filter(|_| chat.turns() > 0);
     match (after, spoken) {
         (_, None) => speak(holder, chat, None),
-        (After::End, _) => Step::close(Reason::Finished, chat),
-        (After::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
-            Step::close(Reason::NoReply { who: turn.who.clone() }, chat)
+        (AfterHandoff::End, _) => Step::close(StopReason::Finished, chat),
+        (AfterHandoff::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
+            Step::close(StopReason::NoReply { who: turn.who.clone() }, chat)
         }
-        (After::To(other), Some(turn)) if turn.who != *other || !is_present(chat, other) => {
+        (AfterHandoff::To(other), Some(turn)) if turn.who != *other || !is_present(chat, other) => {
             speak(other.clone(), chat, None)
         }
         _ => speak(holder, chat, None),
@@ -81,15 +81,15 @@ fn go_on(start: &Name, after: &After, chat: &Transcript) -> Step {
 /// Gives `who` a turn, if they are there.
 fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
     if let Some((who, why)) = chat.left().iter().find(|(gone, _)| *gone == who) {
-        return Step::close(Reason::Left { who: who.clone(), why: why.clone() }, chat);
+        return Step::close(StopReason::Left { who: who.clone(), why: why.clone() }, chat);
     }
-    if chat.outside().any(|name| *name == who) {
-        return Step::close(Reason::NoSpeaker { after: chat.last_speaker().cloned() }, chat);
+    if chat.late_joiners().any(|name| *name == who) {
+        return Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat);
     }
     let others = || chat.present().filter(|name| Some(*name) != chat.last_speaker()).cloned().collect();
-    let cue = Cue::to_all(who);
-    Step::Cue(match by {
-        Some(by) => cue.chosen(Choice { of: others(), by, reply: None }),
+    let cue = TurnRequest::to_all(who);
+    Step::Turn(match by {
+        Some(by) => cue.with_choice(Choice { of: others(), by, reply: None }),
         None => cue,
     })
 }
@@ -97,20 +97,22 @@ fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
 /// Who has the conversation: whom it was handed over to last.
 fn holder(start: &Name, chat: &Transcript) -> Name {
     let handed = |event: &Arc<Event>| match &event.body {
-        Body::Cued { cues } => cues.iter().find(|cue| is_handoff(cue)).map(|cue| cue.who.clone()),
+        Body::TurnStarted { turns: cues } => {
+            cues.iter().find(|cue| is_handoff(cue)).map(|cue| cue.who.clone())
+        }
         _ => None,
     };
     chat.events().iter().rev().find_map(handed).unwrap_or_else(|| start.clone())
 }
 
-fn is_handoff(cue: &Cue) -> bool {
+fn is_handoff(cue: &TurnRequest) -> bool {
     cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
 }
 
 /// The events since the last turn in the room began.
 fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
     let begins = |event: &Arc<Event>| match &event.body {
-        Body::Cued { cues } => cues.iter().any(|cue| !cue.to.is_aside()),
+        Body::TurnStarted { turns: cues } => cues.iter().any(|cue| !cue.to.is_private()),
         Body::Reopened { message } => message.is_some(),
         _ => false,
     };
@@ -127,9 +129,9 @@ struct Made {
 
 /// The transfer made in `turn`: the first in the order of the calls. What is called aside later hands nothing over.
 fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
-    let aside = |event: &&Arc<Event>| matches!(event.body, Body::Cued { .. });
+    let aside = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
     turn.iter().skip(1).take_while(|event| !aside(event)).find_map(|event| {
-        let Body::Called { who, call } = &event.body else { return None };
+        let Body::ToolCalled { who, call } = &event.body else { return None };
         let to = target(call, outcome(turn, &call.id)?, chat)?;
         Some(Made { from: who.clone(), to, note: note(&call.args).ok().flatten() })
     })
@@ -138,7 +140,7 @@ fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
 /// What came of a call, if it worked.
 fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t Outcome> {
     turn.iter().find_map(|event| match &event.body {
-        Body::Returned { id: of, outcome, .. } if of == id => {
+        Body::ToolReturned { id: of, outcome, .. } if of == id => {
             Some(outcome).filter(|outcome| outcome.status == OutcomeStatus::Done)
         }
         _ => None,
@@ -151,8 +153,9 @@ fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
         Part::Data(data) => Name::new(data.get("handoff")?.as_str()?).ok(),
         _ => None,
     });
-    named
-        .or_else(|| chat.members().iter().find(|name| name.tool_name(Transfer::PREFIX) == call.tool).cloned())
+    named.or_else(|| {
+        chat.participants().iter().find(|name| name.tool_name(Handoff::PREFIX) == call.tool).cloned()
+    })
 }
 
 impl Made {
@@ -160,7 +163,7 @@ impl Made {
     fn unsaid_note(&self, turn: &[Arc<Event>]) -> Option<Message> {
         let note = self.note.as_ref()?;
         let says = |event: &Arc<Event>| match &event.body {
-            Body::Said(message) | Body::Posted(message) => {
+            Body::Message(message) | Body::Posted(message) => {
                 message.from == self.from && message.plain().contains(&**note)
             }
             _ => false,
@@ -186,12 +189,12 @@ fn note(args: &Value) -> Result<Option<Arc<str>>, ToolError> {
 /// It fails, with words that the model can act on, when they are not in the room, or when the reply asks for another
 /// transfer before this one: of several only the first is made.
 #[derive(Debug, Clone)]
-pub struct Transfer {
+pub struct Handoff {
     to: Name,
     spec: ToolSpec,
 }
 
-impl Transfer {
+impl Handoff {
     /// The beginning of the names of all tools that hand over.
     pub const PREFIX: &'static str = "transfer_to_";
 
@@ -215,7 +218,7 @@ impl Transfer {
     }
 }
 
-impl Tool for Transfer {
+impl Tool for Handoff {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -245,11 +248,11 @@ impl Tool for Transfer {
 /// The first transfer that the reply asks for, of which this call is one.
 fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
     let reply = cx.turn.iter().rev().find_map(|event| match &event.body {
-        Body::Sampled(sample) => Some(&sample.parts),
+        Body::ModelReplied(sample) => Some(&sample.parts),
         _ => None,
     })?;
     reply.iter().find_map(|part| match part {
-        Part::Call(call) if call.tool.starts_with(Transfer::PREFIX) => Some(call),
+        Part::Call(call) if call.tool.starts_with(Handoff::PREFIX) => Some(call),
         _ => None,
     })
 }

@@ -27,17 +27,17 @@
 //! # }
 //! ```
 
-use polylogue_core::{Name, Policy, Sees, Step, Transcript};
+use polylogue_core::{JoinHistory, Name, Policy, Step, Transcript};
 
 use crate::stop::Stop;
 
 /// As `policy`, and `who`, added to the chat by [`later`](polylogue_core::ChatBuilder::later), joins as soon as `when` holds.
 ///
 /// Whoever left does not come back by this. Wrap it several times for several who join.
-pub fn joining(who: Name, when: impl Into<Stop>, sees: Sees, policy: impl Policy) -> impl Policy {
+pub fn joining(who: Name, when: impl Into<Stop>, sees: JoinHistory, policy: impl Policy) -> impl Policy {
     let when = when.into();
     move |chat: &Transcript| {
-        let awaited = !chat.members().contains(&who) && chat.over().is_none();
+        let awaited = !chat.participants().contains(&who) && chat.ended_by().is_none();
         if awaited && when.now(chat).is_some() {
             return Step::Admit { who: who.clone(), sees };
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, ChatBuilder, Cue, Line, Name, Policy, Reason, Step, Transcript};
+use polylogue_core::{Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest};
 
 use crate::stop::Stop;
 use crate::verdict::Verdict;
@@ -11,13 +11,15 @@ use crate::verdict::Verdict;
 ///
 /// Begins with the first member, or, when a member said the last opening message, with the next one after it. A member
 /// who left is passed over; when fewer than two of several are left, the chat is over.
-pub fn in_turn() -> impl Policy {
+pub fn round_robin() -> impl Policy {
     |chat: &Transcript| {
         let here = |name: &Name| chat.present().any(|here| here == name);
         let next = after(chat, here).or_else(|| chat.present().next());
         match (deserted(chat), next) {
-            (None, Some(next)) => Step::Cue(Cue::to_all(next.clone())),
-            (close, _) => close.unwrap_or_else(|| Step::close(Reason::Deserted { last: None }, chat)),
+            (None, Some(next)) => Step::Turn(TurnRequest::to_all(next.clone())),
+            (close, _) => {
+                close.unwrap_or_else(|| Step::close(StopReason::NoParticipants { last: None }, chat))
+            }
         }
     }
 }
@@ -26,9 +28,9 @@ pub fn in_turn() -> impl Policy {
 pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
     let present = chat.present().take(2).count();
     let reason = match (present, chat.left().last()) {
-        (0, last) => Reason::Deserted { last: last.cloned() },
-        (1, Some((who, why))) if chat.members().len() > 1 => {
-            Reason::Left { who: who.clone(), why: why.clone() }
+        (0, last) => StopReason::NoParticipants { last: last.cloned() },
+        (1, Some((who, why))) if chat.participants().len() > 1 => {
+            StopReason::Left { who: who.clone(), why: why.clone() }
         }
         _ => return None,
     };
@@ -37,39 +39,43 @@ pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
 
 /// The first member after the last speaker who is `wanted`; the last speaker comes last.
 pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option<&Name> {
-    let members = chat.members();
+    let members = chat.participants();
     let last = members.iter().position(|name| Some(name) == chat.last_speaker())?;
     let (before, after) = members.split_at_checked(last + 1)?;
     after.iter().chain(before).find(|name| wanted(name))
 }
 
 /// Every member once, in order; then the chat is over.
-pub fn once_each() -> impl Policy {
+pub fn sequential() -> impl Policy {
     |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
-        Some(name) => Step::Cue(Cue::to_all(name.clone())),
-        None => Step::close(Reason::Finished, chat),
+        Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
+        None => Step::close(StopReason::Finished, chat),
     }
 }
 
 /// Every member once, in order, as [`once_each`]. For chats whose members are chats; what they are told of each other says
 /// [`Carry`](crate::carry::Carry).
 pub fn sequence() -> impl Policy {
-    once_each()
+    sequential()
 }
 
 /// All members at the same time, once; then the chat is over.
-pub fn all_at_once() -> impl Policy {
+pub fn parallel() -> impl Policy {
     |chat: &Transcript| {
-        let cues: Vec<Cue> =
-            chat.present().filter(|name| chat.turns_of(name) == 0).cloned().map(Cue::to_all).collect();
-        if cues.is_empty() { Step::close(Reason::Finished, chat) } else { Step::Together(cues) }
+        let cues: Vec<TurnRequest> = chat
+            .present()
+            .filter(|name| chat.turns_of(name) == 0)
+            .cloned()
+            .map(TurnRequest::to_all)
+            .collect();
+        if cues.is_empty() { Step::close(StopReason::Finished, chat) } else { Step::Parallel(cues) }
     }
 }
 
 /// As `policy`, until `stop` holds. A participant who ends the chat ends it for the reason it gives, though `stop` holds, too.
 pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     let stop = stop.into();
-    move |chat: &Transcript| match stop.now(chat).filter(|_| chat.over().is_none()) {
+    move |chat: &Transcript| match stop.now(chat).filter(|_| chat.ended_by().is_none()) {
         Some(reason) => Step::close(reason, chat),
         None => next(&policy, chat),
     }
@@ -97,7 +103,7 @@ pub fn reflected(
             Step::Close { reason, summary }
         }
         Step::Close { reason, summary } => match reflection(chat, &who) {
-            Reflection::Due => Step::Cue(Cue::aside(who.clone(), prompt(chat))),
+            Reflection::Due => Step::Turn(TurnRequest::private(who.clone(), prompt(chat))),
             Reflection::Silent => Step::Close { reason, summary },
             Reflection::Of(summary) => Step::Close { reason, summary },
         },
@@ -122,12 +128,12 @@ pub fn reflecting(
     policy: impl Policy,
 ) -> ChatBuilder {
     let (who, prompt) = (agent.name().clone(), prompt.into());
-    chat.aside(agent).policy(reflected(policy, who, move |_| Arc::clone(&prompt)))
+    chat.private_agent(agent).policy(reflected(policy, who, move |_| Arc::clone(&prompt)))
 }
 
 /// The next step of `policy`, or the end, if a participant ended the chat.
 fn next(policy: &impl Policy, chat: &Transcript) -> Step {
-    match chat.over() {
+    match chat.ended_by() {
         Some((_, reason)) => Step::close(reason.clone(), chat),
         None => policy.next(chat),
     }
@@ -141,12 +147,12 @@ enum Reflection {
 
 /// What `who` said aside since the room last moved.
 fn reflection(chat: &Transcript, who: &Name) -> Reflection {
-    let asides = chat.lines().iter().rev().take_while(|line| line.is_aside());
+    let asides = chat.lines().iter().rev().take_while(|line| line.is_private());
     // Whoever solves a task has said aside whether it is complete: that sums nothing up.
     let (checks, said): (Vec<&Line>, Vec<&Line>) = asides
         .filter(|line| line.message.from == *who)
         .partition(|line| Verdict::of(&line.message).is_some());
-    if chat.asides_of(who) == checks.len() {
+    if chat.private_turns_of(who) == checks.len() {
         return Reflection::Due;
     }
     match said.first().map(|line| line.message.in_words()) {

@@ -40,8 +40,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
-    AnyStore, Budget, Chat, Error, Event, Halt, LimitOverrides, Limits, Log, LogId, Meta, Result, Status,
-    Store, StoreError,
+    AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta, Result,
+    Status, Store, StoreError,
 };
 
 use crate::Report;
@@ -57,12 +57,12 @@ pub struct Batch {
     budget: Option<Budget>,
     /// Whether what earlier runs have spent is counted already.
     is_charged: bool,
-    halt: Halt,
+    halt: Cancellation,
 }
 
 /// A conversation that is to be held.
 #[derive(Debug)]
-pub struct Start {
+pub struct BatchStart {
     /// Under what it is kept. The same item has the same id in every run of the batch.
     pub id: LogId,
     /// What is kept with it when it begins.
@@ -75,7 +75,7 @@ pub struct Start {
 
 /// A conversation that this run of the batch is done with.
 #[derive(Debug)]
-pub struct Ended<I> {
+pub struct BatchResult<I> {
     /// What it was about.
     pub item: I,
     /// How it ended. A conversation that failed, waits for somebody or was halted goes on when the batch is run again; one
@@ -102,13 +102,13 @@ impl Batch {
             began_with: |_| LimitOverrides::default(),
             budget: None,
             is_charged: false,
-            halt: Halt::default(),
+            halt: Cancellation::default(),
         }
     }
 
     /// Sets how many are held at the same time; 0 is 1. What comes out does not depend on it.
     #[must_use]
-    pub fn at_once(self, conversations: usize) -> Self {
+    pub fn concurrency(self, conversations: usize) -> Self {
         Self { at_once: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
     }
 
@@ -130,7 +130,7 @@ impl Batch {
     /// go on when it is run again with more.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
-        budget.halts(self.halt.clone());
+        budget.cancels(self.halt.clone());
         Self { budget: Some(budget), ..self }
     }
 
@@ -147,7 +147,7 @@ impl Batch {
         self,
         items: impl IntoIterator<Item = I>,
         id: impl Fn(&I) -> Result<LogId>,
-        start: impl Fn(&I) -> Result<Start>,
+        start: impl Fn(&I) -> Result<BatchStart>,
     ) -> Result<Self> {
         if let Some(budget) = &self.budget {
             for item in items {
@@ -174,14 +174,14 @@ impl Batch {
         &self,
         id: &LogId,
         budget: &Budget,
-        start: impl FnOnce() -> Result<Start>,
+        start: impl FnOnce() -> Result<BatchStart>,
     ) -> Result<()> {
         let log = Log::open(self.store.clone(), id.clone()).await?;
         if log.may_have_lost_calls().await? {
-            let halt = Halt::default();
+            let halt = Cancellation::default();
             halt.now();
             let meta = self.store.meta(id).await?;
-            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).halted_by(halt);
+            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).cancelled_by(halt);
             let charged = start()?.chat.resume(&mut log).await;
             log.release().await?;
             charged?;
@@ -191,7 +191,7 @@ impl Batch {
 
     /// Stops all conversations, and begins no other.
     #[must_use]
-    pub fn halt(&self) -> Halt {
+    pub fn cancellation(&self) -> Cancellation {
         self.halt.clone()
     }
 
@@ -206,14 +206,14 @@ impl Batch {
     pub async fn run<I>(
         &self,
         items: impl IntoIterator<Item = I>,
-        start: impl Fn(&I) -> Result<Start>,
-        mut each: impl FnMut(Ended<I>),
+        start: impl Fn(&I) -> Result<BatchStart>,
+        mut each: impl FnMut(BatchResult<I>),
     ) -> Result<()> {
         let mut items = items.into_iter();
         let mut held = FuturesUnordered::new();
         let mut broken = None;
         loop {
-            while held.len() < self.at_once.get() && broken.is_none() && !self.halt.is_given() {
+            while held.len() < self.at_once.get() && broken.is_none() && !self.halt.is_requested() {
                 let Some(item) = items.next() else { break };
                 held.push(self.hold(item, &start));
             }
@@ -228,16 +228,16 @@ impl Batch {
         broken.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<Start>) -> Ended<I> {
+    async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
         let (status, events) = match start(&item) {
             Ok(start) => self.converse(start).await.unwrap_or_else(|error| (Err(error), Vec::new())),
             Err(error) => (Err(error), Vec::new()),
         };
-        Ended { item, status, events }
+        BatchResult { item, status, events }
     }
 
-    async fn converse(&self, start: Start) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let mut log = self.log(&start).await?.halted_by(self.halt.clone());
+    async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
+        let mut log = self.log(&start).await?.cancelled_by(self.halt.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }
@@ -254,7 +254,7 @@ impl Batch {
     }
 
     /// The log of a conversation: that of an earlier run, or a new one.
-    async fn log(&self, start: &Start) -> Result<Log> {
+    async fn log(&self, start: &BatchStart) -> Result<Log> {
         let meta = match self.store.meta(&start.id).await {
             Err(StoreError::NotFound { .. }) => {
                 let log = Log::create(self.store.clone(), start.id.clone(), &start.meta).await?;
@@ -265,7 +265,7 @@ impl Batch {
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
         let log = self.limited(log, &meta).await?;
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
-            budget.spend(log.spent().await.counted_cost());
+            budget.spend(log.usage().await.counted_cost());
         }
         Ok(log)
     }

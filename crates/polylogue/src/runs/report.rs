@@ -4,10 +4,12 @@ mod ledger;
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Ending, Event, Failure, Finish, Message, Name, Path, Question, Reason, Spent};
+use polylogue_core::{
+    Body, Event, Failure, Finish, Message, Name, Path, Question, RunOutcome, StopReason, TotalUsage,
+};
 use serde::Serialize;
 
-use self::ledger::Ledger;
+use self::ledger::UsageTable;
 pub use self::ledger::{Figures, Purpose, Row};
 
 /// What came of a run: why it ended, its summary, what was said, what people answered, what it cost and for what.
@@ -33,7 +35,7 @@ pub struct Report {
     /// The chat it is of.
     pub at: Path,
     /// Why the chat ended; `None` when it has not.
-    pub reason: Option<Reason>,
+    pub reason: Option<StopReason>,
     /// What came of it; empty when it has not ended.
     pub summary: Arc<str>,
     /// Why the result is cut off, if it is: the model met its limit on tokens, or its provider filtered the rest.
@@ -48,7 +50,7 @@ pub struct Report {
     /// What failed, in order. A turn that failed last and is not mended stands last.
     pub failures: Vec<Failed>,
     /// What was spent in total. What a cache of replies saved is in [`Spent::saved`] and in no other figure.
-    pub spent: Spent,
+    pub spent: TotalUsage,
     /// What was spent by chat, agent, model and purpose.
     pub rows: Vec<Row>,
 }
@@ -119,7 +121,7 @@ impl Report {
     /// # }
     /// ```
     #[must_use]
-    pub fn spent_on(&self, is: impl Fn(&Row) -> bool) -> Spent {
+    pub fn usage_of(&self, is: impl Fn(&Row) -> bool) -> TotalUsage {
         ledger::total(self.rows.iter().filter(|row| is(row)))
     }
 }
@@ -134,7 +136,7 @@ fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
 /// Reads events, one after the other.
 struct Reader {
     at: Path,
-    closed: Option<(Reason, Arc<str>)>,
+    closed: Option<(StopReason, Arc<str>)>,
     /// The last message said aside: it may be the summary.
     aside: Option<Message>,
     /// Why the last model call ended.
@@ -143,12 +145,12 @@ struct Reader {
     answers: Vec<Answer>,
     questions: Vec<(Path, Question)>,
     failures: Vec<Failed>,
-    ledger: Ledger,
+    ledger: UsageTable,
 }
 
 impl Reader {
     fn new(at: Path) -> Self {
-        let ledger = Ledger::of(at.clone());
+        let ledger = UsageTable::of(at.clone());
         let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (closed, aside, finish) = (None, None, None);
         Self { at, closed, aside, finish, messages, answers, questions, failures, ledger }
@@ -161,9 +163,9 @@ impl Reader {
         }
         self.ledger.read(event);
         match body {
-            Body::Sampled(sample) => self.finish = Some(sample.finish),
-            Body::Asked(question) => self.questions.push((at.clone(), question.clone())),
-            Body::Answered { to, text } => self.answered(at, to, text),
+            Body::ModelReplied(sample) => self.finish = Some(sample.finish),
+            Body::InputRequired(question) => self.questions.push((at.clone(), question.clone())),
+            Body::InputProvided { to, text } => self.answered(at, to, text),
             Body::Failed { who, error } => {
                 self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
             }
@@ -175,8 +177,8 @@ impl Reader {
     fn read_room(&mut self, body: &Body) {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
-            Body::Said(message) if message.to.is_aside() => self.aside = Some(message.clone()),
-            Body::Said(message) | Body::Posted(message) => self.messages.push(message.clone()),
+            Body::Message(message) if message.to.is_private() => self.aside = Some(message.clone()),
+            Body::Message(message) | Body::Posted(message) => self.messages.push(message.clone()),
             Body::Closed { reason, summary } => self.closed = Some((reason.clone(), Arc::clone(summary))),
             Body::Reopened { message } => {
                 self.closed = None;
@@ -197,7 +199,7 @@ impl Reader {
     /// Why the result is cut off, if it is: that of the message it was taken from; without any, why the last reply was.
     fn cut(&self) -> Option<Finish> {
         let (reason, summary) = self.closed.as_ref()?;
-        if reason.ending() == Ending::NoOutput {
+        if reason.outcome() == RunOutcome::NoOutput {
             return self.finish.filter(|finish| finish.is_cut());
         }
         let is_it = |message: &&Message| *message.in_words() == **summary;

@@ -27,12 +27,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Chat, Error, Lens, Media, Name, Part, Result, Tool, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Chat, Error, Media, Name, Part, Result, Tool, Turn, ViewOptions};
 use serde_json::Value;
 
 use crate::Assistant;
-use crate::solve::Solve;
-use crate::tooling::{Taught, Work};
+use crate::group_solve::GroupSolve;
+use crate::tooling::{PromptedTool, Work};
 
 /// What an agent is told to do.
 ///
@@ -67,8 +67,8 @@ impl Task {
     #[must_use]
     pub fn new(agent: Assistant, prompt: impl Into<Arc<str>>) -> Self {
         // Whether a task is complete is asked aside, and must leave no trace in what the agent reads.
-        let lens = Lens { forgets_asides: true, ..agent.sees().clone() };
-        Self::of(Worker::Model(Box::new(agent.lens(lens))), prompt.into())
+        let lens = ViewOptions { forget_private_turns: true, ..agent.view_options().clone() };
+        Self::of(Worker::Model(Box::new(agent.view(lens))), prompt.into())
     }
 
     /// The task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
@@ -105,14 +105,14 @@ impl Task {
 
     /// Adds a tool, and how it is taught, for whenever the agent speaks about this task: see [`Assistant::teach`].
     #[must_use]
-    pub fn teach(self, taught: Taught) -> Self {
-        self.model("has a tool", |agent| agent.teach(taught))
+    pub fn prompted_tool(self, taught: PromptedTool) -> Self {
+        self.model("has a tool", |agent| agent.prompted_tool(taught))
     }
 
     /// Sets the JSON Schema that all that the agent says about this task has to satisfy: see [`Assistant::answers`].
     #[must_use]
-    pub fn answers(self, schema: Value) -> Self {
-        self.model("has a schema", |agent| agent.answers(schema))
+    pub fn output_schema(self, schema: Value) -> Self {
+        self.model("has a schema", |agent| agent.output_schema(schema))
     }
 
     /// Adds a picture, sound or document to the prompt. It is told once, with the prompt.
@@ -124,7 +124,7 @@ impl Task {
 
     /// Lets the agent say when its task is complete: in a group that ends by that, it is asked after each of its turns.
     #[must_use]
-    pub fn stops_by_itself(self) -> Self {
+    pub fn self_terminating(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("stops by itself"));
         Self { stops_by_itself: true, flaw, ..self }
     }
@@ -137,7 +137,7 @@ impl Task {
 
     /// Leaves no trace of the task in the agent's history: neither prompt nor answer. For tasks that are solved alone.
     #[must_use]
-    pub fn forgets(self) -> Self {
+    pub fn forget(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("forgets"));
         Self { forgets: true, flaw, ..self }
     }
@@ -237,5 +237,5 @@ impl fmt::Debug for Task {
 /// # Errors
 /// When there is no task, the chat's name is illegal, or a task asks of an agent what it cannot do.
 pub fn tasks(name: &str, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
-    Solve::alone(tasks).chat(name)
+    GroupSolve::alone(tasks).chat(name)
 }

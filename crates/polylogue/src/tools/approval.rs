@@ -145,7 +145,7 @@ impl<T> Approval<T> {
 
 /// Whether the question is what the turn asked next in the run that it was begun in: its answer is for nothing else.
 fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
-    matches!(turn.ahead(), Some(Body::Asked(asked)) if asked.call.as_ref() == Some(&question().1))
+    matches!(turn.next_logged(), Some(Body::InputRequired(asked)) if asked.call.as_ref() == Some(&question().1))
 }
 
 impl Approval<Wanted> {

@@ -79,7 +79,7 @@ pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
 /// A message that sets values and that nobody sees: for the opening of a chat.
 pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
     let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-    Message { to: Audience::aside(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
+    Message { to: Audience::private(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
 }
 
 /// What sets `values`: a part of a message, or of a tool's outcome.
@@ -101,10 +101,10 @@ fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
                 .skip(inherited)
                 .for_each(|message| take_in(&message.parts, is_here, state));
         }
-        Body::Said(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
+        Body::Message(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
             take_in(&message.parts, is_here, state);
         }
-        Body::Returned { outcome, .. } if outcome.status == OutcomeStatus::Done => {
+        Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Done => {
             take_in(&outcome.parts, is_here, state);
         }
         _ => {}

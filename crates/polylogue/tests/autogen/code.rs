@@ -10,11 +10,12 @@ use std::time::Duration;
 use polylogue::Approval;
 use polylogue::code::Block;
 use polylogue::executor::Declared;
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Assistant, Body, Chat, Coder, Event, Executor, Function, Tool, in_turn, once_each, reflected, until,
+    Act, Assistant, Body, Chat, Coder, Event, Executor, Function, Tool, reflected, round_robin, sequential,
+    until,
 };
 use polylogue_tools::code::{Limits, Sandbox, javascript, python, save, shell, what_is_enforced};
 
@@ -69,8 +70,8 @@ fn pair(lines: &[&str], coder: Coder, turns: u64) -> Chat {
         Ok(lines.get(nth).map_or(Act::Pass, |line| Act::say(line.clone())))
     });
     let bob = Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)");
-    let policy = until(max_turns(turns), in_turn());
-    Chat::named("pair").with(ann.unwrap()).with(bob).policy(policy).build().unwrap()
+    let policy = until(max_turns(turns), round_robin());
+    Chat::named("pair").participant(ann.unwrap()).participant(bob).policy(policy).build().unwrap()
 }
 
 /// What `who` said.
@@ -78,7 +79,7 @@ fn said(events: &[Arc<Event>], who: &str) -> Vec<String> {
     events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Said(message) if message.from == name(who) => Some(message.plain().into_owned()),
+            Body::Message(message) if message.from == name(who) => Some(message.plain().into_owned()),
             _ => None,
         })
         .collect()
@@ -219,10 +220,10 @@ async fn only_new_code_is_run() {
 /// Ann and Cem each say something, then it is Bob's turn.
 async fn after_two(ann: &'static str, cem: &'static str, coder: Coder) -> String {
     let chat = Chat::named("three")
-        .with(Function::new("Ann", move |_| Ok(Act::say(ann))).unwrap())
-        .with(Function::new("Cem", move |_| Ok(Act::say(cem))).unwrap())
-        .with(Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)"))
-        .policy(once_each())
+        .participant(Function::new("Ann", move |_| Ok(Act::say(ann))).unwrap())
+        .participant(Function::new("Cem", move |_| Ok(Act::say(cem))).unwrap())
+        .participant(Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)"))
+        .policy(sequential())
         .build()
         .unwrap();
     said(&run(&chat, "go").await.1, "Bob").remove(0)
@@ -248,7 +249,7 @@ async fn code_in_the_task_is_not_run_for_want_of_other() {
     assert_eq!((said(&events, "Bob"), bench.file("ran")), (vec!["(nothing)".to_owned()], None));
     // Whoever is given nothing but code is to run it.
     let bob = Stack::new("Bob").unwrap().then(bench.coder());
-    let chat = Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let replies = said(&run(&chat, task).await.1, "Bob");
     assert_eq!(replies, [format!("{}\n\nFiles written: `ran` (0 bytes)", ok("").trim_end())]);
     assert!(bench.file("ran").is_some());
@@ -275,15 +276,19 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
         r#"[{"Ann": {"say": "```sh\necho hi\n```", "calls": [{"tool": "clock", "id": "c"}]}},
             {"Ann": "```sh\necho ho\n```"}, {"Ann": "```sh\ntouch never\n```"}, {"Ann": "That is all."}]"#,
     );
-    let ann = Assistant::new("Ann", model).unwrap().advertise(clock().spec().clone());
+    let ann = Assistant::new("Ann", model).unwrap().suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob")
         .unwrap()
-        .then(Oversight::always())
+        .then(HumanInput::always())
         .then(Executor::new().tool(clock()))
         .then(bench.coder())
         .then(Assistant::new("Bob", bobs.model()).unwrap());
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(8), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(8), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = talk(&chat, "go", &["", "", "Do not run this.", ""]).await;
     let replies = said(&events, "Bob");
     assert!(printed(&events).contains("Bob says: clock #c of Ann: noon\n"), "{}", printed(&events));
@@ -298,8 +303,8 @@ async fn nothing_is_run_aside() {
     let model = script(r#"[{"Bob": "Ann wrote code."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("```sh\ntouch ran\n```"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(bench.coder()).then(Assistant::new("Bob", model).unwrap());
-    let policy = reflected(until(max_turns(1), in_turn()), name("Bob"), |_| "Sum up.".into());
-    let chat = Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap();
+    let policy = reflected(until(max_turns(1), round_robin()), name("Bob"), |_| "Sum up.".into());
+    let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "go").await.0).1, "Ann wrote code.");
     assert_eq!(bench.file("ran"), None);
 }

@@ -21,13 +21,17 @@ fn assistant(who: &str, model: &AnyModel) -> Assistant {
 
 /// Says its name and how many messages there were.
 fn speaker(who: &str) -> Function<impl Fn(&Turn<'_>) -> Result<Act> + use<>> {
-    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().room_len()))))
+    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().message_count()))))
         .unwrap()
 }
 
 /// Ann, Bob and Cid, who speak by themselves.
 fn room(policy: impl Policy) -> ChatBuilder {
-    Chat::named("room").with(speaker("Ann")).with(speaker("Bob")).with(speaker("Cid")).policy(policy)
+    Chat::named("room")
+        .participant(speaker("Ann"))
+        .participant(speaker("Bob"))
+        .participant(speaker("Cid"))
+        .policy(policy)
 }
 
 /// `chat`, which Ann begins.
@@ -42,16 +46,16 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 /// Who spoke in the room, in order, the opening included.
 fn speakers(events: &[Arc<Event>]) -> String {
     let who = |line: &Line| line.message.from.to_string();
-    folded(events).room().map(who).collect::<Vec<_>>().join(" ")
+    folded(events).messages().map(who).collect::<Vec<_>>().join(" ")
 }
 
 /// How the speakers were chosen: what the log has of choices, one a turn in the room.
 fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
     let cues = events.iter().filter_map(|event| match &event.body {
-        Body::Cued { cues } => Some(cues),
+        Body::TurnStarted { turns: cues } => Some(cues),
         _ => None,
     });
-    let in_room = cues.flatten().filter(|cue| !cue.to.is_aside());
+    let in_room = cues.flatten().filter(|cue| !cue.to.is_private());
     in_room.map(|cue| *cue.choice.clone().expect("a group tells how it chose")).collect()
 }
 

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use polylogue::reply::{Stack, Trigger, when};
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyAgent, Assistant, Briefed, Carry, Chat, ChatBuilder, Entry, Error, Event, Executor,
-    Function, Group, Limits, Message, Name, Nested, Outcome, Outer, Path, Reason, Report, Result, Selector,
-    Status, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, in_turn, once_each, sequence, until,
+    Act, Agent, AnyAgent, Assistant, Carryover, Chat, ChatBuilder, Entry, Error, Event, Executor, Function,
+    Group, Limits, Message, Name, Nested, Outcome, Outer, Path, Report, Result, Selector, Status, StopReason,
+    Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, WithCarryover, round_robin, sequence, sequential,
+    until,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 /// A chat of one agent that says `text`.
 fn solo(chat: &str, who: &str, text: &'static str) -> Chat {
     let agent = Function::new(who, move |_| Ok(Act::say(text))).unwrap();
-    Chat::named(chat).with(agent).policy(once_each()).build().unwrap()
+    Chat::named(chat).participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// A chat of one agent that says what it heard.
@@ -25,9 +26,10 @@ fn echo(chat: &str) -> Chat {
 }
 
 fn echo_of(chat: &str) -> ChatBuilder {
-    let say =
-        |turn: &Turn<'_>| Ok(Act::say(turn.heard().map_or_else(String::new, |l| l.message.plain().into())));
-    Chat::named(chat).with(Function::new("Echo", say).unwrap()).policy(once_each())
+    let say = |turn: &Turn<'_>| {
+        Ok(Act::say(turn.last_message().map_or_else(String::new, |l| l.message.plain().into())))
+    };
+    Chat::named(chat).participant(Function::new("Echo", say).unwrap()).policy(sequential())
 }
 
 fn from(who: &str) -> Trigger {
@@ -37,7 +39,8 @@ fn from(who: &str) -> Trigger {
 /// `Ann` says what the chat is about, and `clerk` replies.
 async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("desk").with(ann).with(clerk).policy(until(max_turns(1), in_turn()));
+    let chat =
+        Chat::named("desk").participant(ann).participant(clerk).policy(until(max_turns(1), round_robin()));
     run(&chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap(), task).await
 }
 
@@ -67,8 +70,8 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
     // item 97
     let spy = Spy::on(script("[]"));
     let inner = Chat::named("inner")
-        .with(echo("first"))
-        .with(solo("second", "Poet", "a poem TERMINATE"))
+        .participant(echo("first"))
+        .participant(solo("second", "Poet", "a poem TERMINATE"))
         .policy(polylogue::summed_up(sequence(), polylogue::without("TERMINATE")))
         .build()
         .unwrap();
@@ -89,7 +92,7 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
 async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
     // item 97: `generate_reply` of an agent alone is a chat with that agent alone
     let clerk = clerk(Nested::new(solo("inner", "Poet", "a poem")));
-    let alone = Chat::named("alone").with(clerk).policy(once_each()).build().unwrap();
+    let alone = Chat::named("alone").participant(clerk).policy(sequential()).build().unwrap();
     let (status, _) = run(&alone, "turn number 3 into 7").await;
     assert_eq!(closed(&status).1, "a poem");
 }
@@ -113,8 +116,8 @@ async fn what_does_not_trigger_it_is_replied_to_as_usual() {
 async fn the_first_message_may_be_computed_from_the_turn() {
     // item 98: a function gets recipient, messages and sender
     let message = Outer::own(|turn| {
-        let heard = turn.heard().unwrap();
-        let messages = turn.transcript().room_len();
+        let heard = turn.last_message().unwrap();
+        let messages = turn.transcript().message_count();
         format!(
             "{} said to {} as message {messages}: {}",
             heard.message.from,
@@ -129,8 +132,8 @@ async fn the_first_message_may_be_computed_from_the_turn() {
 #[tokio::test]
 async fn inner_chats_without_a_message_are_skipped() {
     // item 98
-    let skipped = Briefed::new(solo("skipped", "Zoe", "never"), Carry::message(""));
-    let inner = Chat::named("inner").with(solo("first", "Poet", "a poem")).with(skipped);
+    let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message(""));
+    let inner = Chat::named("inner").participant(solo("first", "Poet", "a poem")).participant(skipped);
     let (_, events) = asked("hi", clerk(Nested::new(inner.policy(sequence()).build().unwrap()))).await;
     assert_eq!(replied(&events), "Clerk: a poem");
     assert!(!printed(&events).contains("/skipped.1"));
@@ -144,7 +147,7 @@ async fn a_function_decides_what_the_reply_is() {
     assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: everybody had their turn; a poem");
     let passed_on = nested().replies(|_, _| None);
     assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
-    let ends = nested().replies(|_, _| Some(Act::Stop(Reason::NoReply { who: name("Clerk") })));
+    let ends = nested().replies(|_, _| Some(Act::Stop(StopReason::NoReply { who: name("Clerk") })));
     assert_eq!(
         closed(&asked("hi", clerk(ends)).await.0).0,
         "no participant said anything; Clerk has no reply"
@@ -154,8 +157,8 @@ async fn a_function_decides_what_the_reply_is() {
 #[tokio::test]
 async fn without_anything_to_run_the_next_layer_is_asked() {
     // item 99, trap T26
-    let skipped = Briefed::new(solo("skipped", "Zoe", "never"), Carry::message("  "));
-    let nothing = Chat::named("inner").with(skipped).policy(sequence()).build().unwrap();
+    let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message("  "));
+    let nothing = Chat::named("inner").participant(skipped).policy(sequence()).build().unwrap();
     for nested in [
         Nested::new(nothing),
         Nested::new(solo("inner", "Poet", "a poem")).message(Outer::own(|_| String::new())),
@@ -163,8 +166,8 @@ async fn without_anything_to_run_the_next_layer_is_asked() {
         assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
     }
     // Nothing was heard.
-    let alone = Chat::named("alone").with(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
-    let (status, _) = run(&alone.policy(once_each()).build().unwrap(), "").await;
+    let alone = Chat::named("alone").participant(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
+    let (status, _) = run(&alone.policy(sequential()).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "by the next layer");
 }
 
@@ -184,9 +187,9 @@ impl Agent for Later {
 /// An agent whose inner chat has itself as a member.
 fn ouroboros() -> Chat {
     let itself = Later(name("Clerk"), Arc::default());
-    let inner = Chat::named("inner").with(itself.clone()).policy(once_each()).build().unwrap();
+    let inner = Chat::named("inner").participant(itself.clone()).policy(sequential()).build().unwrap();
     itself.1.set(AnyAgent::new(clerk(Nested::new(inner)))).unwrap();
-    Chat::named("desk").with(itself).policy(once_each()).build().unwrap()
+    Chat::named("desk").participant(itself).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
@@ -194,14 +197,14 @@ async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
     // item 99, trap T26
     let mut log = log().await.limits(Limits { depth: 3, ..Limits::default() });
     let status = ouroboros().run(&mut log, "hi").await.unwrap();
-    assert_eq!(status, Status::Closed { reason: Reason::Depth { limit: 3 }, summary: "".into() });
+    assert_eq!(status, Status::Closed { reason: StopReason::Depth { limit: 3 }, summary: "".into() });
     let events = log.events().await;
     assert_eq!(events.iter().map(|event| event.at.depth()).max(), Some(3));
     for at in events.iter().map(|event| event.at.clone()).collect::<std::collections::BTreeSet<Path>>() {
         Transcript::of(&at, &events).unwrap();
     }
     let report = Report::of(&events);
-    assert_eq!((report.reason, report.failures.len()), (Some(Reason::Depth { limit: 3 }), 0));
+    assert_eq!((report.reason, report.failures.len()), (Some(StopReason::Depth { limit: 3 }), 0));
 }
 
 /// What the inner chat of a clerk begins with, after two messages of the outer one.
@@ -212,7 +215,10 @@ async fn carried(carry: Option<Outer>) -> String {
         None => nested,
     };
     let ann = Function::new("Ann", |_| Ok(Act::say("And in rhymes?"))).unwrap();
-    let chat = Chat::named("desk").with(ann).with(clerk(nested)).policy(until(max_turns(2), in_turn()));
+    let chat = Chat::named("desk")
+        .participant(ann)
+        .participant(clerk(nested))
+        .policy(until(max_turns(2), round_robin()));
     let (_, events) = run(&chat.build().unwrap(), "About rain.").await;
     replied(&events)
 }
@@ -248,7 +254,7 @@ async fn what_inner_chats_cost_is_in_the_report_of_the_outer() {
     // trap T7
     let model = script(r#"[{"Poet": {"say": "a poem", "usage": {"input": 7, "output": 3}}}]"#);
     let poet = Assistant::new("Poet", model).unwrap();
-    let inner = Chat::named("inner").with(poet).policy(once_each()).build().unwrap();
+    let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
     let (_, events) = asked("hi", clerk(Nested::new(inner))).await;
     let report = Report::of(&events);
     assert_eq!((report.spent.calls, report.spent.tokens()), (1, 10));
@@ -272,21 +278,21 @@ async fn the_arithmetic_agent_of_the_document() {
     // item 97: a group chat, a check and a poem, packaged into one agent
     let picks = r#"[{"picker": "Multiplier"}, {"picker": "Multiplier"}, {"picker": "Adder"}]"#;
     let group = Chat::named("group")
-        .with(operator("Adder", |number| number + 1))
-        .with(operator("Multiplier", |number| number * 2))
-        .aside(Selector::new("picker", script(picks)).unwrap())
-        .policy(until(max_turns(3), Group::picked_by(name("picker"))));
+        .participant(operator("Adder", |number| number + 1))
+        .participant(operator("Multiplier", |number| number * 2))
+        .private_agent(Selector::new("picker", script(picks)).unwrap())
+        .policy(until(max_turns(3), Group::selected_by(name("picker"))));
     let poet = Assistant::new("Poet", script(r#"[{"Poet": "From three\nto thirteen"}]"#)).unwrap();
     let check = |around: &Transcript, _: &Name| {
-        let summary = Carry::task().items(around, &name("check")).join("");
+        let summary = Carryover::task().items(around, &name("check")).join("");
         if summary == "13" { "It is right.".to_owned() } else { format!("{summary} is wrong.") }
     };
     let work = Chat::named("work")
-        .with(Carry::task().begins(group).build().unwrap())
-        .with(Carry::own(check).begins(echo_of("check")).build().unwrap())
-        .with(
-            Carry::message("Write a poem about it.")
-                .begins(Chat::named("poem").with(poet).policy(once_each()))
+        .participant(Carryover::task().begin(group).build().unwrap())
+        .participant(Carryover::custom(check).begin(echo_of("check")).build().unwrap())
+        .participant(
+            Carryover::message("Write a poem about it.")
+                .begin(Chat::named("poem").participant(poet).policy(sequential()))
                 .build()
                 .unwrap(),
         )
@@ -294,7 +300,7 @@ async fn the_arithmetic_agent_of_the_document() {
         .build()
         .unwrap();
     let arithmetic = Stack::new("Arithmetic").unwrap().then(Nested::new(work));
-    let alone = Chat::named("alone").with(arithmetic).policy(once_each()).build().unwrap();
+    let alone = Chat::named("alone").participant(arithmetic).policy(sequential()).build().unwrap();
     let (status, events) = run(&alone, "Turn number 3 into 13.").await;
     assert_eq!(closed(&status).1, "From three\nto thirteen");
     let poem = r#"/poem.1 opened [Poet] "Write a poem about it.\nContext: \n13\nIt is right.""#;

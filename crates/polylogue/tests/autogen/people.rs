@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use polylogue::executor::Declared;
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::{Stack, of};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Assistant, Body, Chat, Cue, Entry, Event, Executor, Function, Message, Name, OutcomeStatus, Part,
-    Reason, Status, Step, Tool, Transcript, in_turn, reflected, until,
+    Act, Assistant, Body, Chat, Entry, Event, Executor, Function, Message, Name, OutcomeStatus, Part, Status,
+    Step, StopReason, Tool, Transcript, TurnRequest, reflected, round_robin, until,
 };
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
@@ -33,23 +33,23 @@ pub(crate) fn questions(events: &[Arc<Event>]) -> Vec<&str> {
     events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Asked(question) => Some(&*question.text),
+            Body::InputRequired(question) => Some(&*question.text),
             _ => None,
         })
         .collect()
 }
 
 /// Ann says `lines`, and Bob, whose person may step in, has an automatic reply to each. Ann begins.
-fn pair(lines: &'static [&'static str], oversight: Oversight, turns: u64) -> Chat {
+fn pair(lines: &'static [&'static str], oversight: HumanInput, turns: u64) -> Chat {
     let ann = Function::new("Ann", move |turn| {
         let nth = turn.transcript().turns_of(turn.me());
         Ok(Act::say(lines[usize::try_from(nth).unwrap() % lines.len()]))
     });
     let bob = Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
     Chat::named("pair")
-        .with(ann.unwrap())
-        .with(bob)
-        .policy(until(max_turns(turns), in_turn()))
+        .participant(ann.unwrap())
+        .participant(bob)
+        .policy(until(max_turns(turns), round_robin()))
         .build()
         .unwrap()
 }
@@ -60,8 +60,8 @@ fn replies(events: &[Arc<Event>]) -> Vec<String> {
     let mut replies = Vec::new();
     for event in events {
         match &event.body {
-            Body::Asked(_) => asked = "asked: ",
-            Body::Said(message) if message.from == name("Bob") => {
+            Body::InputRequired(_) => asked = "asked: ",
+            Body::Message(message) if message.from == name("Bob") => {
                 replies.push(format!("{asked}{}", message.plain()));
                 asked = "";
             }
@@ -74,7 +74,7 @@ fn replies(events: &[Arc<Event>]) -> Vec<String> {
 
 /// What Bob does at a message: `over` is whether he has replied by himself as often as he may, `ends` whether the message
 /// ends the conversation. Says whether his person was asked, and what he said or why it ended.
-async fn cell(oversight: Oversight, over: bool, ends: bool, answer: &str) -> (bool, String) {
+async fn cell(oversight: HumanInput, over: bool, ends: bool, answer: &str) -> (bool, String) {
     let lines: &[&str] = if ends { &["hello", "TERMINATE"] } else { &["hello", "hello again"] };
     let chat = pair(lines, oversight.max_auto_replies(if over { 1 } else { 9 }), 4);
     let mut log = log().await;
@@ -97,7 +97,7 @@ const LIMIT: &str = "Bob's limit of 1 reply that nobody had a part in";
 // Items 27 to 32: the whole table of modes, conditions and answers.
 #[tokio::test]
 async fn every_cell_of_the_table_of_modes() {
-    let (always, terminate, never) = (Oversight::always(), Oversight::terminate(), Oversight::never());
+    let (always, terminate, never) = (HumanInput::always(), HumanInput::terminate(), HumanInput::never());
     // The mode, whether the limit is met, whether the message ends the conversation; then whether anybody is asked, and
     // what comes of no answer, of `exit` and of a text.
     for (mode, over, ends, asked, [nothing, exit, text]) in [
@@ -125,7 +125,7 @@ async fn every_cell_of_the_table_of_modes() {
 // Item 27.
 #[tokio::test]
 async fn always_says_what_the_person_says_or_replies_by_itself() {
-    let chat = pair(&["hello"], Oversight::always(), 4);
+    let chat = pair(&["hello"], HumanInput::always(), 4);
     let (_, events) = talk(&chat, "", &["", "  my own\n words "]).await;
     assert_eq!(replies(&events), ["asked: auto", "asked:   my own\n words "]);
 }
@@ -133,7 +133,7 @@ async fn always_says_what_the_person_says_or_replies_by_itself() {
 // Items 27 and 30: automatic replies count up to the limit, and a person's text counts anew (trap T5: each once).
 #[tokio::test]
 async fn a_text_of_the_person_counts_the_automatic_replies_anew() {
-    let chat = pair(&["hello"], Oversight::terminate().max_auto_replies(2), 18);
+    let chat = pair(&["hello"], HumanInput::terminate().max_auto_replies(2), 18);
     let (_, events) = talk(&chat, "", &["mine", "", "also mine"]).await;
     let expected =
         ["auto", "auto", "asked: mine", "auto", "auto", "asked: auto", "asked: also mine", "auto", "auto"];
@@ -143,9 +143,9 @@ async fn a_text_of_the_person_counts_the_automatic_replies_anew() {
 // Item 28.
 #[tokio::test]
 async fn exit_ends_the_chat_with_no_further_message() {
-    let (status, events) = talk(&pair(&["hello"], Oversight::always(), 9), "", &["exit"]).await;
+    let (status, events) = talk(&pair(&["hello"], HumanInput::always(), 9), "", &["exit"]).await;
     let Status::Closed { reason, summary } = status else { panic!("it is over") };
-    assert_eq!(reason, Reason::Left { who: name("Bob"), why: "said `exit`".into() });
+    assert_eq!(reason, StopReason::Left { who: name("Bob"), why: "said `exit`".into() });
     assert_eq!(&*summary, "hello");
     let [.., stopped, _] = &*events else { panic!("something happened") };
     assert!(matches!(&stopped.body, Body::Stopped { who, .. } if *who == name("Bob")));
@@ -155,7 +155,7 @@ async fn exit_ends_the_chat_with_no_further_message() {
 // Item 29.
 #[tokio::test]
 async fn always_knows_no_limit() {
-    let chat = pair(&["hello"], Oversight::always().max_auto_replies(1), 8);
+    let chat = pair(&["hello"], HumanInput::always().max_auto_replies(1), 8);
     let (_, events) = talk(&chat, "", &["", "", "", ""]).await;
     assert_eq!(replies(&events), ["asked: auto"; 4]);
 }
@@ -163,7 +163,7 @@ async fn always_knows_no_limit() {
 // Item 30: at the limit the person is asked at every message, until they say something.
 #[tokio::test]
 async fn at_the_limit_the_person_is_asked_until_they_say_something() {
-    let chat = pair(&["hello"], Oversight::terminate().max_auto_replies(1), 20);
+    let chat = pair(&["hello"], HumanInput::terminate().max_auto_replies(1), 20);
     let (status, events) = talk(&chat, "", &["", "", "mine", "exit"]).await;
     assert_eq!(replies(&events), ["auto", "asked: auto", "asked: auto", "asked: mine", "auto"]);
     assert_eq!(closed(&status).0, LEFT);
@@ -172,7 +172,7 @@ async fn at_the_limit_the_person_is_asked_until_they_say_something() {
 // Item 31.
 #[tokio::test]
 async fn a_person_can_go_on_after_a_message_that_ends_the_conversation() {
-    let chat = pair(&["TERMINATE", "bye"], Oversight::terminate(), 4);
+    let chat = pair(&["TERMINATE", "bye"], HumanInput::terminate(), 4);
     let (status, events) = talk(&chat, "", &["Wait, one more thing"]).await;
     assert_eq!(replies(&events), ["asked: Wait, one more thing", "auto"]);
     assert_eq!(closed(&status).0, "4 of 4 turns");
@@ -184,12 +184,12 @@ async fn a_limit_of_none_makes_no_reply_at_all() {
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
     let model = script("[]");
     let bob = Stack::new("Bob").unwrap();
-    let bob = bob.then(Oversight::never().max_auto_replies(0)).then(Assistant::new("Bob", model).unwrap());
-    let chat = Chat::named("pair").with(ann).with(bob).policy(in_turn()).build().unwrap();
+    let bob = bob.then(HumanInput::never().max_auto_replies(0)).then(Assistant::new("Bob", model).unwrap());
+    let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
     let (status, _) = run(&chat, "").await;
     assert_eq!(closed(&status).0, "Bob's limit of 0 replies that nobody had a part in");
     // Where a person is asked, no answer is none.
-    let chat = pair(&["hello"], Oversight::terminate().max_auto_replies(0), 4);
+    let chat = pair(&["hello"], HumanInput::terminate().max_auto_replies(0), 4);
     assert_eq!(replies(&talk(&chat, "", &["", "mine"]).await.1), ["asked: (nothing)", "asked: mine"]);
 }
 
@@ -201,16 +201,20 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
         r#"[{"Ann": {"say": "Let me see.", "calls": [{"tool": "clock", "id": "c1"}, {"tool": "clock", "id": "c2"}]}},
             {"Ann": "As you like."}]"#,
     ));
-    let ann = Assistant::new("Ann", spy.model()).unwrap().advertise(clock().spec().clone());
-    let bob = Stack::new("Bob").unwrap().then(Oversight::always()).then(Executor::new().tool(clock()));
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(clock()));
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = talk(&chat, "time?", &["Never mind"]).await;
     assert!(
         questions(&events)[0]
             .contains("`Ann` waits for `clock`, `clock`: a reply takes the place of running")
     );
-    assert!(!events.iter().any(|event| matches!(event.body, Body::Called { .. })), "no tool ran");
+    assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })), "no tool ran");
     let entries = &spy.asked()[1].entries;
     let answers: Vec<_> = entries
         .iter()
@@ -231,17 +235,17 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
 // Item 34: who asks, whom they answer, what Enter and `exit` do.
 #[tokio::test]
 async fn the_person_is_told_who_asks_and_what_to_type() {
-    async fn asked(oversight: Oversight, lines: &'static [&'static str], task: &str) -> String {
+    async fn asked(oversight: HumanInput, lines: &'static [&'static str], task: &str) -> String {
         let mut log = log().await;
         let status = pair(lines, oversight, 9).run(&mut log, task).await.unwrap();
         let Status::Waiting(questions) = status else { panic!("somebody is asked") };
         assert_eq!(questions[0].1.who, name("Bob"));
         questions[0].1.text.to_string()
     }
-    let terminate = Oversight::terminate;
+    let terminate = HumanInput::terminate;
     let keys = "Enter gives an automatic reply, `exit` ends the conversation.";
     assert_eq!(
-        asked(Oversight::always(), &["hello"], "").await,
+        asked(HumanInput::always(), &["hello"], "").await,
         format!("You speak as `Bob` to `Ann`. Type a reply. {keys}")
     );
     assert_eq!(
@@ -264,19 +268,19 @@ async fn the_person_is_told_who_asks_and_what_to_type() {
 // Items 34 and 35, trap T8: several people in one chat, each asked in their own name, and each answer with whose it is.
 #[tokio::test]
 async fn several_people_are_asked_each_in_their_own_name() {
-    let person = |who| Stack::new(who).unwrap().then(Oversight::always()).otherwise("auto");
+    let person = |who| Stack::new(who).unwrap().then(HumanInput::always()).otherwise("auto");
     let chat = Chat::named("three")
-        .with(person("Ann"))
-        .with(person("Bob"))
-        .with(person("Cem"))
-        .policy(until(max_turns(4), in_turn()))
+        .participant(person("Ann"))
+        .participant(person("Bob"))
+        .participant(person("Cem"))
+        .policy(until(max_turns(4), round_robin()))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", &["a", "", "c", ""]).await;
     let answers: Vec<(&Name, &str)> = events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Answered { to, text } => Some((to, &**text)),
+            Body::InputProvided { to, text } => Some((to, &**text)),
             _ => None,
         })
         .collect();
@@ -291,11 +295,11 @@ async fn several_people_are_asked_each_in_their_own_name() {
 #[tokio::test]
 async fn exit_is_forgiven_its_case_and_spaces() {
     for exit in ["exit", "EXIT", " exit ", "Exit\n"] {
-        let (status, _) = talk(&pair(&["hello"], Oversight::always(), 9), "", &[exit]).await;
+        let (status, _) = talk(&pair(&["hello"], HumanInput::always(), 9), "", &[exit]).await;
         assert_eq!(closed(&status).0, LEFT, "{exit:?}");
     }
     for text in ["exit now", "\"exit\"", "exits"] {
-        let (_, events) = talk(&pair(&["hello"], Oversight::always(), 2), "", &[text]).await;
+        let (_, events) = talk(&pair(&["hello"], HumanInput::always(), 2), "", &[text]).await;
         assert_eq!(replies(&events), [format!("asked: {text}")]);
     }
 }
@@ -303,25 +307,28 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 // Item 38, traps T1 and T41: only a message that is nothing but the word, and never the task.
 #[tokio::test]
 async fn what_ends_a_conversation() {
-    let never = Oversight::never;
+    let never = HumanInput::never;
     let word = |line: &polylogue::Line| line.message.plain().contains("DONE");
     for (oversight, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),
         (never(), "ok TERMINATE", "2 of 2 turns"),
         (never(), "terminate", "2 of 2 turns"),
-        (never().ends_on(says("TERMINATE")), "ok TERMINATE", ENDED),
-        (never().ends_on(says("TERMINATE").by(name("Cem"))), "ok TERMINATE", "2 of 2 turns"),
-        (never().ends_on(says("DONE")), "TERMINATE", "2 of 2 turns"),
-        (never().ends_when("work done", word), "It is DONE", "the condition `work done` held"),
+        (never().terminate_on(says("TERMINATE")), "ok TERMINATE", ENDED),
+        (never().terminate_on(says("TERMINATE").by(name("Cem"))), "ok TERMINATE", "2 of 2 turns"),
+        (never().terminate_on(says("DONE")), "TERMINATE", "2 of 2 turns"),
+        (never().terminate_when("work done", word), "It is DONE", "the condition `work done` held"),
     ] {
         let lines: &'static [&'static str] = Box::leak(Box::new([said]));
         let (status, _) = run(&pair(lines, oversight, 2), "Say DONE, then TERMINATE").await;
         assert_eq!(closed(&status).0, expected, "{said}");
     }
-    let bob =
-        Stack::new("Bob").unwrap().then(Oversight::never().ends_on(says("TERMINATE"))).otherwise("auto");
-    let chat = Chat::named("alone").with(bob).policy(until(max_turns(1), in_turn())).build().unwrap();
+    let bob = Stack::new("Bob")
+        .unwrap()
+        .then(HumanInput::never().terminate_on(says("TERMINATE")))
+        .otherwise("auto");
+    let chat =
+        Chat::named("alone").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
@@ -331,10 +338,16 @@ async fn a_message_without_text_ends_nothing() {
     let call = polylogue::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
     let ann = of(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
     let ann = Stack::new("Ann").unwrap().then(ann);
-    let bob =
-        Stack::new("Bob").unwrap().then(Oversight::never().ends_on(says("TERMINATE"))).otherwise("auto");
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let bob = Stack::new("Bob")
+        .unwrap()
+        .then(HumanInput::never().terminate_on(says("TERMINATE")))
+        .otherwise("auto");
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap();
     assert_eq!(closed(&run(&chat, "").await.0).1, "auto");
 }
 
@@ -343,20 +356,20 @@ async fn a_message_without_text_ends_nothing() {
 async fn what_is_asked_aside_is_no_business_of_the_person() {
     let model = script(r#"[{"Bob": "They said hello."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
-    let bob = Stack::new("Bob").unwrap().then(Oversight::always());
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let bob = bob.then(Assistant::new("Bob", model).unwrap());
-    let policy = reflected(until(max_turns(2), in_turn()), name("Bob"), |_| "Sum up.".into());
-    let chat = Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap();
+    let policy = reflected(until(max_turns(2), round_robin()), name("Bob"), |_| "Sum up.".into());
+    let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&talk(&chat, "", &["hi"]).await.0).1, "They said hello.");
 }
 
 /// A chat of a model and of a person who may clear the history.
 fn clearing(spy: &Spy) -> Chat {
-    let bob = Stack::new("Bob").unwrap().then(Oversight::always().clear_command()).otherwise("auto");
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::always().clear_command()).otherwise("auto");
     Chat::named("pair")
-        .with(Assistant::new("Ann", spy.model()).unwrap())
-        .with(bob)
-        .policy(until(max_turns(5), in_turn()))
+        .participant(Assistant::new("Ann", spy.model()).unwrap())
+        .participant(bob)
+        .policy(until(max_turns(5), round_robin()))
         .build()
         .unwrap()
 }
@@ -394,18 +407,18 @@ async fn after_a_bare_command_the_person_is_asked_again() {
     assert!(text.contains("Bob clears the history of everybody, keeping 1"), "{text}");
     assert_eq!(replies(&events), ["asked: one", "asked: two"]);
     // Without the option it is a text as any other.
-    let (_, events) = talk(&pair(&["hello"], Oversight::always(), 2), "", &["clear history"]).await;
+    let (_, events) = talk(&pair(&["hello"], HumanInput::always(), 2), "", &["clear history"]).await;
     assert_eq!(replies(&events), ["asked: clear history"]);
 }
 
 // A chat that goes on about something more counts anew; one that goes on under a higher limit does not.
 #[tokio::test]
 async fn automatic_replies_are_counted_anew_when_the_chat_goes_on() {
-    let chat = pair(&["hello"], Oversight::never().max_auto_replies(2), 99);
+    let chat = pair(&["hello"], HumanInput::never().max_auto_replies(2), 99);
     let mut log = log().await;
     chat.run(&mut log, "").await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 2);
-    chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 4);
     log.reopen().await.unwrap();
     assert!(closed(&chat.resume(&mut log).await.unwrap()).0.starts_with("Bob's limit of 2"));
@@ -415,12 +428,15 @@ async fn automatic_replies_are_counted_anew_when_the_chat_goes_on() {
 // What the policy tells the agent, the person is told first.
 #[tokio::test]
 async fn a_prompt_of_the_policy_is_told_to_the_person() {
-    let bob = Stack::new("Bob").unwrap().then(Oversight::always());
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let policy = |chat: &Transcript| match chat.turns() {
-        0 => Step::Cue(Cue { prompt: Some("Name a city.".into()), ..Cue::to_all(name("Bob")) }),
-        _ => Step::close(Reason::Finished, chat),
+        0 => Step::Turn(TurnRequest {
+            prompt: Some("Name a city.".into()),
+            ..TurnRequest::to_all(name("Bob"))
+        }),
+        _ => Step::close(StopReason::Finished, chat),
     };
-    let chat = Chat::named("alone").with(bob).policy(policy).build().unwrap();
+    let chat = Chat::named("alone").participant(bob).policy(policy).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["Oslo"]).await;
     assert!(questions(&events)[0].starts_with("Name a city. You speak as `Bob` to `user`."));
     assert_eq!(closed(&status).1, "Oslo");

@@ -2,12 +2,12 @@
 
 use polylogue::executor::Declared;
 use polylogue::hook::{Hooked, before_send, texts};
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::{Kind, Reply, Stack, Trigger, named, of, when};
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, AnyModel, Assistant, Audience, Chat, Entry, Error, Executor, Fault, Function, Human, Media, Message,
-    Name, Part, Piece, Reason, Signal, Status, Tool, in_turn, once_each, until,
+    Act, AnyModel, Assistant, Audience, Chat, Delta, Entry, Error, Executor, Fault, Function, Human, Media,
+    Message, Name, Part, Status, StopReason, Tool, Update, round_robin, sequential, until,
 };
 use serde_json::json;
 
@@ -25,10 +25,10 @@ fn passes_on() -> impl Reply {
 /// What `stack` does when somebody says `message` to it, and nothing else.
 async fn replies_to(stack: Stack, message: Message) -> Status {
     let from = message.from.clone();
-    let chat = Chat::named("room").with(stack).opening(move |_| vec![message.clone()]);
+    let chat = Chat::named("room").participant(stack).opening(move |_| vec![message.clone()]);
     let other = Function::new("Other", |_| Ok(Act::Pass)).unwrap();
-    let chat = if from == name("Other") { chat.with(other) } else { chat };
-    run(&chat.policy(until(max_turns(1), in_turn())).build().unwrap(), "").await.0
+    let chat = if from == name("Other") { chat.participant(other) } else { chat };
+    run(&chat.policy(until(max_turns(1), round_robin())).build().unwrap(), "").await.0
 }
 
 async fn reply(stack: Stack) -> String {
@@ -55,7 +55,7 @@ async fn layers_are_asked_in_the_order_of_their_places() {
 async fn a_reply_is_final_and_none_is_passed_on() {
     assert_eq!(reply(stack().then(passes_on()).then(says("b")).then(says("c"))).await, "b");
     assert_eq!(reply(stack().then(passes_on()).otherwise("the default")).await, "the default");
-    let ends = of(|turn| Ok(Some(Act::Stop(Reason::NoReply { who: turn.me().clone() }))));
+    let ends = of(|turn| Ok(Some(Act::Stop(StopReason::NoReply { who: turn.me().clone() }))));
     for stack in [stack().then(ends).then(says("never")), stack().then(passes_on()), stack()] {
         let status = replies_to(stack, Message::text(Name::user(), "hi")).await;
         assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
@@ -104,10 +104,14 @@ async fn triggers_match_the_right_speakers_and_messages() {
 // Item 20: a person is whoever was asked and answered, whatever the agent is otherwise.
 #[tokio::test]
 async fn a_message_of_a_person_is_told_from_an_automatic_one() {
-    let ann = Stack::new("Ann").unwrap().then(Oversight::always()).otherwise("automatic");
+    let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
     let bob = stack().then(when(Trigger::kind(Kind::Person), says("dear person"))).otherwise("dear machine");
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(4), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(4), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = talk(&chat, "hi", &["It is me", ""]).await;
     let text = printed(&events);
     assert!(text.contains("Ann says: It is me\n"), "{text}");
@@ -119,10 +123,10 @@ async fn a_message_of_a_person_is_told_from_an_automatic_one() {
 /// A tool, what a model that may call it says, and who does all there is.
 fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
-    let caller = Assistant::new("Ann", model.clone()).unwrap().advertise(clock().spec().clone());
+    let caller = Assistant::new("Ann", model.clone()).unwrap().suggest_tool(clock().spec().clone());
     let code = |line: &polylogue::Line| line.message.plain().contains("```");
     let proxy = stack()
-        .then(Oversight::never())
+        .then(HumanInput::never())
         .then(Executor::new().tool(clock()))
         .then(named("code", when(Trigger::heard(code), says("exitcode: 0"))))
         .then(Assistant::new("Bob", model.clone()).unwrap());
@@ -130,7 +134,12 @@ fn everything(model: &AnyModel) -> (Assistant, Stack) {
 }
 
 fn pair(ann: Assistant, bob: Stack, turns: u64) -> Chat {
-    Chat::named("pair").with(ann).with(bob).policy(until(max_turns(turns), in_turn())).build().unwrap()
+    Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(turns), round_robin()))
+        .build()
+        .unwrap()
 }
 
 // Items 21 and 22: what is first in the order replies, and the model is not asked.
@@ -172,7 +181,7 @@ async fn everything_begins_anew_in_another_log() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap();
     let bob = stack()
-        .then(Oversight::never().max_auto_replies(1))
+        .then(HumanInput::never().max_auto_replies(1))
         .then(Assistant::new("Bob", spy.model()).unwrap());
     let chat = pair(ann, bob, 9);
     let (first, second) = (run(&chat, "hi").await, run(&chat, "hi").await);
@@ -206,7 +215,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
         appends(" y")(parts).into_iter().chain([Part::text(turn.me().as_str())]).collect()
     });
     let ann = Assistant::new("Ann", spy.model()).unwrap();
-    let chat = Chat::named("pair").with(bob).with(ann).policy(once_each()).build().unwrap();
+    let chat = Chat::named("pair").participant(bob).participant(ann).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "hi").await;
     let asked = spy.asked();
     assert_eq!(asked[0].entries, [Entry::user("(a reminder)"), Entry::user("hi 1 2")]);
@@ -225,8 +234,12 @@ async fn a_hook_on_what_is_heard_changes_the_request_and_not_what_is_stored() {
     let model = AnyModel::new(Hooked::new(spy.model()).on_heard(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
     let ann = Function::new("Ann", |_| Ok(Act::say("more"))).unwrap();
-    let chat =
-        Chat::named("pair").with(bob).with(ann).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(bob)
+        .participant(ann)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = run(&chat, "hi").await;
     let asked = spy.asked();
     assert_eq!(asked[0].entries, [Entry::user("hi (be brief)")]);
@@ -241,7 +254,7 @@ async fn a_hook_that_spoils_a_request_or_a_reply_is_told_of() {
     async fn error(hook: impl Fn(Hooked) -> Hooked) -> Error {
         let model = AnyModel::new(hook(Hooked::new(script(r#"[{"Bob": "r"}]"#))));
         let bob = Assistant::new("Bob", model).unwrap();
-        let chat = Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+        let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
         chat.run(&mut log().await, "hi").await.unwrap_err()
     }
     let spoilt = error(|model| model.on_view(|_, _| Vec::new())).await;
@@ -267,7 +280,7 @@ async fn a_hook_that_spoils_a_request_or_a_reply_is_told_of() {
 #[tokio::test]
 async fn a_hook_may_leave_nothing_to_send() {
     let bob = before_send(Function::new("Bob", |_| Ok(Act::say("x"))).unwrap(), |_, _| Vec::new());
-    let chat = Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     assert!(printed(&run(&chat, "hi").await.1).contains("Bob passes"));
 }
 
@@ -276,14 +289,14 @@ async fn a_hook_may_leave_nothing_to_send() {
 async fn agents_are_layers() {
     let inner = |text: &'static str| {
         let clerk = Function::new("Clerk", move |_| Ok(Act::say(text))).unwrap();
-        Chat::named("office").with(clerk).opening(|_| Vec::new()).policy(once_each()).build().unwrap()
+        Chat::named("office").participant(clerk).opening(|_| Vec::new()).policy(sequential()).build().unwrap()
     };
     let quiet = polylogue::AnyAgent::new(Function::new("Quiet", |_| Ok(Act::Pass)).unwrap());
     let whole = |text| {
         stack().then(Human::new("Bob").unwrap()).then(quiet.clone()).then(inner(text)).otherwise("none")
     };
     for (answer, office, said) in [("mine", "theirs", "mine"), (" ", "theirs", "theirs"), ("", "", "none")] {
-        let chat = Chat::named("room").with(whole(office)).policy(once_each()).build().unwrap();
+        let chat = Chat::named("room").participant(whole(office)).policy(sequential()).build().unwrap();
         let (status, _) = talk(&chat, "hi", &[answer]).await;
         assert_eq!(closed(&status).1, said);
     }
@@ -305,7 +318,7 @@ async fn a_layer_that_fails_is_told_in_the_log_and_tried_again() {
     let broken = |is_broken: bool| {
         let fails = of(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
         let bob = stack().then(fails).otherwise("at last");
-        Chat::named("alone").with(bob).policy(once_each()).build().unwrap()
+        Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
     assert_eq!(broken(true).run(&mut log, "hi").await.unwrap_err().to_string(), "no luck");
@@ -324,18 +337,18 @@ async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
         reply
     });
     let bob = Assistant::new("Bob", AnyModel::new(masked)).unwrap().tool(polylogue::GetHistory::default());
-    let chat = Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
-    let mut watch = log.watch().await;
+    let mut watch = log.subscribe().await;
     chat.run(&mut log, "hi").await.unwrap();
     drop(log);
     let mut pieces = Vec::new();
     while let Some(signal) = watch.next().await {
-        if let Signal::Delta { piece, .. } = signal {
-            pieces.push(piece);
+        if let Update::Delta { delta, .. } = signal {
+            pieces.push(delta);
         }
     }
-    let call = Piece::Call { index: 0, tool: Some("get_history".into()), args: "{}".into() };
-    let text = |text: &str| Piece::Text(text.into());
-    assert_eq!(pieces, [Piece::Thought("hm".into()), text("the key is ***"), call, text("***")]);
+    let call = Delta::Call { index: 0, tool: Some("get_history".into()), args: "{}".into() };
+    let text = |text: &str| Delta::Text(text.into());
+    assert_eq!(pieces, [Delta::Thought("hm".into()), text("the key is ***"), call, text("***")]);
 }

@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyAgent, AnyModel, Assistant, Body, Brief, Carry, Chat, Entry, Event, Function, Media,
-    Message, Name, Part, Policy, Prerequisites, Report, Result, Turn, in_turn, sequence, until,
+    Act, Agent, AnyAgent, AnyModel, Assistant, Body, Carryover, Chat, Dag, Entry, Event, Function, Media,
+    Message, Name, Part, Policy, Report, Result, TaskFrom, Turn, round_robin, sequence, until,
 };
 
 use crate::stage::{Asked, Spy, closed, log, name, run, script};
 
 /// A chat of `a` and `b` in which `a` says `carry`, and then `turns` turns are taken.
-fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carry) -> Chat {
+fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carryover) -> Chat {
     let (a, b) = agents;
-    let builder =
-        Chat::named(chat).with(a.clone()).with(b.clone()).policy(until(max_turns(turns), in_turn()));
-    carry.clone().said_by(a.name().clone()).begins(builder).build().unwrap()
+    let builder = Chat::named(chat)
+        .participant(a.clone())
+        .participant(b.clone())
+        .policy(until(max_turns(turns), round_robin()));
+    carry.clone().said_by(a.name().clone()).begin(builder).build().unwrap()
 }
 
 fn assistant(who: &str, model: AnyModel) -> AnyAgent {
@@ -30,7 +32,7 @@ fn in_sequence(chats: impl IntoIterator<Item = Chat>) -> Chat {
 }
 
 fn ordered(policy: impl Policy, chats: impl IntoIterator<Item = Chat>) -> Chat {
-    let work = chats.into_iter().fold(Chat::named("work"), |work, chat| work.with(chat));
+    let work = chats.into_iter().fold(Chat::named("work"), |work, chat| work.participant(chat));
     work.policy(policy).build().unwrap()
 }
 
@@ -44,11 +46,11 @@ fn openings(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 /// Three chats of Ann and Bob, in which Bob says "one", "two" and "three".
-async fn three(second: Carry, third: Carry) -> Vec<String> {
+async fn three(second: Carryover, third: Carryover) -> Vec<String> {
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}]"#);
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
-    let chat = |name, carry: &Carry| pair(name, (&ann, &bob), 1, carry);
-    let first = Carry::message("A");
+    let chat = |name, carry: &Carryover| pair(name, (&ann, &bob), 1, carry);
+    let first = Carryover::message("A");
     let work = in_sequence([chat("first", &first), chat("second", &second), chat("third", &third)]);
     let (status, events) = run(&work, "").await;
     assert_eq!(closed(&status), ("everybody had their turn".into(), "three".into()));
@@ -58,17 +60,22 @@ async fn three(second: Carry, third: Carry) -> Vec<String> {
 #[tokio::test]
 async fn what_came_of_every_earlier_chat_is_carried_over_one_per_line() {
     // item 48
-    let said = three(Carry::message("B"), Carry::message("C")).await;
+    let said = three(Carryover::message("B"), Carryover::message("C")).await;
     assert_eq!(said, ["Ann: A", "Ann: B\nContext: \none", "Ann: C\nContext: \none\ntwo"]);
 }
 
 #[tokio::test]
 async fn a_carryover_of_its_own_comes_first_and_what_is_excluded_is_left_out() {
     // item 49
-    let said = three(Carry::message("B").also("extra"), Carry::message("C").but([name("first")])).await;
-    assert_eq!(said, ["Ann: A", "Ann: B\nContext: \nextra\none", "Ann: C\nContext: \ntwo"]);
     let said =
-        three(Carry::message("B").but([name("first")]), Carry::message("C").only([name("first")])).await;
+        three(Carryover::message("B").context("extra"), Carryover::message("C").exclude([name("first")]))
+            .await;
+    assert_eq!(said, ["Ann: A", "Ann: B\nContext: \nextra\none", "Ann: C\nContext: \ntwo"]);
+    let said = three(
+        Carryover::message("B").exclude([name("first")]),
+        Carryover::message("C").include([name("first")]),
+    )
+    .await;
     assert_eq!(said, ["Ann: A", "Ann: B", "Ann: C\nContext: \none"]);
 }
 
@@ -79,8 +86,8 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
     let agents = ["Ann", "Bob", "Cid"].map(|who| assistant(who, model.clone()));
     let [ann, bob, cid] = &agents;
     let work = in_sequence([
-        pair("first", (ann, bob), 1, &Carry::message("A")),
-        pair("second", (bob, cid), 1, &Carry::message("B")),
+        pair("first", (ann, bob), 1, &Carryover::message("A")),
+        pair("second", (bob, cid), 1, &Carryover::message("B")),
     ]);
     let (_, events) = run(&work, "").await;
     assert_eq!(openings(&events), ["Ann: A", "Bob: B\nContext: \none"]);
@@ -97,7 +104,8 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
 #[test]
 fn a_chat_without_participants_fails_before_anything_runs() {
     // item 50
-    let error = Carry::message("A").begins(Chat::named("first")).policy(in_turn()).build().unwrap_err();
+    let error =
+        Carryover::message("A").begin(Chat::named("first")).policy(round_robin()).build().unwrap_err();
     assert_eq!(error.to_string(), "`first` has no members");
 }
 
@@ -109,8 +117,8 @@ async fn a_message_of_parts_gets_the_carryover_as_its_first_part() {
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
     let parts = vec![Part::text("What is this?"), picture.clone()];
     let work = in_sequence([
-        pair("first", (&ann, &bob), 1, &Carry::parts(parts.clone())),
-        pair("second", (&ann, &bob), 1, &Carry::parts(parts.clone())),
+        pair("first", (&ann, &bob), 1, &Carryover::parts(parts.clone())),
+        pair("second", (&ann, &bob), 1, &Carryover::parts(parts.clone())),
     ]);
     run(&work, "").await;
     let seen: Vec<Vec<Entry>> = spy.asked().into_iter().map(|asked| asked.entries).collect();
@@ -122,9 +130,9 @@ async fn a_message_of_parts_gets_the_carryover_as_its_first_part() {
 #[tokio::test]
 async fn a_function_makes_the_whole_message_and_may_read_what_would_be_carried_over() {
     // item 51
-    let alone = Carry::own(|_, me| format!("I am {me}"));
-    let reading = Carry::own(|around, me| {
-        let items = Carry::message("").also("extra").items(around, me);
+    let alone = Carryover::custom(|_, me| format!("I am {me}"));
+    let reading = Carryover::custom(|around, me| {
+        let items = Carryover::message("").context("extra").items(around, me);
         format!("read {}", items.join("+"))
     });
     assert_eq!(three(alone, reading).await, ["Ann: A", "Ann: I am second", "Ann: read extra+one+two"]);
@@ -135,9 +143,9 @@ async fn the_task_and_the_last_message_can_begin_a_chat() {
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}]"#);
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
     let work = in_sequence([
-        pair("first", (&ann, &bob), 1, &Carry::task()),
-        pair("second", (&ann, &bob), 1, &Carry::last()),
-        pair("third", (&ann, &bob), 1, &Carry::last()),
+        pair("first", (&ann, &bob), 1, &Carryover::task()),
+        pair("second", (&ann, &bob), 1, &Carryover::last()),
+        pair("third", (&ann, &bob), 1, &Carryover::last()),
     ]);
     let (_, events) = run(&work, "go").await;
     // The last message is not carried over a second time.
@@ -149,7 +157,7 @@ async fn a_chat_of_a_sequence_can_be_run_alone() {
     let said = async |task| {
         let bob = assistant("Bob", script(r#"[{"Bob": "one"}]"#));
         let ann = AnyAgent::new(Function::new("Ann", |_| Ok(Act::Pass)).unwrap());
-        let (_, events) = run(&pair("first", (&ann, &bob), 1, &Carry::message("A")), task).await;
+        let (_, events) = run(&pair("first", (&ann, &bob), 1, &Carryover::message("A")), task).await;
         Report::of(&events).messages[0].plain().into_owned()
     };
     assert_eq!((said("").await, said("go").await), ("A".to_owned(), "go".to_owned()));
@@ -159,11 +167,14 @@ async fn a_chat_of_a_sequence_can_be_run_alone() {
 async fn second_start(keeps: bool) -> Vec<Entry> {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
-    let chat =
-        Chat::named("second").with(ann.clone()).with(bob.clone()).policy(until(max_turns(1), in_turn()));
-    let chat = Carry::message("B").said_by(name("Ann")).begins(chat);
-    let second = if keeps { chat.goes_on_from(name("first")) } else { chat };
-    let work = in_sequence([pair("first", (&ann, &bob), 1, &Carry::message("A")), second.build().unwrap()]);
+    let chat = Chat::named("second")
+        .participant(ann.clone())
+        .participant(bob.clone())
+        .policy(until(max_turns(1), round_robin()));
+    let chat = Carryover::message("B").said_by(name("Ann")).begin(chat);
+    let second = if keeps { chat.continues(name("first")) } else { chat };
+    let work =
+        in_sequence([pair("first", (&ann, &bob), 1, &Carryover::message("A")), second.build().unwrap()]);
     run(&work, "").await;
     spy.asked().pop().unwrap().entries
 }
@@ -182,8 +193,8 @@ async fn running_the_same_sequence_twice_says_the_same() {
     let model = || script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
     let (ann, bob) = (assistant("Ann", model()), assistant("Bob", model()));
     let work = in_sequence([
-        pair("first", (&ann, &bob), 1, &Carry::message("A").also("x")),
-        pair("second", (&ann, &bob), 1, &Carry::message("B").also("y")),
+        pair("first", (&ann, &bob), 1, &Carryover::message("A").context("x")),
+        pair("second", (&ann, &bob), 1, &Carryover::message("B").context("y")),
     ]);
     let (_, first) = run(&work, "").await;
     let (_, second) = run(&work, "").await;
@@ -196,12 +207,12 @@ async fn a_sequence_that_goes_on_carries_over_what_came_since() {
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}, {"Bob": "four"}]"#);
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
     let work = in_sequence([
-        pair("first", (&ann, &bob), 1, &Carry::last()),
-        pair("second", (&ann, &bob), 1, &Carry::message("B")),
+        pair("first", (&ann, &bob), 1, &Carryover::last()),
+        pair("second", (&ann, &bob), 1, &Carryover::message("B")),
     ]);
     let mut log = log().await;
     work.run(&mut log, "go").await.unwrap();
-    work.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    work.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let said = openings(&log.events().await);
     assert_eq!(said, ["Ann: go", "Ann: B\nContext: \none", "Ann: more", "Ann: B\nContext: \nthree"]);
 }
@@ -209,7 +220,7 @@ async fn a_sequence_that_goes_on_carries_over_what_came_since() {
 /// An agent that does arithmetic on every number it is given, as the document's agents do.
 fn operator(who: &str, operation: fn(i64) -> i64) -> AnyAgent {
     let act = move |turn: &Turn<'_>| {
-        let said = turn.heard().map(|line| line.message.plain().into_owned()).unwrap_or_default();
+        let said = turn.last_message().map(|line| line.message.plain().into_owned()).unwrap_or_default();
         let numbers = said.lines().filter_map(|line| line.trim().parse::<i64>().ok());
         let results: Vec<String> = numbers.map(|number| operation(number).to_string()).collect();
         Ok(Act::say(results.join("\n")))
@@ -227,10 +238,10 @@ async fn the_arithmetic_of_the_document() {
         operator("Subtracter_Agent", |number| number - 1),
         operator("Divider_Agent", |number| number / 2),
     ];
-    let numbers = Carry::message("These are my numbers");
+    let numbers = Carryover::message("These are my numbers");
     // Two turns of each: the sender's message, and three turns more.
     let work = in_sequence([
-        pair("add", (&number, &adder), 3, &Carry::message("14")),
+        pair("add", (&number, &adder), 3, &Carryover::message("14")),
         pair("multiply", (&number, &multiplier), 3, &numbers),
         pair("subtract", (&number, &subtracter), 3, &numbers),
         pair("divide", (&number, &divider), 3, &numbers),
@@ -262,7 +273,7 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
     // item 55
     let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let slow = |who: &str| AnyAgent::new(Slow(name(who), Arc::clone(&now), Arc::clone(&most)));
-    let order = Prerequisites::new([
+    let order = Dag::new([
         ("facts", vec![]),
         ("prices", vec![]),
         ("report", vec!["facts", "prices"]),
@@ -273,8 +284,8 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
     let ann = slow("Ann");
     // `report` stands first, and nobody waits for it that need not.
     let chats = ["report", "facts", "prices", "checks", "notes"].map(|chat| {
-        let carry = Carry::message(format!("Do {chat}")).along(&order);
-        let carry = if chat == "checks" { carry.but([name("prices")]) } else { carry };
+        let carry = Carryover::message(format!("Do {chat}")).dependencies_of(&order);
+        let carry = if chat == "checks" { carry.exclude([name("prices")]) } else { carry };
         pair(chat, (&ann, &slow(&format!("{chat}er"))), 1, &carry)
     });
     let begun = tokio::time::Instant::now();
@@ -298,7 +309,7 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
 #[tokio::test]
 async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
     // item 56, trap T37
-    let refused = |chats: &[(&str, Vec<&str>)]| Prerequisites::new(chats.to_vec()).unwrap_err().to_string();
+    let refused = |chats: &[(&str, Vec<&str>)]| Dag::new(chats.to_vec()).unwrap_err().to_string();
     assert_eq!(
         refused(&[("a", vec!["b"]), ("b", vec!["a"])]),
         "chats wait for each other: `a` waits for `b` waits for `a`"
@@ -308,8 +319,8 @@ async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
 
     let spy = Spy::on(script("[]"));
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
-    let order = Prerequisites::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
-    let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carry::message("A"))]);
+    let order = Dag::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
+    let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carryover::message("A"))]);
     let error = work.run(&mut log().await, "").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no member");
     let asked: Vec<Asked> = spy.asked();
@@ -322,10 +333,10 @@ async fn a_member_that_is_not_listed_waits_for_none() {
     let model = script(r#"[{"Bob": "one"}, {"Cid": "two"}]"#);
     let agents = ["Ann", "Bob", "Cid"].map(|who| assistant(who, model.clone()));
     let [ann, bob, cid] = &agents;
-    let order = Prerequisites::new([("first", vec![])]).unwrap();
+    let order = Dag::new([("first", vec![])]).unwrap();
     let chats = [
-        pair("first", (ann, bob), 1, &Carry::message("A")),
-        pair("other", (ann, cid), 1, &Carry::message("B")),
+        pair("first", (ann, bob), 1, &Carryover::message("A")),
+        pair("other", (ann, cid), 1, &Carryover::message("B")),
     ];
     let (status, _) = run(&ordered(order, chats), "").await;
     assert_eq!(closed(&status).1, "two");
@@ -337,17 +348,22 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
     let whisper = Function::new("whisper", |_| Ok(Act::say("psst"))).unwrap();
     let policy = |chat: &polylogue::Transcript| match chat.turns() {
-        0 => polylogue::Step::Cue(polylogue::Cue {
+        0 => polylogue::Step::Turn(polylogue::TurnRequest {
             to: polylogue::Audience::Only(vec![name("first")]),
-            ..polylogue::Cue::to_all(name("whisper"))
+            ..polylogue::TurnRequest::to_all(name("whisper"))
         }),
         _ => sequence().next(chat),
     };
-    let first = pair("first", (&ann, &bob), 1, &Carry::message("A"));
-    let second = Chat::named("second").with(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
-    let second = second.policy(until(max_turns(1), in_turn())).brief(Carry::message("B").brief());
-    let work = Chat::named("work").with(whisper).with(first).with(second.build().unwrap()).policy(policy);
+    let first = pair("first", (&ann, &bob), 1, &Carryover::message("A"));
+    let second = Chat::named("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
+    let second =
+        second.policy(until(max_turns(1), round_robin())).task_from(Carryover::message("B").task_from());
+    let work = Chat::named("work")
+        .participant(whisper)
+        .participant(first)
+        .participant(second.build().unwrap())
+        .policy(policy);
     let (_, events) = run(&work.build().unwrap(), "").await;
     assert_eq!(openings(&events), ["Ann: A\nContext: \npsst", "user: B\nContext: \none"]);
-    let _: Brief = Carry::task().brief();
+    let _: TaskFrom = Carryover::task().task_from();
 }

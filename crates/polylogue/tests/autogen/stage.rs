@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::{
-    AnyModel, AnyStore, Chat, Deltas, Entry, Event, Log, LogId, Meta, Model, ModelError, Name, Params, Reply,
-    Request, Skills, Status, Store, Timestamp, ToolSpec,
+    AnyModel, AnyStore, Capabilities, Chat, DeltaSink, Entry, Event, Log, LogId, Meta, Model, ModelError,
+    Name, Params, Reply, Request, Status, Store, Timestamp, ToolSpec,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -94,7 +94,7 @@ impl Model for Spy {
         self.model.name()
     }
 
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.asked.lock().unwrap().push(Asked {
             who: request.origin.who.clone(),
             system: request.system.map(str::to_owned),
@@ -105,7 +105,7 @@ impl Model for Spy {
         self.model.complete(request, deltas).await
     }
 
-    fn skills(&self) -> Skills {
-        self.model.skills()
+    fn capabilities(&self) -> Capabilities {
+        self.model.capabilities()
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue::circles::Circles;
 use polylogue::executor::Declared;
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
+use polylogue::loop_detector::LoopDetector;
 use polylogue::reply::Stack;
 use polylogue::stop::{Stop, max_turns};
 use polylogue::{
     Act, AnyModel, Assistant, Body, Call, Chat, Entry, Event, Executor, Function, GetHistory, Message,
-    OutcomeStatus, Part, Tool, ToolError, in_turn, once_each, reflected, until,
+    OutcomeStatus, Part, Tool, ToolError, reflected, round_robin, sequential, until,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,9 +57,14 @@ fn clock() -> impl Tool {
 /// Ann, who is offered the tools of `executor`, and Bob, who runs them and else says `So it is.`.
 fn pair(model: &AnyModel, executor: Executor) -> Chat {
     let ann = Assistant::new("Ann", model.clone()).unwrap();
-    let ann = executor.specs().cloned().fold(ann, Assistant::advertise);
-    let bob = Stack::new("Bob").unwrap().then(Oversight::never()).then(executor).otherwise("So it is.");
-    Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap()
+    let ann = executor.specs().cloned().fold(ann, Assistant::suggest_tool);
+    let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(executor).otherwise("So it is.");
+    Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap()
 }
 
 /// The outcomes in what `who` said.
@@ -71,7 +76,7 @@ fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, OutcomeStatus,
         _ => None,
     };
     let said = |event: &Arc<Event>| match &event.body {
-        Body::Said(message) if message.from == name(who) => {
+        Body::Message(message) if message.from == name(who) => {
             Some(message.parts.iter().filter_map(outcome).collect())
         }
         _ => None,
@@ -157,9 +162,14 @@ async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
     let chat = |others: usize, executor: Executor| {
         let ann = Assistant::new("Ann", script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}]"#)).unwrap();
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Pardon?");
-        let chat = Chat::named("room").with(ann.advertise(clock().spec().clone())).with(bob);
+        let chat = Chat::named("room").participant(ann.suggest_tool(clock().spec().clone())).participant(bob);
         let other = |_| Function::new("Cem", |_| Ok(Act::Pass)).unwrap();
-        (0..others).map(other).fold(chat, polylogue::ChatBuilder::with).policy(once_each()).build().unwrap()
+        (0..others)
+            .map(other)
+            .fold(chat, polylogue::ChatBuilder::participant)
+            .policy(sequential())
+            .build()
+            .unwrap()
     };
     let text = async |chat: Chat| printed(&run(&chat, "go").await.1);
     let unknown = "Bob says: clock #Ann-0-0 of Ann: There is no tool `clock`. There is `exchange`.";
@@ -226,12 +236,16 @@ async fn what_is_no_text_is_returned_as_json() {
 #[tokio::test]
 async fn who_only_advertises_a_tool_never_runs_it() {
     let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "So you do not know."}]"#));
-    let ann = Assistant::new("Ann", spy.model()).unwrap().advertise(clock().spec().clone());
+    let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
     let bob = Function::new("Bob", |_| Ok(Act::say("What?"))).unwrap();
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = run(&chat, "time?").await;
-    assert!(!events.iter().any(|event| matches!(event.body, Body::Called { .. })));
+    assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     // Nobody ran it: the call is answered all the same.
     let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
     assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Failed, "This call was not made."));
@@ -243,10 +257,10 @@ async fn the_tool_of_a_name_that_was_given_last_counts() {
     let other = || Declared::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
     let ann = Assistant::new("Ann", script("[]")).unwrap();
     let told = |ann: &Assistant| ann.specs().iter().map(|spec| spec.description.clone()).collect::<Vec<_>>();
-    let advertises = ann.clone().advertise(clock().spec().clone()).advertise(other().spec().clone());
+    let advertises = ann.clone().suggest_tool(clock().spec().clone()).suggest_tool(other().spec().clone());
     assert_eq!(told(&advertises), ["Tells the hour."]);
     assert_eq!(told(&advertises.tool(clock())), ["Tells the time."]);
-    assert_eq!(told(&ann.tool(clock()).advertise(other().spec().clone())), ["Tells the hour."]);
+    assert_eq!(told(&ann.tool(clock()).suggest_tool(other().spec().clone())), ["Tells the hour."]);
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "ok"}]"#);
     let (_, events) = run(&pair(&model, Executor::new().tool(clock()).tool(other())), "go").await;
     assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("twelve")]);
@@ -259,10 +273,14 @@ async fn own_tools_and_those_of_others_are_called_together() {
         r#"[{"Ann": {"say": "Wait.", "calls": [{"tool": "clock", "id": "c"}, {"tool": "get_history", "id": "h"}]}}, {"Ann": "Noon."}]"#,
     ));
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
-    let ann = ann.advertise(clock().spec().clone());
+    let ann = ann.suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
-    let chat =
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = run(&chat, "time?").await;
     assert!(printed(&events).contains("Ann says: Wait. | call clock {} #c\n"), "{}", printed(&events));
     let asked = spy.asked();
@@ -283,9 +301,9 @@ async fn own_tools_and_those_of_others_are_called_together() {
 async fn tools_of_others_are_not_offered_aside() {
     let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
-    let ann = ann.advertise(clock().spec().clone());
-    let policy = reflected(once_each(), name("Ann"), |_| "Sum up.".into());
-    let chat = Chat::named("alone").with(ann).policy(policy).build().unwrap();
+    let ann = ann.suggest_tool(clock().spec().clone());
+    let policy = reflected(sequential(), name("Ann"), |_| "Sum up.".into());
+    let chat = Chat::named("alone").participant(ann).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "hi").await.0).1, "They greeted.");
     let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
     assert_eq!(offered, [2, 1]);
@@ -330,10 +348,14 @@ async fn calls_of_several_agents_are_told_apart() {
     let private = polylogue::Audience::Only(vec![name("Cem")]);
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
     let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("room").with(silent("Ann")).with(silent("Cem")).with(silent("Dan")).with(bob);
+    let chat = Chat::named("room")
+        .participant(silent("Ann"))
+        .participant(silent("Cem"))
+        .participant(silent("Dan"))
+        .participant(bob);
     let opening =
         move |_: &str| vec![ask("Ann", "a"), ask("Cem", "c"), ask("Dan", "secret").to(private.clone())];
-    let (_, events) = run(&chat.opening(opening).policy(once_each()).build().unwrap(), "").await;
+    let (_, events) = run(&chat.opening(opening).policy(sequential()).build().unwrap(), "").await;
     let text = printed(&events);
     assert!(text.contains("Bob says: echo #c1 of Ann: a | echo #c1 of Cem: c\n"), "{text}");
 }
@@ -345,11 +367,17 @@ async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
         r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}, {"tool": "exchange", "args": {"amount": 2}, "id": "c2"}]}}]"#,
     );
     let executor = Executor::new().tool(clock()).tool(exchange());
-    let ann = executor.specs().cloned().fold(Assistant::new("Ann", model).unwrap(), Assistant::advertise);
+    let ann = executor.specs().cloned().fold(Assistant::new("Ann", model).unwrap(), Assistant::suggest_tool);
     let bob = Stack::new("Bob").unwrap().then(executor);
     let spy = Spy::on(script(r#"[{"Cem": "I see."}]"#));
     let cem = Assistant::new("Cem", spy.model()).unwrap();
-    let chat = Chat::named("room").with(ann).with(bob).with(cem).policy(once_each()).build().unwrap();
+    let chat = Chat::named("room")
+        .participant(ann)
+        .participant(bob)
+        .participant(cem)
+        .policy(sequential())
+        .build()
+        .unwrap();
     run(&chat, "time?").await;
     let asked = spy.asked();
     let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue::plain(entry.parts())).collect();
@@ -367,11 +395,11 @@ async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
         let steps: Vec<Value> = (0..7).map(call).chain([json!({"Ann": "That is all."})]).collect();
         let executor = Executor::new().tool(exchange());
         let ann = Assistant::new("Ann", script(&Value::from(steps).to_string())).unwrap();
-        let ann = executor.specs().cloned().fold(ann, Assistant::advertise);
+        let ann = executor.specs().cloned().fold(ann, Assistant::suggest_tool);
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
-        let strict = Circles { calls: 3, ..Circles::default() };
-        let chat = Chat::named("pair").with(ann).with(bob);
-        let chat = chat.policy(until(Stop::from(strict) | max_turns(14), in_turn())).build().unwrap();
+        let strict = LoopDetector { calls: 3, ..LoopDetector::default() };
+        let chat = Chat::named("pair").participant(ann).participant(bob);
+        let chat = chat.policy(until(Stop::from(strict) | max_turns(14), round_robin())).build().unwrap();
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };

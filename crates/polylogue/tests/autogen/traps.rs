@@ -4,8 +4,8 @@
 use polylogue::reply::Stack;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, Assistant, Chat, Coder, Entry, Lens, Message, Name, Outcome, Params, Part, Report, Status,
-    ToolCx, ToolError, Window, in_turn, once_each, until,
+    AnyModel, Assistant, Chat, Coder, Entry, Message, Name, Outcome, Params, Part, Report, Status, ToolCx,
+    ToolError, ViewOptions, Window, round_robin, sequential, until,
 };
 use polylogue_core::{Tool, ToolSpec};
 use serde_json::{Value, json};
@@ -47,8 +47,8 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     let sandbox = Sandbox::container(dir.path(), Engine::new("/nowhere/docker", "python:3-slim"));
     let bob = Stack::new("Bob").unwrap().then(Coder::new().tool(python(sandbox))).otherwise("go on");
     let ann = script("[{\"Ann\": \"hello\"}, {\"Ann\": \"```python\\nprint(1)\\n```\"}]");
-    let chat = Chat::named("pair").with(Assistant::new("Ann", ann).unwrap()).with(bob);
-    let (status, events) = run(&chat.policy(until(max_turns(4), in_turn())).build().unwrap(), "go").await;
+    let chat = Chat::named("pair").participant(Assistant::new("Ann", ann).unwrap()).participant(bob);
+    let (status, events) = run(&chat.policy(until(max_turns(4), round_robin())).build().unwrap(), "go").await;
     assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
     let (reason, reply) = closed(&status);
     assert_eq!(reason, "4 of 4 turns");
@@ -61,10 +61,10 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
 async fn a_run_can_be_broken_off_and_goes_on_later() {
     let chat = |reply: &str| {
         let bob = Assistant::new("Bob", script(reply)).unwrap();
-        Chat::named("alone").with(bob).policy(once_each()).build().unwrap()
+        Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
-    let halt = log.halt();
+    let halt = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         halt.now();
@@ -72,7 +72,7 @@ async fn a_run_can_be_broken_off_and_goes_on_later() {
     let slow = chat(r#"[{"Bob": {"say": "never", "delay_ms": 600000}}]"#);
     let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Halted);
-    log.halt().clear();
+    log.cancellation().clear();
     let status = chat(r#"[{"Bob": "now"}]"#).resume(&mut log).await.unwrap();
     assert_eq!(closed(&status), ("everybody had their turn".into(), "now".into()));
 }
@@ -90,9 +90,10 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
     for limit in 1..12 {
         let spy = Spy::on(model.clone());
         let bob = Assistant::new("Bob", spy.model()).unwrap().tool(Clock::new());
-        let bob = bob.lens(Lens { window: Window::Messages(limit), ..Lens::default() });
+        let bob = bob.view(ViewOptions { window: Window::Messages(limit), ..ViewOptions::default() });
         let ann = Assistant::new("Ann", model.clone()).unwrap();
-        let chat = Chat::named("pair").with(bob).with(ann).policy(until(max_turns(16), in_turn()));
+        let chat =
+            Chat::named("pair").participant(bob).participant(ann).policy(until(max_turns(16), round_robin()));
         run(&chat.build().unwrap(), "the task").await;
         for asked in spy.asked() {
             assert_eq!(asked.entries[0], Entry::user("the task"), "{limit}");
@@ -123,8 +124,8 @@ async fn parameters_are_those_of_the_agent_and_of_nobody_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a"}, {"Bob": "b"}]"#));
     let agent = |who| Assistant::new(who, spy.model()).unwrap();
     let warm = Params { temperature: Some(0.7), ..Params::default() };
-    let chat = Chat::named("pair").with(agent("Ann").params(warm.clone())).with(agent("Bob"));
-    run(&chat.policy(once_each()).build().unwrap(), "go").await;
+    let chat = Chat::named("pair").participant(agent("Ann").params(warm.clone())).participant(agent("Bob"));
+    run(&chat.policy(sequential()).build().unwrap(), "go").await;
     let asked: Vec<Params> = spy.asked().into_iter().map(|asked| asked.params).collect();
     assert_eq!(asked, [warm, Params::default()]);
 }
@@ -136,11 +137,11 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
         |text: &str| format!(r#"{{"Bob": {{"say": "{text}", "usage": {{"input": 7, "output": 3}}}}}}"#);
     let spy = Spy::on(script(&format!("[{}, {}]", reply("one"), reply("two"))));
     let bob = Assistant::new("Bob", AnyModel::new(spy.clone())).unwrap();
-    let chat = |bob: Assistant| Chat::named("alone").with(bob).policy(once_each()).build().unwrap();
+    let chat = |bob: Assistant| Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     chat(bob.clone()).run(&mut log, "go").await.unwrap();
     let more = Message::text(Name::user(), "again");
-    chat(bob.tool(Clock::new())).go_on(&mut log, more).await.unwrap();
+    chat(bob.tool(Clock::new())).continue_with(&mut log, more).await.unwrap();
     let asked = spy.asked();
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (0, 1));
     let events = log.events().await;

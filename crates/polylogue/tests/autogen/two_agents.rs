@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use polylogue::executor::Declared;
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::{Stack, of};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, Agent, AnyModel, Assistant, Body, Call, Chat, Entry, Error, Event, Function, Lens, Log, Media,
-    Message, Name, Part, Path, Policy, Reason, Start, Status, Step, Stop, Transcript, View, in_turn,
-    once_each, until,
+    Act, Agent, AnyModel, Assistant, Body, Call, Chat, Entry, Error, Event, Function, Log, Media, Message,
+    Name, Part, Path, Policy, Start, Status, Step, Stop, StopReason, Transcript, View, ViewOptions,
+    round_robin, sequential, until,
 };
 use serde_json::json;
 
@@ -19,11 +19,18 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 /// A chat of Ann, who speaks first, and Bob.
 fn pair(ann: impl Agent, bob: impl Agent, policy: impl Policy) -> Chat {
     let opening = |task: &str| vec![Message::text(name("Ann"), task)];
-    Chat::named("pair").with(ann).with(bob).opening(opening).policy(policy).cap(10_000).build().unwrap()
+    Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .opening(opening)
+        .policy(policy)
+        .max_turns(10_000)
+        .build()
+        .unwrap()
 }
 
 fn turns(limit: u64) -> impl Policy {
-    until(max_messages(2 * limit), in_turn())
+    until(max_messages(2 * limit), round_robin())
 }
 
 fn assistant(who: &str, model: &AnyModel) -> Assistant {
@@ -38,7 +45,7 @@ fn parrot(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Res
 /// A parrot that ends the chat when it has said so much.
 fn brief_parrot(who: &str, limit: u64) -> Stack {
     let says = of(|turn| Ok(Some(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))));
-    Stack::new(who).unwrap().then(Oversight::never().max_auto_replies(limit)).then(says)
+    Stack::new(who).unwrap().then(HumanInput::never().max_auto_replies(limit)).then(says)
 }
 
 fn folded(events: &[Arc<Event>]) -> Transcript {
@@ -48,11 +55,11 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 /// Who said what in the room.
 fn room(events: &[Arc<Event>]) -> Vec<String> {
     let said = |line: &polylogue::Line| format!("{}: {}", line.message.from, line.message.plain());
-    folded(events).room().map(said).collect()
+    folded(events).messages().map(said).collect()
 }
 
 fn view(events: &[Arc<Event>], who: &str) -> Vec<Entry> {
-    View::of(&folded(events), &name(who), Lens::default()).entries().to_vec()
+    View::of(&folded(events), &name(who), ViewOptions::default()).entries().to_vec()
 }
 
 // Item 1. A history does not begin with the agent's own words, as some models refuse such a request (T16).
@@ -98,14 +105,14 @@ async fn whoever_stops_ends_the_chat_and_nobody_answers_themselves() {
     let chat = pair(parrot("Ann"), brief_parrot("Bob", 1), turns(5));
     let (status, events) = run(&chat, "hi").await;
     let Status::Closed { reason, .. } = status else { panic!("it is over") };
-    assert_eq!(reason, Reason::AutoReplies { who: name("Bob"), limit: 1 });
+    assert_eq!(reason, StopReason::AutoReplies { who: name("Bob"), limit: 1 });
     assert_eq!(room(&events), ["Ann: hi", "Bob: Bob 0", "Ann: Ann 1"]);
 }
 
 // Item 5.
 #[tokio::test]
 async fn without_a_limit_on_turns_those_on_replies_end_it() {
-    let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), in_turn());
+    let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(room(&events).len(), 5);
     assert_eq!(closed(&status).0, "Bob's limit of 2 replies that nobody had a part in");
@@ -130,7 +137,7 @@ fn five_thousand_messages_need_no_stack() {
 async fn a_message_without_content_is_none_and_an_empty_text_is_one() {
     let ann = Function::new("Ann", |_| Ok(Act::Say(Vec::new()))).unwrap();
     let bob = Function::new("Bob", |_| Ok(Act::Say(vec![Part::text("")]))).unwrap();
-    let chat = Chat::named("pair").with(ann).with(bob).policy(once_each()).build().unwrap();
+    let chat = Chat::named("pair").participant(ann).participant(bob).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "hi").await;
     assert_eq!(room(&events), ["user: hi", "Bob: "]);
     assert!(printed(&events).contains("Ann passes"));
@@ -142,7 +149,7 @@ async fn unknown_keys_of_a_message_do_not_reach_the_model() {
     let text = r#"{"from": "Ann", "role": "boss", "parts": [{"text": "hi"}], "colour": "red"}"#;
     let message: Message = serde_json::from_str(text).unwrap();
     let spy = Spy::on(script(r#"[{"Bob": "r1"}]"#));
-    let chat = Chat::named("pair").with(parrot("Ann")).with(assistant("Bob", &spy.model()));
+    let chat = Chat::named("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
     let chat = chat.opening(move |_| vec![message.clone()]).policy(turns(1)).build().unwrap();
     let (_, events) = run(&chat, "").await;
     assert_eq!(spy.asked()[0].entries, [Entry::user("hi")]);
@@ -154,8 +161,11 @@ async fn unknown_keys_of_a_message_do_not_reach_the_model() {
 async fn a_tool_call_is_the_callers_own_and_is_told_to_the_other() {
     let clock = Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
-    let ann = assistant("Ann", &model).advertise(polylogue::Tool::spec(&clock).clone());
-    let chat = Chat::named("pair").with(ann).with(parrot("Bob")).policy(until(max_turns(1), in_turn()));
+    let ann = assistant("Ann", &model).suggest_tool(polylogue::Tool::spec(&clock).clone());
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(parrot("Bob"))
+        .policy(until(max_turns(1), round_robin()));
     let (_, events) = run(&chat.build().unwrap(), "What time is it?").await;
     let call = Call { id: "c1".into(), tool: "clock".into(), args: json!({}) };
     assert_eq!(view(&events, "Ann")[1], Entry::Assistant { parts: vec![Part::Call(call)] });
@@ -169,7 +179,7 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
     let parts = vec![Part::text("What is this?"), Part::Media(picture)];
     let spy = Spy::on(script(r#"[{"Bob": "A cat."}]"#));
     let message = Message { parts: parts.clone(), ..Message::text(name("Ann"), "") };
-    let chat = Chat::named("pair").with(parrot("Ann")).with(assistant("Bob", &spy.model()));
+    let chat = Chat::named("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
     let chat = chat.opening(move |_| vec![message.clone()]).policy(turns(1)).build().unwrap();
     let (_, events) = run(&chat, "").await;
     assert_eq!(spy.asked()[0].entries, [Entry::User { parts }]);
@@ -180,14 +190,19 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
 #[tokio::test]
 async fn a_message_without_a_wish_for_a_reply_gets_none() {
     let post = |replies: u64| {
-        move |chat: &Transcript| match chat.room_len() {
+        move |chat: &Transcript| match chat.message_count() {
             0 => Step::Post(Message::text(name("Ann"), "note this")),
-            len if len <= replies => in_turn().next(chat),
-            _ => Step::close(Reason::Finished, chat),
+            len if len <= replies => round_robin().next(chat),
+            _ => Step::close(StopReason::Finished, chat),
         }
     };
     let chat = |replies| {
-        Chat::named("pair").with(parrot("Bob")).with(parrot("Ann")).policy(post(replies)).build().unwrap()
+        Chat::named("pair")
+            .participant(parrot("Bob"))
+            .participant(parrot("Ann"))
+            .policy(post(replies))
+            .build()
+            .unwrap()
     };
     let (_, events) = run(&chat(0), "").await;
     assert_eq!(room(&events), ["Ann: note this"]);
@@ -200,7 +215,7 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
 #[tokio::test]
 async fn an_agent_replies_to_given_messages_without_a_conversation() {
     let spy = Spy::on(script(r#"[{"Bob": "Paris."}]"#));
-    let bob = || Chat::named("alone").with(assistant("Bob", &spy.model())).policy(once_each());
+    let bob = || Chat::named("alone").participant(assistant("Bob", &spy.model())).policy(sequential());
     let messages = |_: &str| vec![Message::text(Name::user(), "France?")];
     let (status, _) = run(&bob().opening(messages).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "Paris.");
@@ -217,7 +232,7 @@ async fn history_is_fresh_in_another_log_and_kept_when_the_chat_goes_on() {
     run(&chat, "one").await;
     let mut log = log().await;
     chat.run(&mut log, "two").await.unwrap();
-    chat.go_on(&mut log, Message::text(name("Ann"), "three")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(name("Ann"), "three")).await.unwrap();
     let asked = spy.asked();
     assert_eq!(asked[1].entries, [Entry::user("two")]);
     assert_eq!(asked[2].entries, [Entry::user("two"), Entry::assistant("b1"), Entry::user("three")]);
@@ -242,7 +257,8 @@ async fn the_first_message_may_be_computed() {
         let text = format!("Ann to Bob: {} in {}", start.task, context["city"]);
         vec![Message::text(name("Ann"), text)]
     };
-    let chat = Chat::named("pair").with(parrot("Ann")).with(parrot("Bob")).opening_from(opening);
+    let chat =
+        Chat::named("pair").participant(parrot("Ann")).participant(parrot("Bob")).opening_from(opening);
     let (_, events) = run(&chat.policy(turns(1)).build().unwrap(), "weather").await;
     assert_eq!(room(&events)[0], "Ann: Ann to Bob: weather in \"Oslo\"");
 }
@@ -250,8 +266,11 @@ async fn the_first_message_may_be_computed() {
 // Item 16.
 #[tokio::test]
 async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
-    let ann = Stack::new("Ann").unwrap().then(Oversight::terminate());
-    let chat = Chat::named("pair").with(ann).with(parrot("Bob")).policy(until(max_turns(2), in_turn()));
+    let ann = Stack::new("Ann").unwrap().then(HumanInput::terminate());
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(parrot("Bob"))
+        .policy(until(max_turns(2), round_robin()));
     let (_, events) = talk(&chat.build().unwrap(), "", &["Hello Bob"]).await;
     assert_eq!(room(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
     let text = printed(&events);
@@ -275,7 +294,7 @@ async fn a_failure_leaves_what_was_said_and_who_failed() {
 // Trap T34: a definition holds nothing of a conversation, so that several go on at the same time.
 #[tokio::test]
 async fn one_definition_serves_several_conversations_at_once() {
-    let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), in_turn());
+    let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());
     let both = tokio::join!(run(&chat, "one"), run(&chat, "two"));
     for ((status, events), task) in [(both.0, "one"), (both.1, "two")] {
         assert_eq!(room(&events)[0], format!("Ann: {task}"));
@@ -287,7 +306,8 @@ async fn one_definition_serves_several_conversations_at_once() {
 // Trap T35.
 #[test]
 fn two_agents_of_one_name_are_refused() {
-    let chat = Chat::named("pair").with(parrot("Ann")).with(parrot("Ann")).policy(in_turn());
+    let chat =
+        Chat::named("pair").participant(parrot("Ann")).participant(parrot("Ann")).policy(round_robin());
     assert_eq!(chat.build().unwrap_err().to_string(), "two agents of `pair` are named `Ann`");
 }
 
@@ -295,6 +315,7 @@ fn two_agents_of_one_name_are_refused() {
 #[tokio::test]
 async fn limits_of_several_kinds_are_one_set_of_conditions() {
     let stop: Stop = max_turns(9) | max_messages(3);
-    let (status, _) = run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(stop, in_turn())), "hi").await;
+    let (status, _) =
+        run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(stop, round_robin())), "hi").await;
     assert_eq!(closed(&status).0, "3 of 3 messages");
 }

@@ -3,7 +3,7 @@
 use polylogue::approval::{Approval, Wanted};
 use polylogue::executor::Declared;
 use polylogue::stop::max_turns;
-use polylogue::{Chat, Executor, Stack, Tool, in_turn, until};
+use polylogue::{Chat, Executor, Stack, Tool, round_robin, until};
 use serde_json::Value;
 
 use crate::stage::{Cast, events_with, print};
@@ -19,10 +19,15 @@ fn pair(cast: &Cast<'_>) -> Chat {
     let executor = Executor::new()
         .tool(echo("echo"))
         .approval(Approval::when(|wanted: &Wanted| wanted.call.args.to_string().contains('!')));
-    let ann = cast.assistant("Ann").advertise(echo("echo").spec().clone());
-    let ann = ann.advertise(echo("gone").spec().clone());
+    let ann = cast.assistant("Ann").suggest_tool(echo("echo").spec().clone());
+    let ann = ann.suggest_tool(echo("gone").spec().clone());
     let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
-    Chat::named("pair").with(ann).with(bob).policy(until(max_turns(2), in_turn())).build().unwrap()
+    Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap()
 }
 
 const CALLS: &str = r#"[{"Ann": {"calls": [
@@ -98,7 +103,7 @@ async fn question(args: Value) -> polylogue::Question {
     let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();
     let events = events_with(&script, &|_| "no", pair).await;
     let asked = events.iter().find_map(|event| match &event.body {
-        polylogue::Body::Asked(question) => Some(question.clone()),
+        polylogue::Body::InputRequired(question) => Some(question.clone()),
         _ => None,
     });
     asked.unwrap()

@@ -1,17 +1,19 @@
 //! Agents and chats as tools.
 
-use polylogue::consult::Consult;
+use polylogue::agent_tool::AgentTool;
 use polylogue::stop::{max_turns, says};
-use polylogue::{Act, Chat, Function, Human, Reason, ToolUse, in_turn, once_each, summed_up, until};
+use polylogue::{
+    Act, Chat, Function, Human, StopReason, ToolCalling, round_robin, sequential, summed_up, until,
+};
 
 use crate::stage::{Cast, events_with, fails, name, play, print};
 
 /// Eve and Max talk until one has enough, or both spoke.
 fn research(cast: &Cast<'_>) -> Chat {
     Chat::named("research")
-        .with(cast.assistant("Eve"))
-        .with(cast.assistant("Max"))
-        .policy(until(says("ENOUGH") | max_turns(2), in_turn()))
+        .participant(cast.assistant("Eve"))
+        .participant(cast.assistant("Max"))
+        .policy(until(says("ENOUGH") | max_turns(2), round_robin()))
         .description("Finds out.")
         .build()
         .unwrap()
@@ -19,7 +21,7 @@ fn research(cast: &Cast<'_>) -> Chat {
 
 /// Ann alone, who speaks `turns` times.
 fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
-    Chat::named("main").with(ann).policy(until(max_turns(turns), in_turn())).build().unwrap()
+    Chat::named("main").participant(ann).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 #[tokio::test]
@@ -31,7 +33,8 @@ async fn a_chat_is_asked_and_its_summary_is_the_outcome() {
                            {"tool": "research", "args": {"task": "birds?"}, "id": "c3"}]}},
         {"Eve": "ENOUGH of dogs."}, {"Eve": "Birds sing."}, {"Max": "All day."}, {"Ann": "So it is."}]"#;
     let text =
-        play(script, |cast| alone(cast.assistant("Ann").consult(Consult::chat(research(cast))), 2)).await;
+        play(script, |cast| alone(cast.assistant("Ann").agent_tool(AgentTool::chat(research(cast))), 2))
+            .await;
     assert!(text.contains("Ann calls research {\"task\":\"cats?\"} #c1\nAnn gets #c1: And sleep."), "{text}");
     assert!(text.contains("Ann gets #c2: ENOUGH of dogs.\n"), "{text}");
     assert!(text.contains("Ann gets #c3: All day.\nAnn says: So it is."), "{text}");
@@ -53,11 +56,11 @@ async fn an_agent_is_asked_and_remembers() {
     let text = play(script, |cast| {
         let bob = Function::new("Bob", |turn| {
             let heard: Vec<_> =
-                turn.transcript().room().map(|line| line.message.plain().into_owned()).collect();
+                turn.transcript().messages().map(|line| line.message.plain().into_owned()).collect();
             Ok(Act::say(heard.join(", ")))
         });
-        let critic = Consult::agent(bob.unwrap()).named("critic").about("Says what is wrong.");
-        alone(cast.assistant("Ann").consult(critic), 2)
+        let critic = AgentTool::agent(bob.unwrap()).named("critic").description("Says what is wrong.");
+        alone(cast.assistant("Ann").agent_tool(critic), 2)
     })
     .await;
     assert!(text.contains("Ann gets #c1: one\n"), "{text}");
@@ -74,9 +77,9 @@ async fn a_person_within_is_waited_for() {
     let answers = ["Yes.", "Really."];
     let events = events_with(script, &|nth| answers[nth], |cast| {
         let person = |who| Human::new(who).unwrap();
-        let office = Chat::named("office").with(person("Boss")).policy(once_each()).build().unwrap();
-        let ann = cast.assistant("Ann").consult(Consult::chat(office));
-        alone(ann.consult(Consult::agent(person("Boss")).named("boss")), 1)
+        let office = Chat::named("office").participant(person("Boss")).policy(sequential()).build().unwrap();
+        let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(office));
+        alone(ann.agent_tool(AgentTool::agent(person("Boss")).named("boss")), 1)
     })
     .await;
     let text = print(&events);
@@ -96,15 +99,15 @@ async fn what_came_to_nothing_is_told() {
     let text = play(script, |cast| {
         let mute = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
         let leaver = Function::new("leaver", |_| {
-            Ok(Act::Stop(Reason::Left { who: name("leaver"), why: "had enough".into() }))
+            Ok(Act::Stop(StopReason::Left { who: name("leaver"), why: "had enough".into() }))
         });
         let silent = Chat::named("silent")
-            .with(mute("x"))
-            .policy(summed_up(until(max_turns(1), in_turn()), |_| "".into()))
+            .participant(mute("x"))
+            .policy(summed_up(until(max_turns(1), round_robin()), |_| "".into()))
             .build()
             .unwrap();
-        let ann = cast.assistant("Ann").consult(Consult::chat(silent));
-        alone(ann.consult(Consult::agent(leaver.unwrap())).consult(Consult::agent(mute("mute"))), 1)
+        let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(silent));
+        alone(ann.agent_tool(AgentTool::agent(leaver.unwrap())).agent_tool(AgentTool::agent(mute("mute"))), 1)
     })
     .await;
     for told in [
@@ -128,7 +131,7 @@ async fn it_is_asked_only_so_often_in_a_turn() {
         format!(r#"[{}, {}, {}, {{"Ann": "Two."}}, {}, {{"Ann": "One."}}]"#, ask(1), ask(2), ask(3), ask(4));
     let text = play(&script, |cast| {
         let bob = Function::new("bob", |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
-        alone(cast.assistant("Ann").consult(Consult::agent(bob).at_most(2)), 2)
+        alone(cast.assistant("Ann").agent_tool(AgentTool::agent(bob).max_calls(2)), 2)
     })
     .await;
     assert!(
@@ -145,8 +148,8 @@ async fn a_model_that_knows_no_tools_asks_in_words() {
         {"Ann": "I see."}, {"Ann": "It helps."}, {"Ann": "yes"}, {"Ann": "{\"task\": \"cats?\"}"},
         {"Eve": "ENOUGH of cats."}, {"Ann": "They say enough."}]"#;
     let text = play(script, |cast| {
-        let ann = cast.assistant("Ann").tools_by(ToolUse::Text);
-        alone(ann.consult(Consult::chat(research(cast))), 1)
+        let ann = cast.assistant("Ann").tool_calling(ToolCalling::Text);
+        alone(ann.agent_tool(AgentTool::chat(research(cast))), 1)
     })
     .await;
     assert!(text.contains("Ann gets #text-1-1: ENOUGH of cats."), "{text}");
@@ -158,14 +161,17 @@ async fn a_model_that_knows_no_tools_asks_in_words() {
 async fn failures_within_are_failures_of_the_run() {
     let script = r#"[{"Ann": {"calls": [{"tool": "research", "args": {"task": "cats?"}}]}}]"#;
     let why =
-        fails(script, |cast| alone(cast.assistant("Ann").consult(Consult::chat(research(cast))), 1)).await;
+        fails(script, |cast| alone(cast.assistant("Ann").agent_tool(AgentTool::chat(research(cast))), 1))
+            .await;
     assert!(why.contains("Eve"), "{why}");
     let text = play(
         r#"[{"Ann": {"calls": [{"tool": "research", "args": {"task": "x"}, "id": "c1"}]}}, {"Ann": "ok"}]"#,
         |cast| {
             let other = Function::new("research", |_| Ok(Act::say("the other"))).unwrap();
             alone(
-                cast.assistant("Ann").consult(Consult::chat(research(cast))).consult(Consult::agent(other)),
+                cast.assistant("Ann")
+                    .agent_tool(AgentTool::chat(research(cast)))
+                    .agent_tool(AgentTool::agent(other)),
                 1,
             )
         },

@@ -2,14 +2,14 @@
 
 use expect_test::expect;
 use polylogue::debate::{Debate, DebateError, Tally, Tie};
-use polylogue::{Act, Chat, Function, Human, Message, Name, Path, Reason, Status, Transcript};
+use polylogue::{Act, Chat, Function, Human, Message, Name, Path, Status, StopReason, Transcript};
 
 use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
 
 const OPTIONS: [&str; 3] = ["red", "dark red", "blue"];
 
 fn council(cast: &Cast<'_>, debate: Debate) -> Chat {
-    cast.room(&["A", "B", "C"]).aside(cast.assistant("Chair")).policy(debate).build().unwrap()
+    cast.room(&["A", "B", "C"]).private_agent(cast.assistant("Chair")).policy(debate).build().unwrap()
 }
 
 fn debate() -> Debate {
@@ -45,7 +45,7 @@ async fn in_turn_for_two_rounds_with_a_jury_beside_the_room() {
     let script = r#"[{"A": "1"}, {"B": {"say": "2", "expect": {"last": "A: 1"}}}, {"A": "3"}, {"B": "4"},
         {"C": "red"}, {"Chair": "red"}]"#;
     let said = play(script, |cast| {
-        let debate = debate().rounds(2).in_turn().debaters([name("A"), name("B")]);
+        let debate = debate().rounds(2).one_by_one().debaters([name("A"), name("B")]);
         council(cast, debate.voters([name("C"), name("Chair")]))
     })
     .await;
@@ -124,7 +124,7 @@ async fn whoever_leaves_is_not_asked_again_and_an_earlier_vote_still_counts() {
     let script = r#"[{"A": "red"}, {"B": "x"}, {"B": "x"}, {"A": "still red"}, {"B": "oh"}, {"A": "red"}, {"B": "red"}]"#;
     let answers = |nth| ["blue", "exit"][nth];
     let events = events_with(script, &answers, |cast| {
-        let room = cast.room(&["A", "B"]).with(Human::new("Me").unwrap());
+        let room = cast.room(&["A", "B"]).participant(Human::new("Me").unwrap());
         room.policy(debate().rounds(0).tie(Tie::Again(3))).build().unwrap()
     })
     .await;
@@ -137,13 +137,13 @@ async fn whoever_leaves_is_not_asked_again_and_an_earlier_vote_still_counts() {
 async fn a_debate_that_everybody_leaves_or_somebody_ends_is_over() {
     let leave = |who: &str| Function::new(who, |_| Ok(Act::Leave("bored".into()))).unwrap();
     let said = play("[]", |_| {
-        Chat::named("room").with(leave("A")).with(leave("B")).policy(debate()).build().unwrap()
+        Chat::named("room").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (nobody is left; B left last: bored): "), "{said}");
-    let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "fire".into() }));
+    let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "fire".into() }));
     let said = play("[]", |_| {
-        let room = Chat::named("room").with(Function::new("A", stop).unwrap());
+        let room = Chat::named("room").participant(Function::new("A", stop).unwrap());
         room.policy(debate()).build().unwrap()
     })
     .await;
@@ -155,10 +155,10 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
     let script: polylogue_models::Script =
         serde_json::from_str(r#"[{"A": "1"}, {"A": "red"}, {"A": "2"}, {"A": "blue"}]"#).unwrap();
     let a = polylogue::Assistant::new("A", polylogue::AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("room").with(a).policy(debate()).build().unwrap();
+    let chat = Chat::named("room").participant(a).policy(debate()).build().unwrap();
     let mut log = log().await;
     let red = chat.run(&mut log, "task").await.unwrap();
-    let blue = chat.go_on(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
+    let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
     assert!(matches!(red, Status::Closed { summary, .. } if &*summary == "red"));
     assert!(matches!(blue, Status::Closed { summary, .. } if &*summary == "blue"));
 }

@@ -1,8 +1,8 @@
 //! Graphs.
 
-use polylogue::flow::{Edge, Flow, Join};
+use polylogue::graph::{Edge, Graph, Join};
 use polylogue::state::{self, SetState};
-use polylogue::{Act, Chat, Function, Message, Name, Reason, Status};
+use polylogue::{Act, Chat, Function, Message, Name, Status, StopReason};
 
 use crate::stage::{Cast, events_with, fails, log, play, print};
 
@@ -22,19 +22,19 @@ fn end(said: &str) -> &str {
 }
 
 /// Everybody says what the script has for them, or else their own name.
-async fn run(script: &str, flow: Flow) -> String {
+async fn run(script: &str, flow: Graph) -> String {
     let graph = flow.build().unwrap();
     play(script, |cast| room(cast, script, &graph)).await
 }
 
-fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::flow::Graph) -> Chat {
+fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::graph::CheckedGraph) -> Chat {
     let mut room = Chat::named("room");
     for who in graph.nodes() {
         room = if script.contains(&format!("\"{who}\"")) {
-            room.with(cast.assistant(who.as_str()))
+            room.participant(cast.assistant(who.as_str()))
         } else {
             let said = who.to_string();
-            room.with(Function::new(who.as_str(), move |_| Ok(Act::say(said.clone()))).unwrap())
+            room.participant(Function::new(who.as_str(), move |_| Ok(Act::say(said.clone()))).unwrap())
         };
     }
     room.policy(graph.clone()).build().unwrap()
@@ -42,14 +42,14 @@ fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::flow::Graph) -> Chat {
 
 #[tokio::test]
 async fn a_chain_ends_after_its_last_node() {
-    let said = run("[]", Flow::of(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
+    let said = run("[]", Graph::of(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
     assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (everybody had their turn): C"));
 }
 
 #[tokio::test]
 async fn what_is_due_at_once_speaks_at_once_and_a_join_waits_for_all() {
     let flow = || {
-        let flow = Flow::of(["Start", "Fast", "Slow", "Slower", "End"]);
+        let flow = Graph::of(["Start", "Fast", "Slow", "Slower", "End"]);
         let flow = flow.edge(("Start", "Fast")).edge(("Start", "Slow")).edge(("Slow", "Slower"));
         flow.edge(("Fast", "End")).edge(("Slower", "End"))
     };
@@ -60,12 +60,12 @@ async fn what_is_due_at_once_speaks_at_once_and_a_join_waits_for_all() {
 
 #[tokio::test]
 async fn several_begin_at_once() {
-    let said = run("[]", Flow::of(["A", "B", "C"]).edge(("A", "C")).edge(("B", "C"))).await;
+    let said = run("[]", Graph::of(["A", "B", "C"]).edge(("A", "C")).edge(("B", "C"))).await;
     assert_eq!(order(&said), "[A B] C");
 }
 
-fn reviewed() -> Flow {
-    let flow = Flow::of(["Writer", "Critic", "Printer"]).starts_with("Writer").edge(("Writer", "Critic"));
+fn reviewed() -> Graph {
+    let flow = Graph::of(["Writer", "Critic", "Printer"]).starts_with("Writer").edge(("Writer", "Critic"));
     flow.edge(Edge::from(("Critic", "Writer")).says("AGAIN").at_most(2))
         .edge(Edge::from(("Critic", "Printer")).otherwise())
 }
@@ -84,7 +84,7 @@ async fn a_loop_goes_on_while_its_condition_holds_and_at_most_so_often() {
 // Trap T41: several loops needed activation groups, or the joins in them waited for ever.
 #[tokio::test]
 async fn loops_within_loops_with_joins_in_them() {
-    let flow = Flow::of(["Plan", "Code", "Test", "Docs", "Review", "Ship"]).starts_with("Plan");
+    let flow = Graph::of(["Plan", "Code", "Test", "Docs", "Review", "Ship"]).starts_with("Plan");
     let flow = flow.edge(("Plan", "Code")).edge(("Plan", "Docs"));
     let flow = flow
         .edge(Edge::from(("Code", "Code")).says("retry"))
@@ -113,7 +113,7 @@ async fn what_leads_back_does_not_depend_on_the_order_of_the_edges() {
     let script = r#"[{"D": "again"}, {"D": "fine"}]"#;
     for turned in 0..6 {
         let edges = edges().cycle().skip(turned).take(6);
-        let flow = edges.fold(Flow::of(["A", "B", "C", "D", "End"]), Flow::edge);
+        let flow = edges.fold(Graph::of(["A", "B", "C", "D", "End"]), Graph::edge);
         // C is not asked again, and D does not wait for it in vain.
         assert_eq!(order(&run(script, flow.clone()).await), "A [B C] D B D End", "{turned}");
         let said = run(script, flow.join("D", Join::All)).await;
@@ -124,7 +124,7 @@ async fn what_leads_back_does_not_depend_on_the_order_of_the_edges() {
 
 #[tokio::test]
 async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
-    let flow = Flow::of(["Writer", "One", "Two", "Print"]).starts_with("Writer");
+    let flow = Graph::of(["Writer", "One", "Two", "Print"]).starts_with("Writer");
     let flow = ["One", "Two"].iter().fold(flow, |flow, critic| {
         let flow = flow.edge(("Writer", *critic)).edge(Edge::from((*critic, "Print")).says("yes"));
         flow.edge(Edge::from((*critic, "Writer")).otherwise())
@@ -137,23 +137,23 @@ async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
 
 #[tokio::test]
 async fn a_way_that_ends_before_a_last_node_says_where() {
-    let flow = Flow::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
+    let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
     let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
     assert_eq!(end(&run("[]", flow).await), "closed (nobody may speak after A): A");
     // The join waits for C, to whom nothing leads.
-    let flow = Flow::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
+    let flow = Graph::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
     assert_eq!(end(&run("[]", flow.clone()).await), "closed (everybody had their turn): End");
     let gate = flow.join("End", Join::All);
     assert_eq!(end(&run("[]", gate).await), "closed (nobody may speak after B): B");
-    let bound = Flow::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
+    let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
     let said = run("[]", bound.edge(Edge::from(("A", "B")).otherwise())).await;
     assert_eq!(order(&said), "A A A B");
 }
 
 #[tokio::test]
 async fn silence_leads_on_and_is_an_empty_text() {
-    let flow = Flow::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).when(str::is_empty));
+    let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).when(str::is_empty));
     let said = run(r#"[{"A": ""}]"#, flow.edge(Edge::from(("A", "C")).otherwise())).await;
     assert_eq!(order(&said), "A B");
 }
@@ -163,7 +163,7 @@ async fn conditions_read_the_state_as_it_was_then() {
     // The state changes after each review: what held at the first must not be asked of the last.
     let script = r#"[{"Critic": {"calls": [{"tool": "set_state", "args": {"key": "good", "value": false}}]}}, {"Critic": "no"},
         {"Critic": {"calls": [{"tool": "set_state", "args": {"key": "good", "value": true}}]}}, {"Critic": "yes"}]"#;
-    let graph = Flow::of(["Writer", "Critic", "Printer"])
+    let graph = Graph::of(["Writer", "Critic", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Critic"))
         .edge(Edge::from(("Critic", "Printer")).given(state::is("good", true)))
@@ -173,7 +173,8 @@ async fn conditions_read_the_state_as_it_was_then() {
     let said = play(script, |cast| {
         let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
         let critic = cast.assistant("Critic").tool(SetState::new().only(["good"]));
-        let room = Chat::named("room").with(say("Writer")).with(critic).with(say("Printer"));
+        let room =
+            Chat::named("room").participant(say("Writer")).participant(critic).participant(say("Printer"));
         room.policy(graph.clone()).build().unwrap()
     })
     .await;
@@ -182,7 +183,7 @@ async fn conditions_read_the_state_as_it_was_then() {
 
 #[tokio::test]
 async fn people_have_their_place_in_a_graph_and_whoever_left_ends_it() {
-    let graph = Flow::of(["Writer", "Boss", "Printer"])
+    let graph = Graph::of(["Writer", "Boss", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Boss"))
         .edge(Edge::from(("Boss", "Writer")).says("no"))
@@ -195,20 +196,22 @@ async fn people_have_their_place_in_a_graph_and_whoever_left_ends_it() {
     ] {
         let events = events_with("[]", &|nth| answers[nth], |_| {
             let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
-            let room = Chat::named("room").with(say("Writer")).with(polylogue::Human::new("Boss").unwrap());
-            room.with(say("Printer")).policy(graph.clone()).build().unwrap()
+            let room = Chat::named("room")
+                .participant(say("Writer"))
+                .participant(polylogue::Human::new("Boss").unwrap());
+            room.participant(say("Printer")).policy(graph.clone()).build().unwrap()
         })
         .await;
         let said = print(&events);
         assert_eq!(order(&said), wanted);
         assert!(end(&said).contains(reason), "{said}");
     }
-    let again = Flow::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).when(str::is_empty));
+    let again = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).when(str::is_empty));
     let graph = again.edge(Edge::from(("A", "B")).otherwise()).build().unwrap();
     let said = play("[]", |_| {
         let leave = Function::new("A", |_| Ok(Act::Leave("home".into()))).unwrap();
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        Chat::named("room").with(leave).with(b).policy(graph.clone()).build().unwrap()
+        Chat::named("room").participant(leave).participant(b).policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (A left: home): ");
@@ -216,27 +219,27 @@ async fn people_have_their_place_in_a_graph_and_whoever_left_ends_it() {
 
 #[tokio::test]
 async fn a_participant_can_end_it_and_something_more_begins_it_again() {
-    let graph = Flow::of(["A", "B"]).edge(("A", "B")).build().unwrap();
-    let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "A".into() }));
+    let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
+    let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "A".into() }));
     let said = play("[]", |_| {
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        let room = Chat::named("room").with(Function::new("A", stop).unwrap()).with(b);
+        let room = Chat::named("room").participant(Function::new("A", stop).unwrap()).participant(b);
         room.policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (stopped by A): ");
     let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().lines().len().to_string()));
-    let chat = Chat::named("room").with(Function::new("A", count).unwrap());
-    let chat = chat.with(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
+    let chat = Chat::named("room").participant(Function::new("A", count).unwrap());
+    let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;
     chat.run(&mut log, "task").await.unwrap();
-    let status = chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
-    assert!(matches!(status, Status::Closed { reason: Reason::Finished, summary } if &*summary == "5"));
+    let status = chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    assert!(matches!(status, Status::Closed { reason: StopReason::Finished, summary } if &*summary == "5"));
 }
 
 #[tokio::test]
 async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
-    let graph = Flow::of(["A", "B"]).edge(("A", "B")).build().unwrap();
+    let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
     let error =
         fails(r#"[{"A": "hm"}]"#, |cast| cast.room(&["A"]).policy(graph.clone()).build().unwrap()).await;
     assert!(error.contains("gives a turn to `B`, who is no participant"), "{error}");
@@ -245,14 +248,14 @@ async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
 #[tokio::test]
 async fn long_loops_come_to_their_end() {
     let often = |edge: Edge| async {
-        let graph = Flow::of(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
+        let graph = Graph::of(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
         let graph = graph.edge(Edge::from(("B", "End")).otherwise()).build().unwrap();
         let say = |who: &str| Function::new(who, |_| Ok(Act::say("on"))).unwrap();
-        let room = Chat::named("room").with(say("A")).with(say("B")).with(say("End"));
-        let chat = room.policy(graph).cap(1000).build().unwrap();
+        let room = Chat::named("room").participant(say("A")).participant(say("B")).participant(say("End"));
+        let chat = room.policy(graph).max_turns(1000).build().unwrap();
         let mut log = log().await;
         let status = chat.run(&mut log, "task").await.unwrap();
-        assert!(matches!(status, Status::Closed { reason: Reason::Finished, .. }), "{status:?}");
+        assert!(matches!(status, Status::Closed { reason: StopReason::Finished, .. }), "{status:?}");
         log.transcript().await.unwrap().turns()
     };
     assert_eq!(often(Edge::from(("B", "A")).given(|chat| chat.turns() < 400)).await, 401);

@@ -1,6 +1,6 @@
 //! Graphs made by chance.
 
-use polylogue::flow::{Edge, Flow, Graph, Join};
+use polylogue::graph::{CheckedGraph, Edge, Graph, Join};
 use polylogue::{Act, Chat, Function};
 
 use crate::stage::play;
@@ -19,9 +19,9 @@ impl Chance {
 
 /// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under a
 /// condition, to anybody.
-fn graph(chance: &mut Chance) -> Flow {
+fn graph(chance: &mut Chance) -> Graph {
     let nodes = &NAMES[..2 + chance.below(5)];
-    let mut flow = Flow::of(nodes.iter().copied()).starts_with("A");
+    let mut flow = Graph::of(nodes.iter().copied()).starts_with("A");
     for (nth, pair) in nodes.windows(2).enumerate() {
         let (from, next) = (pair[0], Edge::from((pair[0], pair[1])));
         let (anybody, later) = (nodes[chance.below(nodes.len())], nodes.get(nth + 2 + chance.below(3)));
@@ -40,7 +40,7 @@ fn graph(chance: &mut Chance) -> Flow {
 }
 
 /// Everybody says one of two words, by how much was said before.
-fn room(graph: &Graph, salt: usize) -> Chat {
+fn room(graph: &CheckedGraph, salt: usize) -> Chat {
     let say = |nth: usize, who: &polylogue::Name| {
         Function::new(who.as_str(), move |turn| {
             let again = (turn.transcript().lines().len() * 7 + nth * 3 + salt).is_multiple_of(3);
@@ -48,8 +48,9 @@ fn room(graph: &Graph, salt: usize) -> Chat {
         })
         .unwrap()
     };
-    let room = Chat::named("room").cap(12);
-    let room = graph.nodes().iter().enumerate().fold(room, |room, (nth, who)| room.with(say(nth, who)));
+    let room = Chat::named("room").max_turns(12);
+    let room =
+        graph.nodes().iter().enumerate().fold(room, |room, (nth, who)| room.participant(say(nth, who)));
     room.policy(graph.clone()).build().unwrap()
 }
 

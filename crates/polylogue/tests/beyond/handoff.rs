@@ -1,7 +1,7 @@
 //! Handing over.
 
 use expect_test::expect;
-use polylogue::handoff::{After, Transfer, handoffs};
+use polylogue::handoff::{AfterHandoff, Handoff, handoffs};
 use polylogue::stop::max_turns;
 use polylogue::{Act, Chooser};
 use polylogue::{
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
 
-fn desk(cast: &Cast<'_>, after: After) -> Chat {
-    let transfer = |who: &str| Transfer::to(who, "When it is theirs.").unwrap();
+fn desk(cast: &Cast<'_>, after: AfterHandoff) -> Chat {
+    let transfer = |who: &str| Handoff::to(who, "When it is theirs.").unwrap();
     Chat::named("desk")
-        .with(cast.assistant("Front").tool(transfer("Billing")).tool(transfer("Tech")))
-        .with(
+        .participant(cast.assistant("Front").tool(transfer("Billing")).tool(transfer("Tech")))
+        .participant(
             cast.assistant("Billing")
                 .tool(transfer("Front"))
                 .tool(transfer("Ghost"))
                 .tool(transfer("Billing")),
         )
-        .with(cast.assistant("Tech"))
+        .participant(cast.assistant("Tech"))
         .policy(until(max_turns(6), handoffs(name("Front"), after)))
         .build()
         .unwrap()
@@ -35,7 +35,7 @@ async fn a_note_is_said_in_the_room_whether_or_not_the_agent_says_something_else
         {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": "it is paid"}}]}},
         {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}},
         {"Tech": {"say": "Done", "expect": {"last": "I hand over to Tech."}}}]"#;
-    let said = play(script, |cast| desk(cast, After::End)).await;
+    let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
     expect![[r#"
         opened [Front, Billing, Tech] "task" | user: task
         cue Front
@@ -64,7 +64,7 @@ async fn of_several_transfers_in_a_reply_the_first_is_made_and_the_others_are_to
         {"Front": {"calls": [{"tool": "transfer_to_Tech", "args": {"note": "a"}}, {"tool": "transfer_to_Billing"},
             {"tool": "transfer_to_Tech", "args": {"note": "b"}}]}},
         {"Tech": "Done"}]"#;
-    let said = play(script, |cast| desk(cast, After::End)).await;
+    let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
     let refusal = "failed: this was not done: a reply can hand over once, and `transfer_to_Tech` came first";
     assert_eq!(said.matches(refusal).count(), 2, "{said}");
     assert!(said.contains("Front says: a\ncue Tech"), "{said}");
@@ -79,7 +79,7 @@ async fn a_transfer_that_fails_tells_the_model_why_and_its_turn_goes_on() {
         {"Billing": {"calls": [{"tool": "transfer_to_Nobody"}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": 7}}]}},
         {"Billing": "I do it myself"}]"#;
-    let said = play(script, |cast| desk(cast, After::End)).await;
+    let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
     let failures: Vec<_> =
         said.lines().filter_map(|line| line.split_once(" failed: ")).map(|(_, why)| why).collect();
     expect![[r#"
@@ -96,7 +96,7 @@ async fn a_transfer_that_fails_tells_the_model_why_and_its_turn_goes_on() {
 #[tokio::test]
 async fn whoever_has_the_conversation_goes_on_until_it_has_nothing_to_say() {
     let script = r#"[{"Front": "one"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "two"}, {"Tech": ""}]"#;
-    let said = play(script, |cast| desk(cast, After::Stay)).await;
+    let said = play(script, |cast| desk(cast, AfterHandoff::Stay)).await;
     assert!(
         said.ends_with("Tech says: two\ncue Tech\nTech passes\nclosed (Tech has no reply): two"),
         "{said}"
@@ -111,10 +111,10 @@ async fn a_person_talks_with_whoever_has_the_conversation_and_can_leave() {
         {"Tech": {"say": "Then plug it in", "expect": {"last": "No"}}}]"#;
     let events = events_with(script, &|nth| ["It is broken", "No", "exit"][nth], |cast| {
         Chat::named("desk")
-            .with(cast.assistant("Front").tool(Transfer::to("Tech", "").unwrap()))
-            .with(cast.assistant("Tech"))
-            .with(Human::new("Customer").unwrap())
-            .policy(handoffs(name("Front"), After::To(name("Customer"))))
+            .participant(cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap()))
+            .participant(cast.assistant("Tech"))
+            .participant(Human::new("Customer").unwrap())
+            .policy(handoffs(name("Front"), AfterHandoff::To(name("Customer"))))
             .build()
             .unwrap()
     })
@@ -131,9 +131,9 @@ async fn nobody_is_handed_over_to_who_has_left_or_not_joined() {
     let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Later"}]}}, {"Front": "alone"}]"#;
     let said = play(script, |cast| {
         Chat::named("desk")
-            .with(cast.assistant("Front").tool(Transfer::to("Later", "").unwrap()))
-            .later(cast.assistant("Later"))
-            .policy(handoffs(name("Front"), After::To(name("Later"))))
+            .participant(cast.assistant("Front").tool(Handoff::to("Later", "").unwrap()))
+            .late_joiner(cast.assistant("Later"))
+            .policy(handoffs(name("Front"), AfterHandoff::To(name("Later"))))
             .build()
             .unwrap()
     })
@@ -163,13 +163,15 @@ async fn a_tool_of_ones_own_hands_over() {
     let script = r#"[{"Front": {"calls": [{"tool": "route", "args": {"to": "Tech"}}]}}, {"Front": "Wait"}, {"Tech": "Hello"}]"#;
     let events = events(script, |cast| {
         let route = Route(ToolSpec::new("route", "", json!({"type": "object"})).repeatable());
-        let chat = Chat::named("desk").with(cast.assistant("Front").tool(route)).with(cast.assistant("Tech"));
-        chat.policy(handoffs(name("Front"), After::End)).build().unwrap()
+        let chat = Chat::named("desk")
+            .participant(cast.assistant("Front").tool(route))
+            .participant(cast.assistant("Tech"));
+        chat.policy(handoffs(name("Front"), AfterHandoff::End)).build().unwrap()
     })
     .await;
     assert!(print(&events).contains("Front says: Wait\ncue Tech (of [Tech] handed over)\nTech says: Hello"));
     let chosen = events.iter().filter_map(|event| match &event.body {
-        polylogue::Body::Cued { cues } => cues[0].choice.as_ref(),
+        polylogue::Body::TurnStarted { turns } => turns[0].choice.as_ref(),
         _ => None,
     });
     assert_eq!(chosen.map(|choice| choice.by.clone()).collect::<Vec<_>>(), [Chooser::Handoff]);
@@ -180,16 +182,19 @@ async fn names_that_no_provider_takes_have_tools_of_their_own() {
     let long = "L".repeat(Name::MAX_CHARS);
     let names = ["Köchin", "Kächin", "翻译", &long];
     let tools: Vec<String> =
-        names.iter().map(|who| Transfer::to(who, "").unwrap().spec().name.clone()).collect();
+        names.iter().map(|who| Handoff::to(who, "").unwrap().spec().name.clone()).collect();
     for (index, tool) in tools.iter().enumerate() {
         assert!(tool.len() <= 64 && tool.is_ascii() && !tools[..index].contains(tool), "{tools:?}");
     }
-    assert!(Transfer::to("no/name", "").is_err());
+    assert!(Handoff::to("no/name", "").is_err());
     let script = serde_json::json!([{"Front": {"calls": [{"tool": tools[0]}]}}, {"Köchin": "Suppe"}]);
     let said = play(&script.to_string(), |cast| {
         let chat =
-            Chat::named("desk").with(cast.assistant("Front").tool(Transfer::to("Köchin", "").unwrap()));
-        chat.with(cast.assistant("Köchin")).policy(handoffs(name("Front"), After::End)).build().unwrap()
+            Chat::named("desk").participant(cast.assistant("Front").tool(Handoff::to("Köchin", "").unwrap()));
+        chat.participant(cast.assistant("Köchin"))
+            .policy(handoffs(name("Front"), AfterHandoff::End))
+            .build()
+            .unwrap()
     })
     .await;
     assert!(said.ends_with("closed (everybody had their turn): Suppe"), "{said}");
@@ -204,23 +209,23 @@ async fn a_conversation_about_something_more_goes_on_with_whoever_has_it() {
     let model = polylogue::AnyModel::new(script.model("test"));
     let front = polylogue::Assistant::new("Front", model.clone()).unwrap();
     let chat = Chat::named("desk")
-        .with(front.tool(Transfer::to("Tech", "").unwrap()))
-        .with(polylogue::Assistant::new("Tech", model).unwrap())
-        .policy(handoffs(name("Front"), After::End))
+        .participant(front.tool(Handoff::to("Tech", "").unwrap()))
+        .participant(polylogue::Assistant::new("Tech", model).unwrap())
+        .policy(handoffs(name("Front"), AfterHandoff::End))
         .build()
         .unwrap();
     let mut log = log().await;
     chat.run(&mut log, "task").await.unwrap();
-    let status = chat.go_on(&mut log, Message::text(Name::user(), "and?")).await.unwrap();
+    let status = chat.continue_with(&mut log, Message::text(Name::user(), "and?")).await.unwrap();
     assert!(matches!(status, polylogue::Status::Closed { summary, .. } if &*summary == "two"));
 }
 
 #[tokio::test]
 async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
     let error = fails("[]", |cast| {
-        let policy = handoffs(name("Nobody"), After::Stay);
+        let policy = handoffs(name("Nobody"), AfterHandoff::Stay);
         let idle = Function::new("Idle", |_| Ok(Act::Pass)).unwrap();
-        cast.room(&[]).with(idle).policy(policy).build().unwrap()
+        cast.room(&[]).participant(idle).policy(policy).build().unwrap()
     })
     .await;
     assert!(error.contains("`Nobody`, who is no participant"), "{error}");
@@ -231,11 +236,12 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
     let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Experts", "args": {"note": "error 7"}}]}},
         {"One": {"say": "a fuse", "expect": {"last": "error 7"}}}, {"Two": "change the fuse"}]"#;
     let said = play(script, |cast| {
-        let experts = cast.room(&["One", "Two"]).policy(polylogue::once_each());
-        let experts = Chat::named("Experts").with(experts.build().unwrap()).policy(polylogue::once_each());
-        let front = cast.assistant("Front").tool(Transfer::to("Experts", "").unwrap());
-        let chat = Chat::named("desk").with(front).with(experts.build().unwrap());
-        chat.policy(handoffs(name("Front"), After::End)).build().unwrap()
+        let experts = cast.room(&["One", "Two"]).policy(polylogue::sequential());
+        let experts =
+            Chat::named("Experts").participant(experts.build().unwrap()).policy(polylogue::sequential());
+        let front = cast.assistant("Front").tool(Handoff::to("Experts", "").unwrap());
+        let chat = Chat::named("desk").participant(front).participant(experts.build().unwrap());
+        chat.policy(handoffs(name("Front"), AfterHandoff::End)).build().unwrap()
     })
     .await;
     assert!(
@@ -248,10 +254,16 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
 async fn what_is_called_aside_hands_nothing_over() {
     let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
     let said = play(script, |cast| {
-        let policy =
-            polylogue::reflected(handoffs(name("Front"), After::End), name("Front"), |_| "And?".into());
-        let front = cast.assistant("Front").tool(Transfer::to("Tech", "").unwrap());
-        Chat::named("desk").with(front).with(cast.assistant("Tech")).policy(policy).build().unwrap()
+        let policy = polylogue::reflected(handoffs(name("Front"), AfterHandoff::End), name("Front"), |_| {
+            "And?".into()
+        });
+        let front = cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap());
+        Chat::named("desk")
+            .participant(front)
+            .participant(cast.assistant("Tech"))
+            .policy(policy)
+            .build()
+            .unwrap()
     })
     .await;
     assert!(

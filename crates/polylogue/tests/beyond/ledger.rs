@@ -1,8 +1,8 @@
 //! Work by a plan.
 
 use expect_test::expect;
-use polylogue::ledger::{Ledger, Progress, Words};
-use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Params, Reason, Status};
+use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts, Progress};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Params, Status, StopReason};
 use polylogue_models::Script;
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ fn ledger(done: bool, moving: bool, next: &str, instruction: &str) -> String {
 }
 
 /// Texts that make short logs.
-fn words() -> Words {
-    Words {
+fn words() -> OrchestratorPrompts {
+    OrchestratorPrompts {
         facts: "Facts?".into(),
         plan: "Plan for {names}?".into(),
         briefing: "{facts} / {plan}".into(),
@@ -33,15 +33,15 @@ fn words() -> Words {
     }
 }
 
-fn short() -> Ledger {
-    Ledger::led_by("Planner").unwrap().words(words())
+fn short() -> Orchestrator {
+    Orchestrator::new("Planner").unwrap().prompts(words())
 }
 
-fn lab(cast: &Cast<'_>, ledger: Ledger) -> Chat {
-    cast.room(&["Coder", "Surfer"]).aside(cast.assistant("Planner")).policy(ledger).build().unwrap()
+fn lab(cast: &Cast<'_>, ledger: Orchestrator) -> Chat {
+    cast.room(&["Coder", "Surfer"]).private_agent(cast.assistant("Planner")).policy(ledger).build().unwrap()
 }
 
-async fn run(steps: &[(&str, String)], ledger: Ledger) -> String {
+async fn run(steps: &[(&str, String)], ledger: Orchestrator) -> String {
     let steps: Vec<Value> = steps.iter().map(|(who, text)| json!({*who: text})).collect();
     play(&Value::Array(steps).to_string(), |cast| lab(cast, ledger.clone())).await
 }
@@ -148,8 +148,8 @@ async fn a_keeper_with_a_schema_and_a_planner_who_is_a_member() {
     ]);
     let said = play(&script.to_string(), |cast| {
         let params = Params { schema: Some(Progress::schema(&team)), ..Params::default() };
-        let room = cast.room(&["Planner", "Coder"]).aside(cast.assistant("Clerk").params(params));
-        room.policy(short().kept_by(name("Clerk"))).build().unwrap()
+        let room = cast.room(&["Planner", "Coder"]).private_agent(cast.assistant("Clerk").params(params));
+        room.policy(short().scribe(name("Clerk"))).build().unwrap()
     })
     .await;
     assert!(said.contains(r#"cue Clerk aside "Ledger of Coder?""#), "the planner is not chosen: {said}");
@@ -165,8 +165,8 @@ async fn whoever_leaves_is_not_chosen_again_and_without_anybody_it_is_over() {
     let script = Value::Array(script).to_string();
     let events = events_with(&script, &|_| "exit", |cast| {
         let coder = Function::new("Coder", |_| Ok(Act::Leave("tired".into()))).unwrap();
-        let room = Chat::named("room").with(coder).with(Human::new("Me").unwrap());
-        room.aside(cast.assistant("Planner")).policy(short()).build().unwrap()
+        let room = Chat::named("room").participant(coder).participant(Human::new("Me").unwrap());
+        room.private_agent(cast.assistant("Planner")).policy(short()).build().unwrap()
     })
     .await;
     let said = print(&events);
@@ -178,14 +178,14 @@ async fn whoever_leaves_is_not_chosen_again_and_without_anybody_it_is_over() {
 async fn without_its_planner_or_when_somebody_ends_it_it_is_over() {
     let said = play("[]", |cast| {
         let planner = Function::new("Planner", |_| Ok(Act::Leave("bored".into()))).unwrap();
-        cast.room(&["Coder"]).aside(planner).policy(short()).build().unwrap()
+        cast.room(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (Planner left: bored): "), "{said}");
     let said = play("[]", |cast| {
-        let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(Reason::Stopped { by: "Planner".into() }));
+        let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "Planner".into() }));
         let planner = Function::new("Planner", stop).unwrap();
-        cast.room(&["Coder"]).aside(planner).policy(short()).build().unwrap()
+        cast.room(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (stopped by Planner): "), "{said}");
@@ -204,16 +204,19 @@ async fn the_planner_is_told_the_task_the_team_and_what_was_known() {
     let script: Script = serde_json::from_value(script).unwrap();
     let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let coder = assistant("Coder").description("Writes programs.");
-    let ledger = Ledger::led_by("Planner").unwrap().knowing(&coder).knowing(&assistant("Surfer"));
-    let room = Chat::named("lab").with(coder).with(assistant("Surfer")).aside(assistant("Planner"));
+    let ledger = Orchestrator::new("Planner").unwrap().participant(&coder).participant(&assistant("Surfer"));
+    let room = Chat::named("lab")
+        .participant(coder)
+        .participant(assistant("Surfer"))
+        .private_agent(assistant("Planner"));
     let room = room.policy(ledger).build().unwrap();
     let mut log = log().await;
     room.run(&mut log, "task").await.unwrap();
-    let status = room.go_on(&mut log, Message::text(Name::user(), "and more")).await.unwrap();
+    let status = room.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap();
     assert!(matches!(status, Status::Closed { summary, .. } if &*summary == "8"));
 }
 
 #[test]
 fn a_planner_has_a_legal_name() {
-    assert!(Ledger::led_by("no/name").is_err());
+    assert!(Orchestrator::new("no/name").is_err());
 }

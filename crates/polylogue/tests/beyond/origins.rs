@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyTool, Approval, Body, Chat, Event, Outcome, Tool, ToolCx, ToolError, ToolSpec, in_turn, once_each,
-    until,
+    AnyTool, Approval, Body, Chat, Event, Outcome, Tool, ToolCx, ToolError, ToolSpec, round_robin,
+    sequential, until,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn page() -> AnyTool {
 /// Who said something, and the sources that it names.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Said(message) => Some(format!("{}: {}", message.from, message.outside.join(" "))),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.outside.join(" "))),
         _ => None,
     });
     said.collect()
@@ -46,9 +46,9 @@ async fn what_is_said_after_reading_names_where_the_words_come_from_and_so_does_
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(page());
         Chat::named("pair")
-            .with(ann)
-            .with(cast.assistant("Bob"))
-            .policy(until(max_turns(4), in_turn()))
+            .participant(ann)
+            .participant(cast.assistant("Bob"))
+            .policy(until(max_turns(4), round_robin()))
             .build()
             .unwrap()
     };
@@ -62,11 +62,11 @@ async fn a_trace_leaves_the_chat_within_a_turn_and_follows_into_the_next() {
     let script = format!(r#"[{READS}, {{"Bob": "I see."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let one = |name: &str, who| {
-            Chat::named(name).with(who).policy(until(max_turns(1), in_turn())).build().unwrap()
+            Chat::named(name).participant(who).policy(until(max_turns(1), round_robin())).build().unwrap()
         };
         let (read, work) =
             (one("reading", cast.assistant("Ann").tool(page())), one("working", cast.assistant("Bob")));
-        Chat::named("both").with(read).with(work).policy(once_each()).build().unwrap()
+        Chat::named("both").participant(read).participant(work).policy(sequential()).build().unwrap()
     };
     let events = events_with(&script, &|_| "", chat).await;
     let all = said(&events);
@@ -96,11 +96,16 @@ async fn a_rule_can_ask_only_for_calls_after_words_from_outside_were_read() {
             },
         ));
         let ann = cast.assistant("Ann").tool(page());
-        Chat::named("pair").with(ann).with(bob).policy(until(max_turns(4), in_turn())).build().unwrap()
+        Chat::named("pair")
+            .participant(ann)
+            .participant(bob)
+            .policy(until(max_turns(4), round_robin()))
+            .build()
+            .unwrap()
     };
     let events = events_with(&script, &|_| "no", chat).await;
     let asked = events.iter().filter_map(|event| match &event.body {
-        Body::Asked(question) => question.call.as_ref().map(|call| call.id.clone()),
+        Body::InputRequired(question) => question.call.as_ref().map(|call| call.id.clone()),
         _ => None,
     });
     assert_eq!(asked.collect::<Vec<_>>(), ["n2"]);

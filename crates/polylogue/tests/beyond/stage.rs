@@ -25,7 +25,7 @@ impl Cast<'_> {
 
     /// A room of assistants of these names.
     pub(crate) fn room(&self, names: &[&str]) -> ChatBuilder {
-        names.iter().fold(Chat::named("room"), |room, who| room.with(self.assistant(who)))
+        names.iter().fold(Chat::named("room"), |room, who| room.participant(self.assistant(who)))
     }
 }
 

@@ -3,7 +3,7 @@
 use polylogue::group::{Group, Pick};
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;
-use polylogue::{Act, Chat, Function, Message, Name, Part, Path, Transcript, all_at_once, in_turn, until};
+use polylogue::{Act, Chat, Function, Message, Name, Part, Path, Transcript, parallel, round_robin, until};
 use serde_json::{Map, Value, json};
 
 use crate::stage::{events, name, play, print};
@@ -24,8 +24,9 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
             {"tool": "set_state", "args": {"key": "draft", "value": null}}]}}, {"B": "approved"}]"#;
     let events = events(script, |cast| {
         let writer = cast.assistant("A").tool(SetState::new()).tool(GetState::new());
-        let policy = until(state::reaches("ok", true) | max_turns(9), in_turn());
-        let room = Chat::named("room").with(writer).with(cast.assistant("B").tool(SetState::new()));
+        let policy = until(state::reaches("ok", true) | max_turns(9), round_robin());
+        let room =
+            Chat::named("room").participant(writer).participant(cast.assistant("B").tool(SetState::new()));
         room.opening(with_state(json!({"ok": false}))).policy(policy).build().unwrap()
     })
     .await;
@@ -51,7 +52,7 @@ async fn what_cannot_be_set_is_refused_with_a_reason() {
     ]}}, {"A": "sorry"}]);
     let said = play(&script.to_string(), |cast| {
         let a = cast.assistant("A").tool(SetState::new().only(["a", "b"])).tool(GetState::new());
-        Chat::named("room").with(a).policy(until(max_turns(1), in_turn())).build().unwrap()
+        Chat::named("room").participant(a).policy(until(max_turns(1), round_robin())).build().unwrap()
     })
     .await;
     let failures: Vec<_> =
@@ -75,9 +76,9 @@ async fn there_is_an_end_to_the_keys() {
     let script = r#"[{"A": {"calls": [{"tool": "set_state", "args": {"key": "new", "value": 1}},
         {"tool": "set_state", "args": {"key": "k1", "value": 2}}]}}, {"A": "hm"}]"#;
     let events = events(script, |cast| {
-        let room = Chat::named("room").with(cast.assistant("A").tool(SetState::new()));
+        let room = Chat::named("room").participant(cast.assistant("A").tool(SetState::new()));
         let room = room.opening(with_state(Value::Object(full.clone())));
-        room.policy(until(max_turns(1), in_turn())).build().unwrap()
+        room.policy(until(max_turns(1), round_robin())).build().unwrap()
     })
     .await;
     assert!(print(&events).contains("failed: there are 256 keys already; take one away first"));
@@ -90,8 +91,8 @@ async fn of_turns_at_the_same_time_the_last_cue_counts_whoever_is_faster() {
     let set = |who: &str, delay: u64| json!({who: {"calls": [{"tool": "set_state", "args": {"key": "k", "value": who}}], "delay_ms": delay}});
     let script = json!([set("A", 20), {"A": "a"}, set("B", 0), {"B": "b"}]);
     let events = events(&script.to_string(), |cast| {
-        let room = Chat::named("room").with(cast.assistant("A").tool(SetState::new()));
-        room.with(cast.assistant("B").tool(SetState::new())).policy(all_at_once()).build().unwrap()
+        let room = Chat::named("room").participant(cast.assistant("A").tool(SetState::new()));
+        room.participant(cast.assistant("B").tool(SetState::new())).policy(parallel()).build().unwrap()
     })
     .await;
     assert_eq!(state::get(&Transcript::of(&Path::root(), &events).unwrap(), "k"), Some(json!("B")));
@@ -104,11 +105,11 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
             Function::new(who, move |_| Ok(Act::Say(vec![Part::Data(data.clone())]))).unwrap()
         };
         Chat::named("room")
-            .with(say("A", json!({"state": {"a": 1}})))
-            .with(say("B", json!({"state": {"b": 1}, "more": 1})))
-            .with(say("C", json!({"state": "c"})))
-            .with(say("D", json!(["state"])))
-            .policy(until(max_turns(4), in_turn()))
+            .participant(say("A", json!({"state": {"a": 1}})))
+            .participant(say("B", json!({"state": {"b": 1}, "more": 1})))
+            .participant(say("C", json!({"state": "c"})))
+            .participant(say("D", json!(["state"])))
+            .policy(until(max_turns(4), round_robin()))
             .build()
             .unwrap()
     })
@@ -128,8 +129,8 @@ async fn a_group_chooses_by_it() {
             _ if urgent(chat) => c.clone().into(),
             _ => b.clone().into(),
         };
-        let room = Chat::named("room").with(cast.assistant("A").tool(SetState::new()));
-        let room = room.with(cast.assistant("B")).with(cast.assistant("C"));
+        let room = Chat::named("room").participant(cast.assistant("A").tool(SetState::new()));
+        let room = room.participant(cast.assistant("B")).participant(cast.assistant("C"));
         room.policy(until(max_turns(2), Group::by(rule))).build().unwrap()
     })
     .await;

@@ -2,8 +2,8 @@
 
 use polylogue::report::Report;
 use polylogue::{
-    Assistant, Chat, Limits, Money, Outcome, Reason, Status, Tool, ToolCx, ToolError, ToolSpec, Usage, Used,
-    once_each,
+    Assistant, Chat, Limits, Money, Outcome, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec,
+    ToolUsage, Usage, sequential,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ impl Tool for Search {
 
     async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
-        Ok(Outcome::done("a hit").using(Used { model: "toy:vectors".into(), usage, cost: self.1 }))
+        Ok(Outcome::done("a hit").using(ToolUsage { model: "toy:vectors".into(), usage, cost: self.1 }))
     }
 }
 
@@ -35,7 +35,7 @@ const SCRIPT: &str = r#"[
 
 fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
     let ann: Assistant = cast.assistant("Ann").tool(Search::new(cost));
-    Chat::named("room").with(ann).policy(once_each()).build().unwrap()
+    Chat::named("room").participant(ann).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
@@ -48,12 +48,12 @@ async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
     assert_eq!((row.who.as_str(), row.spent.calls, row.spent.input), ("Ann", 0, 3_000));
 }
 
-async fn stopped(limits: Limits, cost: Option<Money>) -> Reason {
+async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let script: polylogue_models::Script = serde_json::from_str(SCRIPT).unwrap();
     let price = polylogue::Price { input: 0.0, cached: None, output: 0.0 };
     let model = polylogue::AnyModel::new(Free(script.model("test"), price));
     let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
-    let chat = Chat::named("room").with(ann).policy(once_each()).build().unwrap();
+    let chat = Chat::named("room").participant(ann).policy(sequential()).build().unwrap();
     let mut log = log().await.limits(limits);
     match chat.run(&mut log, "task").await.unwrap() {
         Status::Closed { reason, .. } => reason,
@@ -71,7 +71,7 @@ impl<M: polylogue::Model> polylogue::Model for Free<M> {
     async fn complete(
         &self,
         request: &polylogue::Request<'_>,
-        deltas: &mut dyn polylogue::Deltas,
+        deltas: &mut dyn polylogue::DeltaSink,
     ) -> Result<polylogue::Reply, polylogue::ModelError> {
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         Ok(polylogue::Reply { usage, ..self.0.complete(request, deltas).await? })
@@ -86,9 +86,9 @@ async fn limits_hold_for_what_tools_ask_of_models() {
     let cent = Some(Money::dollars(0.01));
     let cost = Limits { cost: Some(Money::dollars(0.015)), ..Limits::default() };
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(stopped(cost, cent).await, Reason::Cost { limit, spent, next: None });
+    assert_eq!(stopped(cost, cent).await, StopReason::Cost { limit, spent, next: None });
     let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
-    assert_eq!(stopped(tokens, cent).await, Reason::Tokens { limit: 1_500, used: 2_000, next: None });
+    assert_eq!(stopped(tokens, cent).await, StopReason::Tokens { limit: 1_500, used: 2_000, next: None });
     // What costs nobody knows how much is not asked for again under a budget.
-    assert_eq!(stopped(cost, None).await, Reason::Unpriced { model: "toy:vectors".into() });
+    assert_eq!(stopped(cost, None).await, StopReason::UnknownPrice { model: "toy:vectors".into() });
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use polylogue::{
-    AnyStore, Body, Call, Cue, Digest, Event, Finish, Log, LogId, Message, Meta, Money, Name, Opening,
-    Outcome, Part, Path, Sample, Timestamp, Transcript, Usage,
+    AnyStore, Body, Call, Digest, Event, Finish, Log, LogId, Message, Meta, ModelReply, Money, Name, Opening,
+    Outcome, Part, Path, Timestamp, Transcript, TurnRequest, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -38,7 +38,7 @@ pub(crate) fn talk(lines: &[(&str, &str)]) -> Transcript {
 pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
     let (_, task, _) = lines[0];
     let opening = Opening {
-        with: vec![name("A"), name("B")],
+        participants: vec![name("A"), name("B")],
         task: task.into(),
         messages: vec![Message::text(name(lines[0].0), task)],
         ..Opening::default()
@@ -55,7 +55,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
 }
 
 fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
-    let sample = Sample {
+    let sample = ModelReply {
         who: who.clone(),
         model: "test:m".into(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
@@ -65,15 +65,16 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         cost: Some(Money::dollars(0.01)),
         cached: false,
     };
-    let mut bodies = vec![Body::Cued { cues: vec![Cue::to_all(who.clone())] }, Body::Sampled(sample)];
+    let mut bodies =
+        vec![Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }, Body::ModelReplied(sample)];
     if let Some(tool) = text.strip_prefix('!') {
         let tool = tool.split(' ').next().unwrap().to_owned();
         let id = format!("c{turn}");
         let call = Call { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
-        bodies.push(Body::Called { who: who.clone(), call });
-        bodies.push(Body::Returned { who: who.clone(), id, outcome: Outcome::done("ok") });
+        bodies.push(Body::ToolCalled { who: who.clone(), call });
+        bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: Outcome::done("ok") });
     }
     let parts = vec![Part::Thought(thought.into()), Part::text(text)];
-    bodies.push(Body::Said(Message { parts, ..Message::text(who.clone(), "") }));
+    bodies.push(Body::Message(Message { parts, ..Message::text(who.clone(), "") }));
     bodies
 }

@@ -1,7 +1,7 @@
 //! Answers of a form, whatever the model can do.
 
-use polylogue::tooling::ToolUse;
-use polylogue::{AnyModel, Assistant, Body, Entry, Part, Skill, Skills, plain};
+use polylogue::tooling::ToolCalling;
+use polylogue::{AnyModel, Assistant, Body, Capabilities, Capability, Entry, Part, plain};
 use polylogue_models::{Script, Scripted};
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ fn schema() -> Value {
 }
 
 fn shaped(model: AnyModel) -> Assistant {
-    Assistant::new("M", model).unwrap().answers(schema())
+    Assistant::new("M", model).unwrap().output_schema(schema())
 }
 
 fn said(done: &Turned) -> Vec<Part> {
     let said = done.events.iter().rev().find_map(|event| match &event.body {
-        Body::Said(message) if event.at.is_root() => Some(message.parts.clone()),
+        Body::Message(message) if event.at.is_root() => Some(message.parts.clone()),
         _ => None,
     });
     said.unwrap_or_default()
@@ -39,7 +39,7 @@ async fn the_value_rides_on_the_message() {
     assert_eq!(done.asked[0].params.schema, Some(schema()));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
     let transcript = polylogue::Transcript::of(&polylogue::Path::root(), &done.events).unwrap();
-    let reader = polylogue::View::of(&transcript, &name("Reader"), polylogue::Lens::default());
+    let reader = polylogue::View::of(&transcript, &name("Reader"), polylogue::ViewOptions::default());
     let read: Vec<_> = reader.entries().iter().flat_map(Entry::parts).collect();
     assert_eq!(read.len(), 2, "{read:?}");
 }
@@ -48,10 +48,10 @@ async fn the_value_rides_on_the_message() {
 #[tokio::test]
 async fn the_form_is_asked_for_in_the_best_way_the_model_knows() {
     for (skills, has_schema, json) in [
-        (Skills::ALL, true, false),
-        (Skills::default(), true, false),
-        (Skills::TEXT.with(Skill::Json), false, true),
-        (Skills::TEXT, false, false),
+        (Capabilities::ALL, true, false),
+        (Capabilities::default(), true, false),
+        (Capabilities::TEXT.with(Capability::Json), false, true),
+        (Capabilities::TEXT, false, false),
     ] {
         let done = turn(lines(&["Here: ```{'more': 7}```"]).with_skills(skills), shaped).await;
         let params = &done.asked[0].params;
@@ -61,12 +61,12 @@ async fn the_form_is_asked_for_in_the_best_way_the_model_knows() {
         assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
     }
     for (tools_by, has_schema, json) in [
-        (ToolUse::Native, true, false),
-        (ToolUse::Schema, true, false),
-        (ToolUse::Json, false, true),
-        (ToolUse::Text, false, false),
+        (ToolCalling::Native, true, false),
+        (ToolCalling::Schema, true, false),
+        (ToolCalling::Json, false, true),
+        (ToolCalling::Text, false, false),
     ] {
-        let done = turn(lines(&["{\"more\": 7}"]), |model| shaped(model).tools_by(tools_by)).await;
+        let done = turn(lines(&["{\"more\": 7}"]), |model| shaped(model).tool_calling(tools_by)).await;
         let params = &done.asked[0].params;
         assert_eq!((params.schema.is_some(), params.json), (has_schema, json), "{tools_by:?}");
     }
@@ -120,7 +120,7 @@ async fn a_repair_is_told_only_schema_output_and_error() {
 async fn repairs_have_a_limit() {
     let done = turn(lines(&["a", "b", "c", "d"]), shaped).await;
     assert_eq!(done.reason, "M's limit of 3 errors in the form of its answer");
-    let done = turn(lines(&["a"]), |model| shaped(model).repairs(0)).await;
+    let done = turn(lines(&["a"]), |model| shaped(model).output_retries(0)).await;
     assert_eq!(done.reason, "M's limit of 0 errors in the form of its answer");
     assert_eq!(said(&done), []);
 }
@@ -128,24 +128,24 @@ async fn repairs_have_a_limit() {
 // With tools: in every way of calling them the answer has its form.
 #[tokio::test]
 async fn tools_and_a_form_go_together() {
-    let with_clock = |tools_by| move |model| shaped(model).tool(clock()).tools_by(tools_by);
+    let with_clock = |tools_by| move |model| shaped(model).tool(clock()).tool_calling(tools_by);
     let native = r#"[{"M": {"calls": [{"tool": "clock"}]}}, {"M": "It is noon: seven more."}, {"M": "{\"more\": 7}"}]"#;
     let script: Script = serde_json::from_str(native).unwrap();
-    let done = turn(script.model("test"), with_clock(ToolUse::Auto)).await;
+    let done = turn(script.model("test"), with_clock(ToolCalling::Auto)).await;
     assert_eq!(said(&done), seven());
     assert!(done.asked[0].params.schema.is_none() && done.asked[2].tools.is_empty());
     let at_once = r#"[{"M": {"calls": [{"tool": "clock"}]}}, {"M": "{\"more\": 7}"}]"#;
     let script: Script = serde_json::from_str(at_once).unwrap();
-    assert_eq!(said(&turn(script.model("test"), with_clock(ToolUse::Auto)).await), seven());
+    assert_eq!(said(&turn(script.model("test"), with_clock(ToolCalling::Auto)).await), seven());
 
     let call = r#"{"say": null, "call": {"tool": "clock", "args": {}}}"#;
     let objects = [call, r#"{"say": {"more": "7"}, "call": null}"#, r#"{"more": 7}"#];
-    let done = turn(lines(&objects), with_clock(ToolUse::Schema)).await;
+    let done = turn(lines(&objects), with_clock(ToolCalling::Schema)).await;
     assert_eq!(said(&done), seven(), "repaired");
     assert_eq!(done.asked[0].params.schema.as_ref().unwrap()["properties"]["say"]["anyOf"][1], schema());
 
     let talk = ["ack", "It helps.", "yes", "{\"more\": 7}"];
-    let done = turn(lines(&talk), with_clock(ToolUse::Text)).await;
+    let done = turn(lines(&talk), with_clock(ToolCalling::Text)).await;
     assert_eq!(said(&done), seven());
     assert!(printed(&done.events).contains("gets #text-1-1: noon"));
 }

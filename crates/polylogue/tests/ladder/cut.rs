@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue::stop::max_turns;
-use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Chat, Event, Outcome, Skills, Tool, ToolCx, ToolError, ToolSpec,
-    all_at_once, in_turn, until,
+    AnyModel, AnyStore, Assistant, Body, Capabilities, Chat, Event, Outcome, Tool, ToolCx, ToolError,
+    ToolSpec, parallel, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -42,13 +42,13 @@ fn script(replies: &[&str]) -> Script {
 fn chat(
     calls: &Calls,
     script: &Script,
-    skills: Skills,
+    skills: Capabilities,
     turns: u64,
     made: impl Fn(Assistant) -> Assistant,
 ) -> Chat {
     let model = calls.through(script.model("test").with_skills(skills));
     let agent = made(Assistant::new("M", model).unwrap());
-    Chat::named("alone").with(agent).policy(until(max_turns(turns), in_turn())).build().unwrap()
+    Chat::named("alone").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
@@ -57,13 +57,14 @@ const REFUSED: &str = r#"{"secret": 7, "guess": 30}"#;
 
 #[tokio::test]
 async fn one_tool_by_text_with_errors_on_the_way() {
-    for trace in [Trace::Answer, Trace::FiveMessages] {
-        let more = if trace == Trace::Answer { &["end"][..] } else { &[] };
-        let how = if trace == Trace::Answer { &[][..] } else { &["ack"] };
+    for trace in [ToolHistory::Answer, ToolHistory::Full] {
+        let more = if trace == ToolHistory::Answer { &["end"][..] } else { &[] };
+        let how = if trace == ToolHistory::Answer { &[][..] } else { &["ack"] };
         let turn = [&["ack"][..], how, &["helps", "hm", "yes", "none", MISFIT, REFUSED, JSON], more].concat();
         let script = script(&[&turn[..], &turn].concat());
-        let made = |agent: Assistant| agent.tool(high_low()).tools_by(ToolUse::Text).trace(trace);
-        check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+        let made =
+            |agent: Assistant| agent.tool(high_low()).tool_calling(ToolCalling::Text).tool_history(trace);
+        check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
     }
 }
 
@@ -71,8 +72,8 @@ async fn one_tool_by_text_with_errors_on_the_way() {
 async fn several_tools_by_text() {
     let turn = ["ack", "ok", "yes", "high_low", JSON, "more", "yes", "?", "clock", "enough", "no", "end"];
     let script = script(&[turn, turn].concat());
-    let made = |agent: Assistant| agent.tool(high_low()).tool(clock()).tools_by(ToolUse::Text);
-    check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    let made = |agent: Assistant| agent.tool(high_low()).tool(clock()).tool_calling(ToolCalling::Text);
+    check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
 }
 
 #[tokio::test]
@@ -81,8 +82,8 @@ async fn objects_held_to_a_schema() {
     let misfit = format!(r#"{{"call": {{"tool": "high_low", "args": {MISFIT}}}}}"#);
     let turn = ["what?", &misfit, &call, &call, r#"{"say": "end"}"#];
     let script = script(&[turn, turn].concat());
-    let made = |agent: Assistant| agent.tool(high_low()).tools_by(ToolUse::Schema);
-    check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    let made = |agent: Assistant| agent.tool(high_low()).tool_calling(ToolCalling::Schema);
+    check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
 }
 
 #[tokio::test]
@@ -92,7 +93,7 @@ async fn a_model_that_turns_out_to_be_unable() {
     let second = ["ack", "helps", "yes", JSON, "end"];
     let script = script(&[&refusals[..], &first, &second].concat());
     let made = |agent: Assistant| agent.tool(high_low());
-    let events = check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    let events = check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
     assert_eq!(printed(&events).matches("unable of").count(), 3);
 }
 
@@ -108,7 +109,12 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
     let script: Script = serde_json::from_value(steps("A").chain(steps("B")).collect::<Value>()).unwrap();
     let chat = |calls: &Calls| {
         let agent = |who| Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(clock());
-        Chat::named("both").with(agent("A")).with(agent("B")).policy(all_at_once()).build().unwrap()
+        Chat::named("both")
+            .participant(agent("A"))
+            .participant(agent("B"))
+            .policy(parallel())
+            .build()
+            .unwrap()
     };
     let mut log = log().await;
     chat(&Calls::default()).run(&mut log, "What time is it?").await.unwrap();
@@ -120,7 +126,7 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
         chat(&calls).resume(&mut log).await.unwrap();
         let again = log.events().await;
         assert_eq!(turns(&whole), turns(&again), "cut before event {cut}");
-        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+        let left = whole[cut..].iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
         assert_eq!(calls.made(), left as u64, "cut before event {cut}: no call is made twice");
     }
 }
@@ -141,16 +147,17 @@ async fn an_answer_of_a_form_that_is_repaired() {
     let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
     let replies = ["!json_schema is not supported", "?", "{}", r#"{"more": 7}"#, "?", r#"{"more": 8}"#];
     let script = script(&replies);
-    let made = |agent: Assistant| agent.answers(form.clone());
-    let events = check(|calls| chat(calls, &script, Skills::default(), 2, made)).await;
+    let made = |agent: Assistant| agent.output_schema(form.clone());
+    let events = check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
     assert!(printed(&events).contains(r#"M says: {"more":8} | {"more":8}"#), "{}", printed(&events));
 }
 
 #[tokio::test]
 async fn a_turn_that_is_given_up_and_a_tool_that_is_reminded_of() {
     let script = script(&["later", "#note", "?", "later", "later"]);
-    let made = |agent: Assistant| agent.teach(Taught::new(note()).mandatory().max_call_errors(1));
-    let events = check(|calls| chat(calls, &script, Skills::ALL, 2, made)).await;
+    let made =
+        |agent: Assistant| agent.prompted_tool(PromptedTool::new(note()).mandatory().max_call_errors(1));
+    let events = check(|calls| chat(calls, &script, Capabilities::ALL, 2, made)).await;
     assert!(printed(&events).contains("closed (M's limit of 1 error in choosing a tool)"));
 }
 
@@ -175,13 +182,16 @@ async fn a_call_in_flight_is_not_made_again() {
     let agent = |script: &Script| {
         let pay = Once(spec.clone(), Arc::clone(&calls));
         let model = AnyModel::new(script.model("test"));
-        Assistant::new("M", model).unwrap().teach(Taught::new(pay).mandatory()).tools_by(ToolUse::Text)
+        Assistant::new("M", model)
+            .unwrap()
+            .prompted_tool(PromptedTool::new(pay).mandatory())
+            .tool_calling(ToolCalling::Text)
     };
     let whole = script(&["ack", "It is paid."]);
     let mut log = log().await;
     crate::things::alone(agent(&whole)).run(&mut log, "Pay.").await.unwrap();
     let events = log.events().await;
-    let called = events.iter().position(|event| matches!(event.body, Body::Called { .. })).unwrap();
+    let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     let mut cut = log_of(&events[..=called]).await;
     crate::things::alone(agent(&whole)).resume(&mut cut).await.unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -189,20 +199,31 @@ async fn a_call_in_flight_is_not_made_again() {
 }
 
 /// Runs M whole as `skills` say, and then on from every cut as `others` say; every run has to end.
-async fn goes_on_otherwise(skills: Skills, replies: &[&str], made: impl Fn(Assistant) -> Assistant + Copy) {
+async fn goes_on_otherwise(
+    skills: Capabilities,
+    replies: &[&str],
+    made: impl Fn(Assistant) -> Assistant + Copy,
+) {
     let play = script(replies);
     let whole_chat = chat(&Calls::default(), &play, skills, 2, made);
     let mut whole = log().await;
     whole_chat.run(&mut whole, "Compare 7 and 3.").await.unwrap();
     let events = whole.events().await;
-    for others in [Skills::default(), Skills::TEXT, Skills::TEXT.with(polylogue::Skill::Schema), Skills::ALL]
-    {
+    for others in [
+        Capabilities::default(),
+        Capabilities::TEXT,
+        Capabilities::TEXT.with(polylogue::Capability::Schema),
+        Capabilities::ALL,
+    ] {
         for cut in 1..events.len() {
             let mut log = log_of(&events[..cut]).await;
             let model = Anything(others);
             let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
-            let chat =
-                Chat::named("alone").with(agent).policy(until(max_turns(2), in_turn())).build().unwrap();
+            let chat = Chat::named("alone")
+                .participant(agent)
+                .policy(until(max_turns(2), round_robin()))
+                .build()
+                .unwrap();
             let status = chat.resume(&mut log).await;
             let again = log.events().await;
             assert!(
@@ -216,7 +237,7 @@ async fn goes_on_otherwise(skills: Skills, replies: &[&str], made: impl Fn(Assis
 }
 
 /// A model that says whatever is wanted, in whatever way, and calls no tool by itself.
-struct Anything(Skills);
+struct Anything(Capabilities);
 
 impl polylogue::Model for Anything {
     fn name(&self) -> &'static str {
@@ -225,7 +246,7 @@ impl polylogue::Model for Anything {
     async fn complete(
         &self,
         request: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::Deltas,
+        _: &mut dyn polylogue::DeltaSink,
     ) -> Result<polylogue::Reply, polylogue::ModelError> {
         let last = polylogue::plain(request.entries.last().unwrap().parts());
         let reply = |text: &str| Ok(polylogue::Reply::text(text));
@@ -242,7 +263,7 @@ impl polylogue::Model for Anything {
             None => reply("end"),
         }
     }
-    fn skills(&self) -> Skills {
+    fn capabilities(&self) -> Capabilities {
         self.0
     }
 }
@@ -253,20 +274,24 @@ impl polylogue::Model for Anything {
 async fn a_turn_goes_on_as_it_was_begun_whatever_is_known_by_then() {
     let with_tool = |agent: Assistant| agent.tool(high_low());
     let talk = ["ack", "It helps.", "yes", MISFIT, JSON, "end"];
-    goes_on_otherwise(Skills::TEXT, &[talk, talk].concat(), with_tool).await;
+    goes_on_otherwise(Capabilities::TEXT, &[talk, talk].concat(), with_tool).await;
     let refusals = ["!tools are not supported", "!json_schema is not supported"];
     let json = ["ack", "It helps.", "yes", "!response_format is not supported", JSON, "end"];
-    goes_on_otherwise(Skills::default(), &[&refusals[..], &json, &talk].concat(), with_tool).await;
+    goes_on_otherwise(Capabilities::default(), &[&refusals[..], &json, &talk].concat(), with_tool).await;
     let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
     let object = ["what?", &call, r#"{"say": "end", "call": null}"#];
-    goes_on_otherwise(Skills::TEXT.with(polylogue::Skill::Schema), &[object, object].concat(), with_tool)
-        .await;
-    goes_on_otherwise(Skills::ALL, &["#high_low", "end", "end"], with_tool).await;
+    goes_on_otherwise(
+        Capabilities::TEXT.with(polylogue::Capability::Schema),
+        &[object, object].concat(),
+        with_tool,
+    )
+    .await;
+    goes_on_otherwise(Capabilities::ALL, &["#high_low", "end", "end"], with_tool).await;
     let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
     let form = &form;
-    let shaped = |agent: Assistant| agent.answers(form.clone());
-    goes_on_otherwise(Skills::TEXT, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+    let shaped = |agent: Assistant| agent.output_schema(form.clone());
+    goes_on_otherwise(Capabilities::TEXT, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
     let refused = ["!json_schema is not supported", "?", r#"{"more": 7}"#, r#"{"more": 7}"#];
-    goes_on_otherwise(Skills::default(), &refused, shaped).await;
-    goes_on_otherwise(Skills::ALL, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+    goes_on_otherwise(Capabilities::default(), &refused, shaped).await;
+    goes_on_otherwise(Capabilities::ALL, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
 }

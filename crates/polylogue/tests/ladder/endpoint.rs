@@ -1,7 +1,7 @@
 //! A server that answers nothing but plain text: tools and answers of a form work all the same, and no request is malformed.
 
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, in_turn, once_each, until};
+use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential, until};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
 use serde_json::{Value, json};
@@ -49,8 +49,8 @@ async fn a_tool_works_on_a_server_of_plain_text() {
     let server = Server::start(small_model()).await;
     let endpoint = endpoint(&server);
     let agent = |who: &str| Assistant::new(who, AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
-    let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
-    let chat = chat.policy(until(max_turns(4), in_turn())).build().unwrap();
+    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");
@@ -64,8 +64,9 @@ async fn a_tool_works_on_a_server_of_plain_text() {
 #[tokio::test]
 async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
     let server = Server::start(small_model()).await;
-    let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint(&server)))).unwrap().answers(form());
-    let chat = Chat::named("alone").with(agent).policy(once_each()).build().unwrap();
+    let agent =
+        Assistant::new("Ann", AnyModel::new(model(&endpoint(&server)))).unwrap().output_schema(form());
+    let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
     let (status, events) = run(&chat, "How much more is ten than three?").await;
     assert_eq!(closed(&status).1, r#"{"more":7}"#, "{}", printed(&events));
     assert_eq!(server.violations(), [""; 0]);
@@ -76,10 +77,10 @@ async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
 #[tokio::test]
 async fn a_server_that_is_known_is_not_asked_in_vain() {
     let server = Server::start(small_model()).await;
-    let config = Config { skills: polylogue::Skills::TEXT, ..Config::new(server.base_url()) };
+    let config = Config { skills: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("small"));
-    let agent = Assistant::new("Ann", model).unwrap().tool(clock()).tool(clock()).answers(form());
-    let chat = Chat::named("alone").with(agent).policy(once_each()).build().unwrap();
+    let agent = Assistant::new("Ann", model).unwrap().tool(clock()).tool(clock()).output_schema(form());
+    let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
     let (status, events) = run(&chat, "How much more is ten than three?").await;
     assert_eq!(closed(&status).1, r#"{"more":7}"#, "{}", printed(&events));
     assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
@@ -91,11 +92,11 @@ async fn a_server_that_is_known_is_not_asked_in_vain() {
 async fn a_turn_that_was_begun_in_vain_goes_on_when_it_is_said_what_the_server_cannot_do() {
     let first = Server::start(small_model()).await;
     let ann = |model| Assistant::new("Ann", AnyModel::new(model)).unwrap().tool(high_low());
-    let chat = |model| Chat::named("alone").with(ann(model)).policy(once_each()).build().unwrap();
+    let chat = |model| Chat::named("alone").participant(ann(model)).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat(model(&endpoint(&first))), "Is seven more than three?").await;
     for cut in 1..events.len() {
         let server = Server::start(small_model()).await;
-        let config = Config { skills: polylogue::Skills::TEXT, ..Config::new(server.base_url()) };
+        let config = Config { skills: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
         let chat = chat(Endpoint::new(config).unwrap().model("small"));
         let mut log = log_of(&events[..cut]).await;
         let status = chat.resume(&mut log).await.unwrap();
@@ -120,7 +121,8 @@ async fn a_tool_works_on_a_model_of_ollama_without_tools() {
     let server = Server::start(Behaviour::from(Playbook::new(play)).text_only()).await;
     let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
-    let chat = Chat::named("alone").with(agent).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let chat =
+        Chat::named("alone").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use expect_test::expect;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{Taught, Trace};
+use polylogue::tooling::{PromptedTool, ToolHistory};
 use polylogue::{
-    AnyModel, Assistant, Body, Chat, Function, Outcome, Skill, Skills, Tool, ToolCx, ToolError, ToolSpec,
-    in_turn, until,
+    AnyModel, Assistant, Body, Capabilities, Capability, Chat, Function, Outcome, Tool, ToolCx, ToolError,
+    ToolSpec, round_robin, until,
 };
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ use crate::things::{Broken, clock, high_low, lines, note, prompts, remembered, t
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
 const HIGHER: &str = "The secret number is higher. // (tool)";
 
-fn must() -> Taught {
-    Taught::new(high_low()).mandatory()
+fn must() -> PromptedTool {
+    PromptedTool::new(high_low()).mandatory()
 }
 
 fn five(agent: Assistant) -> Assistant {
-    agent.trace(Trace::FiveMessages)
+    agent.tool_history(ToolHistory::Full)
 }
 
 // Item 55: the five messages, and what the tool returned is what the others hear.
@@ -48,11 +48,11 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
     let spy = Spy::on(AnyModel::new(lines(&["Ack.", "Ack.", JSON, "Ack.", "Ack.", JSON])));
     let master = five(talker(spy.model(), must()));
     let player = Function::new("P", |turn| {
-        let heard = turn.heard().map(|line| line.message.plain().into_owned());
+        let heard = turn.last_message().map(|line| line.message.plain().into_owned());
         Ok(polylogue::Act::say(format!("I heard: {}", heard.unwrap_or_default())))
     });
-    let chat = Chat::named("game").with(master).with(player.unwrap());
-    let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+    let chat = Chat::named("game").participant(master).participant(player.unwrap());
+    let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     assert!(printed(&events).contains("P says: I heard: The secret number is higher. // (tool)\n"));
     let second = crate::things::entries(&spy.asked()[3].entries);
@@ -64,7 +64,7 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
 // Item 58: three requests, the third in JSON mode, none with tools; with the answer remembered instead, three as well.
 #[tokio::test]
 async fn a_mandatory_tool_takes_three_requests() {
-    let skills = Skills::TEXT.with(Skill::Json);
+    let skills = Capabilities::TEXT.with(Capability::Json);
     let done = turn(lines(&["1", "2", JSON]).with_skills(skills), |model| five(talker(model, must()))).await;
     assert_eq!(done.asked.iter().map(|asked| asked.params.json).collect::<Vec<_>>(), [false, false, true]);
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_none()));
@@ -99,12 +99,12 @@ async fn the_talk_about_a_tool() {
 // Item 59: five requests either way in the document's form; a refused tool leaves prompt and answer.
 #[tokio::test]
 async fn an_optional_tool_may_be_refused() {
-    let optional = || Taught::new(high_low());
+    let optional = || PromptedTool::new(high_low());
     let no = ["ack", "ack", "It would not help.", "No.", "Seven."];
     let done = turn(lines(&no), |model| five(talker(model, optional()))).await;
     assert_eq!(done.asked.len(), 5);
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven."]);
-    assert!(!done.events.iter().any(|event| matches!(event.body, Body::Called { .. })));
+    assert!(!done.events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     let yes = ["ack", "ack", "It helps.", "yes", JSON];
     let done = turn(lines(&yes), |model| five(talker(model, optional()))).await;
     assert_eq!((done.asked.len(), done.remembers.len(), &*done.said), (5, 5, HIGHER));
@@ -118,8 +118,8 @@ async fn what_is_neither_yes_nor_no_is_asked_for_once_more() {
         (&["a", "b", "maybe", "not sure", "end"], false),
         (&["a", "b", "<think>yes, yes</think>no", "end"], false),
     ] {
-        let done = turn(lines(replies), |model| talker(model, Taught::new(high_low()))).await;
-        let calls = done.events.iter().any(|event| matches!(event.body, Body::Called { .. }));
+        let done = turn(lines(replies), |model| talker(model, PromptedTool::new(high_low()))).await;
+        let calls = done.events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. }));
         assert_eq!((calls, &*done.said), (is_called, "end"), "{replies:?}");
     }
 }
@@ -193,7 +193,7 @@ async fn arguments_that_do_not_fit_are_told_with_how_they_look() {
     let told = &prompts(&done.asked)[2];
     assert!(told.contains("`secret` must be of type integer; got \"seven\""), "{told}");
     assert!(told.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{told}");
-    let calls = done.events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count();
+    let calls = done.events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count();
     assert_eq!(calls, 1);
 }
 
@@ -224,7 +224,7 @@ async fn what_is_no_json_is_asked_for_again() {
 async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
     let success = "Tool note was called successfully. It didn't return anything.";
     let json = r#"{"text": "7 > 3"}"#;
-    let taught = || Taught::new(note()).mandatory();
+    let taught = || PromptedTool::new(note()).mandatory();
     let done = turn(lines(&["a", json]), |model| talker(model, taught())).await;
     assert_eq!(done.said, success);
     assert_eq!(done.remembers, ["user: Compare 7 and 3.".to_owned(), format!("assistant: {success}")]);
@@ -236,7 +236,7 @@ async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
 #[tokio::test]
 async fn a_tool_that_breaks_down_breaks_nothing_else() {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
-    let taught = || Taught::new(Broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
+    let taught = || PromptedTool::new(Broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
     let done = turn(lines(&["a", "{\"x\": 1}", "{\"x\": 2}"]), |model| talker(model, taught().max_errors(1)));
     let done = done.await;
     assert_eq!(done.reason, "M's limit of 1 error in calling `press`");
@@ -261,12 +261,12 @@ impl Tool for Counter {
 async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let spec = ToolSpec::new("count", "Counts.", json!({"type": "object", "properties": {}}));
     let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
-    let counter = Taught::new(Counter(spec, AtomicU32::new(0))).mandatory();
-    let chat = Chat::named("counting").with(five(talker(model, counter)));
-    let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+    let counter = PromptedTool::new(Counter(spec, AtomicU32::new(0))).mandatory();
+    let chat = Chat::named("counting").participant(five(talker(model, counter)));
+    let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Said(message) => Some(message.plain().into_owned()),
+        Body::Message(message) => Some(message.plain().into_owned()),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>(), ["1", "2", "3"]);
@@ -286,7 +286,8 @@ async fn a_tool_that_ends_the_turn_is_the_last_word() {
         }
     }
     let done =
-        turn(lines(&["ack"]), |model| talker(model, Taught::new(Ending(spec.clone())).mandatory())).await;
+        turn(lines(&["ack"]), |model| talker(model, PromptedTool::new(Ending(spec.clone())).mandatory()))
+            .await;
     assert_eq!(done.said, "It is noon.");
     assert_eq!(done.remembers[1], "assistant: It is noon.");
 }
@@ -298,8 +299,8 @@ async fn asked_aside_it_talks_about_no_tools() {
     let spy = Spy::on(AnyModel::new(model.clone()));
     let agent = talker(spy.model(), must());
     let judge = polylogue::Name::new("M").unwrap();
-    let policy = polylogue::reflected(polylogue::once_each(), judge, |_| "What was it about?".into());
-    let chat = Chat::named("alone").with(agent).policy(policy).build().unwrap();
+    let policy = polylogue::reflected(polylogue::sequential(), judge, |_| "What was it about?".into());
+    let chat = Chat::named("alone").participant(agent).policy(policy).build().unwrap();
     let (status, _) = run(&chat, "Compare 7 and 3.").await;
     assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");
     model.finish().unwrap();

@@ -1,9 +1,9 @@
 //! A server whose chat template knows no system role and refuses a content of `null`: it is sent the same in another form.
 
 use polylogue::stop::max_turns;
-use polylogue::tooling::ToolUse;
-use polylogue::{AnyModel, Assistant, Body, Chat, Event, Skill, Skills, Tool, in_turn, until};
-use polylogue_models::{Config, Endpoint, EndpointModel, KnownSkills};
+use polylogue::tooling::ToolCalling;
+use polylogue::{AnyModel, Assistant, Body, Capabilities, Capability, Chat, Event, Tool, round_robin, until};
+use polylogue_models::{Config, Endpoint, EndpointModel, LearnedCapabilities};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn pair(model: EndpointModel) -> Chat {
         let agent = Assistant::new(who, model.clone()).unwrap();
         agent.system(format!("You are {who}, and brief.")).tool(high_low())
     };
-    let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
-    chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    chat.policy(until(max_turns(4), round_robin())).build().unwrap()
 }
 
 fn has_system(request: &Received) -> bool {
@@ -44,9 +44,9 @@ fn has_null(request: &Received) -> bool {
 }
 
 /// What the log says that a model refused, in order.
-fn refused(events: &[Arc<Event>]) -> Vec<Skill> {
+fn refused(events: &[Arc<Event>]) -> Vec<Capability> {
     let lacks = |event: &Arc<Event>| match &event.body {
-        Body::Unable { lacks, .. } => Some(*lacks),
+        Body::CapabilityMissing { capability: lacks, .. } => Some(*lacks),
         _ => None,
     };
     events.iter().filter_map(lacks).collect()
@@ -59,7 +59,7 @@ async fn a_refused_system_role_is_folded_into_the_first_words_and_calls_go_witho
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");
     // Each is refused once in the whole conversation: Bob is spared what Ann found out.
-    assert_eq!(refused(&events), [Skill::SystemRole, Skill::NullContent], "{text}");
+    assert_eq!(refused(&events), [Capability::SystemRole, Capability::NullContent], "{text}");
     assert_eq!(server.violations(), [""; 0]);
     let requests = server.requests();
     let refused: Vec<usize> =
@@ -104,13 +104,13 @@ async fn a_turn_that_calls_tools_in_words_is_resumed_wherever_it_is_cut_after_a_
     };
     let chat = |server: &Server| {
         let agent = Assistant::new("Ann", AnyModel::new(model(server))).unwrap().system("You are Ann.");
-        let agent = agent.tool(high_low()).tools_by(ToolUse::Text);
-        Chat::named("one").with(agent).policy(until(max_turns(1), in_turn())).build().unwrap()
+        let agent = agent.tool(high_low()).tool_calling(ToolCalling::Text);
+        Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let server = || Server::start(Behaviour::from(Playbook::new(play)).plain_template());
     let (first, second) = (server().await, server().await);
     let (_, whole) = run(&chat(&first), "Is seven more than three?").await;
-    assert_eq!(refused(&whole), [Skill::SystemRole]);
+    assert_eq!(refused(&whole), [Capability::SystemRole]);
     for cut in 1..whole.len() {
         let mut log = log_of(&whole[..cut]).await;
         let status = chat(&second).resume(&mut log).await.unwrap();
@@ -119,14 +119,14 @@ async fn a_turn_that_calls_tools_in_words_is_resumed_wherever_it_is_cut_after_a_
 }
 
 /// Two agents on a server that takes no user message right after the result of a tool, until each has spoken.
-async fn interrupted(config: Config, server: &Server) -> (Vec<Skill>, Vec<String>) {
+async fn interrupted(config: Config, server: &Server) -> (Vec<Capability>, Vec<String>) {
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("mistral"));
     let agent = |who: &str| {
         let agent = Assistant::new(who, model.clone()).unwrap().system(format!("You are {who}."));
-        agent.advertise(high_low().spec().clone())
+        agent.suggest_tool(high_low().spec().clone())
     };
-    let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
-    let chat = chat.policy(until(max_turns(4), in_turn())).build().unwrap();
+    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let before = server.count();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     assert!(matches!(status, polylogue::Status::Closed { .. }), "{}", printed(&events));
@@ -156,11 +156,13 @@ async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_resul
     );
     let strict = Server::start(behaviour().no_user_after_tool()).await;
     let (lacks, seen) = interrupted(Config::new(strict.base_url()), &strict).await;
-    assert_eq!(lacks, [Skill::UserAfterTool]);
+    assert_eq!(lacks, [Capability::UserAfterTool]);
     assert_eq!(seen[0], "user", "it is tried once");
     assert!(seen.len() > 1 && seen[1..].iter().all(|roles| roles.starts_with("assistant user")), "{seen:?}");
-    let said =
-        Config { skills: Skills::default().without(Skill::UserAfterTool), ..Config::new(strict.base_url()) };
+    let said = Config {
+        skills: Capabilities::default().without(Capability::UserAfterTool),
+        ..Config::new(strict.base_url())
+    };
     let (lacks, seen) = interrupted(said, &strict).await;
     assert!(lacks.is_empty() && seen.iter().all(|roles| roles.starts_with("assistant user")), "{seen:?}");
 }
@@ -168,9 +170,9 @@ async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_resul
 #[tokio::test]
 async fn what_is_said_or_found_of_a_template_is_not_tried() {
     let folder = tempfile::tempdir().unwrap();
-    let known = || Some(KnownSkills::at(folder.path().join("skills.json")));
+    let known = || Some(LearnedCapabilities::at(folder.path().join("skills.json")));
     let server = Server::start(template()).await;
-    let lacks = Skills::default().without(Skill::SystemRole).without(Skill::NullContent);
+    let lacks = Capabilities::default().without(Capability::SystemRole).without(Capability::NullContent);
     let mut count = 0;
     // The third is a later process, which knows what the second found.
     for (nth, refusals) in [0, 2, 0].into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Several tools by a talk: items 67 and 68.
 
-use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{AnyModel, Assistant, Body};
 
 use crate::stage::printed;
@@ -9,12 +9,12 @@ use crate::things::{Turned, clock, high_low, lines, note, prompts, turn};
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
 
 fn both(model: AnyModel) -> Assistant {
-    Assistant::new("M", model).unwrap().tool(high_low()).tool(clock()).tools_by(ToolUse::Text)
+    Assistant::new("M", model).unwrap().tool(high_low()).tool(clock()).tool_calling(ToolCalling::Text)
 }
 
 fn called(done: &Turned) -> Vec<String> {
     let call = |body: &Body| match body {
-        Body::Called { call, .. } => Some(call.tool.clone()),
+        Body::ToolCalled { call, .. } => Some(call.tool.clone()),
         _ => None,
     };
     done.events.iter().filter_map(|event| call(&event.body)).collect()
@@ -24,7 +24,7 @@ fn called(done: &Turned) -> Vec<String> {
 #[tokio::test]
 async fn the_talk_about_several_tools_in_the_documents_form() {
     let replies = ["ack", "It would.", "yes", "high_low", JSON, "No, I know enough.", "no"];
-    let done = turn(lines(&replies), |model| both(model).trace(Trace::FiveMessages)).await;
+    let done = turn(lines(&replies), |model| both(model).tool_history(ToolHistory::Full)).await;
     assert_eq!(done.said, "No, I know enough.");
     assert_eq!(
         done.remembers,
@@ -73,7 +73,7 @@ async fn when_no_tool_helps_none_is_used() {
 #[tokio::test]
 async fn calls_have_a_limit() {
     let replies = ["ack", "They would.", "yes", "clock", "More!", "yes", "clock", "More!", "yes", "Noon."];
-    let done = turn(lines(&replies), |model| both(model).max_rounds(2)).await;
+    let done = turn(lines(&replies), |model| both(model).max_tool_rounds(2)).await;
     assert_eq!((called(&done), &*done.said), (vec!["clock".to_owned(), "clock".to_owned()], "Noon."));
 }
 
@@ -104,7 +104,8 @@ async fn five_bad_choices_are_enough() {
 async fn tools_that_must_be_used_come_first_and_nobody_asks_whether() {
     let agent = |model| {
         let both = both(model);
-        both.teach(Taught::new(note()).mandatory()).teach(Taught::new(clock()).mandatory())
+        both.prompted_tool(PromptedTool::new(note()).mandatory())
+            .prompted_tool(PromptedTool::new(clock()).mandatory())
     };
     let replies = ["ack", "note", r#"{"text": "x"}"#, "That is all.", "no", "Noted at noon."];
     let done = turn(lines(&replies), agent).await;
@@ -120,7 +121,7 @@ async fn tools_that_must_be_used_come_first_and_nobody_asks_whether() {
 // Item 64 with several tools.
 #[tokio::test]
 async fn when_no_tool_returned_anything_that_is_the_answer() {
-    let agent = |model| both(model).teach(Taught::new(note()).mandatory());
+    let agent = |model| both(model).prompted_tool(PromptedTool::new(note()).mandatory());
     let done = turn(lines(&["ack", r#"{"text": "x"}"#, "That is all.", "no"]), agent).await;
     assert_eq!(done.said, "Tool note was called successfully. It didn't return anything.");
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use polylogue::executor::Declared;
-use polylogue::tooling::{Taught, ToolUse};
+use polylogue::tooling::{PromptedTool, ToolCalling};
 use polylogue::{
-    AnyModel, Assistant, Chat, Entry, Event, Lens, Outcome, Path, Tool, ToolError, ToolSpec, Transcript,
-    View, once_each, plain,
+    AnyModel, Assistant, Chat, Entry, Event, Outcome, Path, Tool, ToolError, ToolSpec, Transcript, View,
+    ViewOptions, plain, sequential,
 };
 use polylogue_models::{Script, Scripted};
 use schemars::JsonSchema;
@@ -63,13 +63,13 @@ pub(crate) fn lines(lines: &[&str]) -> Scripted {
 }
 
 /// M, who has `tool` and talks about it.
-pub(crate) fn talker(model: AnyModel, tool: Taught) -> Assistant {
-    Assistant::new("M", model).unwrap().teach(tool).tools_by(ToolUse::Text)
+pub(crate) fn talker(model: AnyModel, tool: PromptedTool) -> Assistant {
+    Assistant::new("M", model).unwrap().prompted_tool(tool).tool_calling(ToolCalling::Text)
 }
 
 /// A chat of one turn.
 pub(crate) fn alone(agent: Assistant) -> Chat {
-    Chat::named("alone").with(agent).policy(once_each()).build().unwrap()
+    Chat::named("alone").participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// What came of a turn of an agent alone.
@@ -96,7 +96,7 @@ pub(crate) async fn turn(model: Scripted, made: impl FnOnce(AnyModel) -> Assista
 /// The history of M after the events.
 pub(crate) fn remembered(events: &[Arc<Event>]) -> Vec<String> {
     let transcript = Transcript::of(&Path::root(), events).unwrap();
-    entries(View::of(&transcript, &name("M"), Lens::default()).entries())
+    entries(View::of(&transcript, &name("M"), ViewOptions::default()).entries())
 }
 
 /// Entries as `role: text`.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use polylogue::stop::{max_turns, says};
-use polylogue::tooling::ToolUse;
-use polylogue::{AnyModel, Assistant, Body, Chat, Part, Skills, in_turn, until};
+use polylogue::tooling::ToolCalling;
+use polylogue::{AnyModel, Assistant, Body, Capabilities, Chat, Part, round_robin, until};
 use polylogue_models::{Config, Endpoint, Script};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received, Server};
 use serde_json::{Value, json};
@@ -38,17 +38,19 @@ fn each(thought: &str, says: &[&str]) -> impl Iterator<Item = polylogue_models::
 async fn thoughts_are_no_arguments_and_no_decision() {
     let thought = r#"no, or {"secret": 1, "guess": 1}"#;
     for model in each(thought, &["ack", "It helps.", "yes", JSON, "More."]) {
-        let made = |model| Assistant::new("M", model).unwrap().tool(high_low()).tools_by(ToolUse::Text);
+        let made =
+            |model| Assistant::new("M", model).unwrap().tool(high_low()).tool_calling(ToolCalling::Text);
         let done = turn(model, made).await;
         let called = done.events.iter().find_map(|event| match &event.body {
-            Body::Called { call, .. } => Some(call.args.clone()),
+            Body::ToolCalled { call, .. } => Some(call.args.clone()),
             _ => None,
         });
         assert_eq!(called, Some(json!({"secret": 7, "guess": 3})), "{}", printed(&done.events));
     }
     let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
     for model in each(r#"{"say": "Equal.", "call": null}"#, &[&call, r#"{"say": "More.", "call": null}"#]) {
-        let made = |model| Assistant::new("M", model).unwrap().tool(high_low()).tools_by(ToolUse::Schema);
+        let made =
+            |model| Assistant::new("M", model).unwrap().tool(high_low()).tool_calling(ToolCalling::Schema);
         assert_eq!(turn(model, made).await.said, "More.");
     }
 }
@@ -56,7 +58,7 @@ async fn thoughts_are_no_arguments_and_no_decision() {
 #[tokio::test]
 async fn thoughts_are_no_answer_of_a_form() {
     let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
-    let made = |model| Assistant::new("M", model).unwrap().answers(form.clone());
+    let made = |model| Assistant::new("M", model).unwrap().output_schema(form.clone());
     for model in each(r#"{"more": 1}"#, &[r#"{"more": 7}"#]) {
         assert_eq!(turn(model, made).await.said, r#"{"more":7}"#);
     }
@@ -91,8 +93,8 @@ async fn what_one_thinks_the_other_is_never_sent_and_it_ends_nothing() {
             if is_ollama { Config::ollama(&server.ollama_url()) } else { Config::new(server.base_url()) };
         let model = Endpoint::new(config).unwrap().model("m");
         let agent = |who| Assistant::new(who, AnyModel::new(model.clone())).unwrap();
-        let chat = Chat::named("pair").with(agent("Ann")).with(agent("Bob"));
-        let chat = chat.policy(until(says("STOP") | max_turns(4), in_turn())).build().unwrap();
+        let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+        let chat = chat.policy(until(says("STOP") | max_turns(4), round_robin())).build().unwrap();
         let (status, events) = run(&chat, "Talk.").await;
         assert_eq!(closed(&status).1, "Word 1.", "way {nth}: {}", printed(&events));
         assert_eq!(server.count(), 4, "way {nth}");
@@ -101,11 +103,11 @@ async fn what_one_thinks_the_other_is_never_sent_and_it_ends_nothing() {
             "way {nth}"
         );
         let thoughts = events.iter().filter(|event| match &event.body {
-            Body::Sampled(sample) => sample.parts.contains(&Part::Thought("STOP, shall I?".into())),
+            Body::ModelReplied(sample) => sample.parts.contains(&Part::Thought("STOP, shall I?".into())),
             _ => false,
         });
         assert_eq!(thoughts.count(), 4, "way {nth}: the log has them");
-        let heard = |body: &Body| matches!(body, Body::Said(m) if m.parts.iter().any(|p| matches!(p, Part::Thought(_))));
+        let heard = |body: &Body| matches!(body, Body::Message(m) if m.parts.iter().any(|p| matches!(p, Part::Thought(_))));
         assert!(!events.iter().any(|event| heard(&event.body)), "way {nth}: nobody says them");
         assert_eq!(server.violations(), [""; 0]);
     }
@@ -115,7 +117,7 @@ async fn what_one_thinks_the_other_is_never_sent_and_it_ends_nothing() {
 #[tokio::test]
 async fn a_small_model_that_thinks_uses_a_tool() {
     let replies = ["ack", "It helps.", "yes", JSON, "More."];
-    for skills in [Skills::TEXT, Skills::TEXT.with(polylogue::Skill::Json)] {
+    for skills in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue::Capability::Json)] {
         let model = by_field("hm, no", &replies).with_skills(skills);
         let done = turn(model, |model| Assistant::new("M", model).unwrap().tool(high_low())).await;
         assert_eq!(done.said, "More.");

@@ -2,9 +2,10 @@
 
 use expect_test::expect;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{Taught, ToolUse, Trace};
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{
-    AnyModel, Assistant, Body, Chat, Executor, ModelErrorKind, Params, Skill, Skills, Tool, in_turn, until,
+    AnyModel, Assistant, Body, Capabilities, Capability, Chat, Executor, ModelErrorKind, Params, Tool,
+    round_robin, until,
 };
 use polylogue_models::Script;
 use serde_json::{Value, json};
@@ -15,14 +16,14 @@ use crate::things::{alone, clock, entries, high_low, lines, prompts, turn};
 const CALL: &str = r#"{"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}"#;
 const SAY: &str = r#"{"say": "Seven is more.", "call": null}"#;
 
-fn by(tools_by: ToolUse) -> impl Fn(AnyModel) -> Assistant {
-    move |model| Assistant::new("M", model).unwrap().tool(high_low()).tools_by(tools_by)
+fn by(tools_by: ToolCalling) -> impl Fn(AnyModel) -> Assistant {
+    move |model| Assistant::new("M", model).unwrap().tool(high_low()).tool_calling(tools_by)
 }
 
 // The second rung: objects held to a schema.
 #[tokio::test]
 async fn tools_are_called_by_objects_that_are_held_to_a_schema() {
-    let done = turn(lines(&[CALL, SAY]), by(ToolUse::Schema)).await;
+    let done = turn(lines(&[CALL, SAY]), by(ToolCalling::Schema)).await;
     assert_eq!(done.said, "Seven is more.");
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_some()));
     expect![[r#"
@@ -39,7 +40,8 @@ async fn tools_are_called_by_objects_that_are_held_to_a_schema() {
         10 closed (everybody had their turn): Seven is more.
     "#]].assert_eq(&printed(&done.events));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
-    let five = turn(lines(&[CALL]), |model| by(ToolUse::Schema)(model).trace(Trace::FiveMessages)).await;
+    let five =
+        turn(lines(&[CALL]), |model| by(ToolCalling::Schema)(model).tool_history(ToolHistory::Full)).await;
     assert_eq!(five.remembers.len(), 5);
     assert_eq!(five.said, "The secret number is higher. // (tool)");
 }
@@ -47,8 +49,9 @@ async fn tools_are_called_by_objects_that_are_held_to_a_schema() {
 // A schema is closed and requires all, as strict providers want it; a tool that must be used leaves nothing to say before.
 #[tokio::test]
 async fn the_schema_says_what_may_be_replied() {
-    let taught = |model| Assistant::new("M", model).unwrap().teach(Taught::new(high_low()).mandatory());
-    let done = turn(lines(&[SAY, CALL, SAY]), |model| taught(model).tools_by(ToolUse::Schema)).await;
+    let taught =
+        |model| Assistant::new("M", model).unwrap().prompted_tool(PromptedTool::new(high_low()).mandatory());
+    let done = turn(lines(&[SAY, CALL, SAY]), |model| taught(model).tool_calling(ToolCalling::Schema)).await;
     let schema = |nth: usize| done.asked[nth].params.schema.clone().unwrap();
     assert_eq!(schema(0)["properties"]["say"], json!({"type": "null"}));
     let calls = schema(0)["properties"]["call"]["anyOf"].as_array().unwrap().clone();
@@ -67,7 +70,7 @@ async fn objects_that_cannot_be_used_are_asked_for_again() {
     let misfit = r#"{"call": {"tool": "high_low", "args": {"secret": 7}}}"#;
     let refused = r#"{"call": {"tool": "high_low", "args": {"secret": 7, "guess": 30}}}"#;
     let replies = ["Hello!", "{}", other, misfit, refused, CALL, SAY];
-    let done = turn(lines(&replies), by(ToolUse::Schema)).await;
+    let done = turn(lines(&replies), by(ToolCalling::Schema)).await;
     let told = prompts(&done.asked);
     for (nth, flaw) in [
         (1, "there is no JSON in it"),
@@ -79,14 +82,14 @@ async fn objects_that_cannot_be_used_are_asked_for_again() {
         assert!(told[nth].contains(flaw), "{}", told[nth]);
     }
     assert_eq!(done.said, "Seven is more.");
-    let done = turn(lines(&["?"; 5]), by(ToolUse::Schema)).await;
+    let done = turn(lines(&["?"; 5]), by(ToolCalling::Schema)).await;
     assert_eq!(done.reason, "M's limit of 4 errors in choosing a tool");
 }
 
 // The limit on calls is told, and then there is nothing to call.
 #[tokio::test]
 async fn objects_have_a_limit_on_calls() {
-    let done = turn(lines(&[CALL, SAY]), |model| by(ToolUse::Schema)(model).max_rounds(1)).await;
+    let done = turn(lines(&[CALL, SAY]), |model| by(ToolCalling::Schema)(model).max_tool_rounds(1)).await;
     let last = &done.asked[1];
     assert_eq!(last.params.schema.as_ref().unwrap()["properties"]["call"], json!({"type": "null"}));
     assert!(prompts(&done.asked)[1].ends_with("Answer now with what you know, without calling a tool."));
@@ -95,12 +98,12 @@ async fn objects_have_a_limit_on_calls() {
 // What a model says of itself is believed, and nothing is tried.
 #[tokio::test]
 async fn the_way_is_chosen_by_what_the_model_can_do() {
-    let auto = by(ToolUse::Auto);
+    let auto = by(ToolCalling::Auto);
     let text = ["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "Seven is more."];
     for (skills, replies) in [
-        (Skills::TEXT, &text[..]),
-        (Skills::TEXT.with(Skill::Json), &text[..]),
-        (Skills::TEXT.with(Skill::Schema), &[CALL, SAY][..]),
+        (Capabilities::TEXT, &text[..]),
+        (Capabilities::TEXT.with(Capability::Json), &text[..]),
+        (Capabilities::TEXT.with(Capability::Schema), &[CALL, SAY][..]),
     ] {
         let done = turn(lines(replies).with_skills(skills), &auto).await;
         assert_eq!(done.said, "Seven is more.", "{skills:?}");
@@ -108,7 +111,7 @@ async fn the_way_is_chosen_by_what_the_model_can_do() {
         let json = done.asked.iter().any(|asked| asked.params.json);
         assert_eq!(json, skills.json == Some(true), "{skills:?}");
     }
-    let done = turn(lines(&["Seven."]).with_skills(Skills::ALL), &auto).await;
+    let done = turn(lines(&["Seven."]).with_skills(Capabilities::ALL), &auto).await;
     assert_eq!(done.asked[0].tools.len(), 1);
 }
 
@@ -131,7 +134,7 @@ fn refusing(lines: &[&str]) -> polylogue_models::Scripted {
 async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
     let replies = ["ack", "It helps.", "yes", "!response_format: extra inputs are not permitted"];
     let replies = [&replies[..], &[r#"{"secret": 7, "guess": 3}"#, "Seven is more."]].concat();
-    let done = turn(refusing(&replies), by(ToolUse::Auto)).await;
+    let done = turn(refusing(&replies), by(ToolCalling::Auto)).await;
     assert_eq!(done.said, "Seven is more.");
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
@@ -165,11 +168,11 @@ async fn what_was_refused_is_known_in_later_turns() {
     let talk = ["ack", "No.", "no", "One."];
     let model = refusing(&[talk, talk].concat());
     let spy = Spy::on(AnyModel::new(model.clone()));
-    let chat = Chat::named("alone").with(by(ToolUse::Auto)(spy.model()));
-    let chat = chat.policy(until(max_turns(2), in_turn())).build().unwrap();
+    let chat = Chat::named("alone").participant(by(ToolCalling::Auto)(spy.model()));
+    let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     model.finish().unwrap();
-    let unable = |body: &Body| matches!(body, Body::Unable { .. });
+    let unable = |body: &Body| matches!(body, Body::CapabilityMissing { .. });
     assert_eq!(events.iter().filter(|event| unable(&event.body)).count(), 2);
 }
 
@@ -178,9 +181,9 @@ async fn what_was_refused_is_known_in_later_turns() {
 async fn a_way_that_was_set_is_kept_to() {
     let mut log = log().await;
     let error =
-        alone(by(ToolUse::Native)(AnyModel::new(refusing(&[])))).run(&mut log, "go").await.unwrap_err();
+        alone(by(ToolCalling::Native)(AnyModel::new(refusing(&[])))).run(&mut log, "go").await.unwrap_err();
     let polylogue::Error::Model(error) = error else { panic!("{error}") };
-    assert_eq!(error.kind, ModelErrorKind::Unsupported(Skill::Tools));
+    assert_eq!(error.kind, ModelErrorKind::Unsupported(Capability::Tools));
     assert_eq!(error.fault(), polylogue::Fault::Config);
 }
 
@@ -191,7 +194,7 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
         r#"[{"M": {"error": {"status": 400, "message": "json_schema is not supported"}}}]"#,
     )
     .unwrap();
-    let agent = by(ToolUse::Auto)(AnyModel::new(script.model("test")));
+    let agent = by(ToolCalling::Auto)(AnyModel::new(script.model("test")));
     let agent = agent.params(Params { schema: Some(json!({"type": "object"})), ..Params::default() });
     let error = alone(agent).run(&mut log().await, "go").await.unwrap_err().to_string();
     assert!(error.ends_with("for JSON of a form, use `Assistant::answers`"), "{error}");
@@ -201,7 +204,9 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
 #[tokio::test]
 async fn a_mandatory_tool_is_reminded_of_natively() {
     let agent = |model| {
-        Assistant::new("M", model).unwrap().teach(Taught::new(clock()).mandatory().max_call_errors(1))
+        Assistant::new("M", model)
+            .unwrap()
+            .prompted_tool(PromptedTool::new(clock()).mandatory().max_call_errors(1))
     };
     let script: Script =
         serde_json::from_str(r#"[{"M": "Noon?"}, {"M": {"calls": [{"tool": "clock"}]}}, {"M": "Noon."}]"#)
@@ -218,17 +223,17 @@ async fn a_mandatory_tool_is_reminded_of_natively() {
 async fn tools_of_others_are_called_by_text_too() {
     for (tools_by, replies) in [
         (
-            ToolUse::Text,
+            ToolCalling::Text,
             &["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "ack", "No.", "no", "More."][..],
         ),
-        (ToolUse::Schema, &[CALL, r#"{"say": "More.", "call": null}"#][..]),
+        (ToolCalling::Schema, &[CALL, r#"{"say": "More.", "call": null}"#][..]),
     ] {
         let model = lines(replies);
         let spy = Spy::on(AnyModel::new(model.clone()));
-        let agent = Assistant::new("M", spy.model()).unwrap().advertise(high_low().spec().clone());
+        let agent = Assistant::new("M", spy.model()).unwrap().suggest_tool(high_low().spec().clone());
         let bob = polylogue::Stack::new("Bob").unwrap().then(Executor::new().tool(high_low())).otherwise("?");
-        let chat = Chat::named("pair").with(agent.tools_by(tools_by)).with(bob);
-        let chat = chat.policy(until(max_turns(3), in_turn())).build().unwrap();
+        let chat = Chat::named("pair").participant(agent.tool_calling(tools_by)).participant(bob);
+        let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
         let (status, events) = run(&chat, "Compare 7 and 3.").await;
         assert_eq!(closed(&status).1, "More.", "{}", printed(&events));
         model.finish().unwrap();
@@ -251,11 +256,12 @@ async fn earlier_native_calls_are_read_in_words() {
     )
     .unwrap();
     let spy = Spy::on(AnyModel::new(script.model("test")));
-    let chat = |tools_by| alone(Assistant::new("M", spy.model()).unwrap().tool(clock()).tools_by(tools_by));
+    let chat =
+        |tools_by| alone(Assistant::new("M", spy.model()).unwrap().tool(clock()).tool_calling(tools_by));
     let mut log = log().await;
-    chat(ToolUse::Native).run(&mut log, "What time is it?").await.unwrap();
+    chat(ToolCalling::Native).run(&mut log, "What time is it?").await.unwrap();
     let more = polylogue::Message::text(name("user"), "And now?");
-    chat(ToolUse::Text).go_on(&mut log, more).await.unwrap();
+    chat(ToolCalling::Text).continue_with(&mut log, more).await.unwrap();
     let read = entries(&spy.asked()[2].entries);
     assert_eq!(
         read[..5],

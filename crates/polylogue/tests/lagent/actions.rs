@@ -5,7 +5,7 @@ use polylogue::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
 use polylogue::reason::React;
 use polylogue::tool::Finish;
 use polylogue::{
-    AnyAgent, Lens, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, plain, tool, toolkit,
+    AnyAgent, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, ViewOptions, plain, tool, toolkit,
 };
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ async fn a_tool_of_a_toolkit_is_called_by_both_names() {
     }
     assert_eq!(call("Shop", json!({})).await, ("sold".into(), RunState::Done));
     assert_eq!(call("Shop.run", json!({})).await.1, RunState::Done);
-    let told: Value = serde_json::from_str(&shop().told()).unwrap();
+    let told: Value = serde_json::from_str(&shop().instructions()).unwrap();
     let names: Vec<&str> =
         told.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["Shop.price", "Shop", "Shop.run", "broken", "finish", "python"]);
@@ -249,10 +249,10 @@ async fn words_of_executors_and_peers_are_introduced_as_one_likes() {
     let spy = Spy::on(script(
         r#"[{"solver": "```\nShop```"}, {"solver": "It is sold."}, {"reader": "Good."}, {"solver": "Thanks."}]"#,
     ));
-    let mut lens = Lens::default();
+    let mut lens = ViewOptions::default();
     lens.prefix.insert(name("runner"), "The tool returned:".into());
     let block = ToolBlock::new("shop").between("```\n", "```").validate(|name| Ok(json!({"name": name})));
-    let solver = Parsed::new(agent("solver", &spy.model()).lens(lens), block);
+    let solver = Parsed::new(agent("solver", &spy.model()).view(lens), block);
     let reader = AnyAgent::new(agent("reader", &spy.model()));
     let session = session().await;
     let called = session.call(&solver, "Sell it.").await.unwrap();

@@ -67,7 +67,8 @@ async fn parameters_of_one_call_leave_the_next_alone() {
     let bot = agent("bot", &spy.model()).params(cool.clone());
     let session = session().await;
     session.call(&bot, "a").await.unwrap();
-    let once = polylogue::Params { temperature: Some(1.0), stop: vec!["x".into()], ..bot.sampling().clone() };
+    let once =
+        polylogue::Params { temperature: Some(1.0), stop: vec!["x".into()], ..bot.model_params().clone() };
     session.call(&bot.clone().params(once), "b").await.unwrap();
     session.call(&bot, "c").await.unwrap();
     let asked: Vec<_> =
@@ -96,7 +97,7 @@ async fn a_failed_call_leaves_the_session_as_it_was() {
     assert_eq!(texts(&last.entries).iter().filter(|(_, text)| text == "b").count(), 1);
     let events = session.log().events().await;
     assert_eq!(events.iter().filter(|event| matches!(event.body, Body::Failed { .. })).count(), 1);
-    assert_eq!(session.log().spent().await.calls, 7);
+    assert_eq!(session.log().usage().await.calls, 7);
 }
 
 #[tokio::test]
@@ -163,9 +164,9 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
         r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"critic": "c2"}, {"writer": "w3"}]"#,
     ));
     let mut blogger = Blogger::new("blogger", &spy.model(), 2);
-    let mut lens = polylogue::Lens::default();
+    let mut lens = polylogue::ViewOptions::default();
     lens.prefix.insert(name("writer"), "Reflect on this:".into());
-    blogger.critic = blogger.critic.lens(lens);
+    blogger.critic = blogger.critic.view(lens);
     let session = session().await;
     assert_eq!(session.call(&blogger, "roses").await.unwrap().plain(), "w3");
     let asked = spy.asked();

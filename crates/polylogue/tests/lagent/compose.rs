@@ -136,5 +136,5 @@ async fn a_failure_names_the_node() {
     let error = session.call(&outer, "x").await.unwrap_err();
     assert!(matches!(&error, Error::Within { at, .. } if at == "outer.both.bad"), "{error}");
     assert!(error.to_string().starts_with("`outer.both.bad`: "), "{error}");
-    assert_eq!(session.log().spent().await.calls, 1);
+    assert_eq!(session.log().usage().await.calls, 1);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use polylogue::stop::max_turns;
 use polylogue::{
     Agent, AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session,
-    Store, Timestamp, in_turn, until,
+    Store, Timestamp, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
@@ -69,7 +69,7 @@ async fn play(
     }
     let events = session.log().events().await;
     let sampled = |events: &[Arc<Event>]| {
-        events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count() as u64
+        events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count() as u64
     };
     assert_eq!(counter.made(), sampled(&events) - sampled(prefix), "model calls");
     events
@@ -158,7 +158,7 @@ async fn a_person_who_is_asked_answers_in_another_process() {
         vec![AnyAgent::new(Clerk { name: "clerk".try_into().unwrap(), person, writer })]
     };
     let events = cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "go")]).await;
-    assert!(events.iter().any(|event| matches!(&event.body, Body::Answered { .. })));
+    assert!(events.iter().any(|event| matches!(&event.body, Body::InputProvided { .. })));
 }
 
 #[tokio::test]
@@ -170,9 +170,9 @@ async fn composites_in_a_chat_resume_at_every_cut() {
     let chat = |calls: &Calls| {
         let model = calls.through(script.model("test"));
         Chat::named("desk")
-            .with(Blogger::new("blogger", &model, 1))
-            .with(agent("reader", &model))
-            .policy(until(max_turns(4), in_turn()))
+            .participant(Blogger::new("blogger", &model, 1))
+            .participant(agent("reader", &model))
+            .policy(until(max_turns(4), round_robin()))
             .build()
             .unwrap()
     };

@@ -7,8 +7,8 @@ use polylogue::parse::{Actions, Block, Parsed, Ran, RunState, ToolBlock};
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::tool::Finish;
 use polylogue::{
-    Act, Agent, AnyAgent, AnyModel, AnyStore, Ask, Asking, Assistant, Body, Call, GetHistory, Layer, Message,
-    Name, Part, Result, Turn,
+    Act, Agent, AgentCall, AnyAgent, AnyModel, AnyStore, Assistant, Body, Call, GetHistory, Layer, Message,
+    ModelCall, Name, Part, Result, Turn,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
@@ -27,7 +27,7 @@ async fn plays(kind: &str, steps: &[(&str, &str)], make: impl Fn(&AnyModel) -> A
     let script = script(&json!(steps.iter().map(step).collect::<Vec<_>>()).to_string());
     let agents = |calls: &Calls| vec![make(&AnyModel::new(calls.through(script.model("test"))))];
     let events = cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "first"), (0, "second")]).await;
-    let sampled = events.iter().filter(|event| matches!(event.body, Body::Sampled(_))).count();
+    let sampled = events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
     assert_eq!(sampled, steps.len(), "{kind}: all of the script is played");
     events.len()
 }
@@ -189,12 +189,12 @@ impl Agent for Ordinary {
         while !message.plain().contains("enough") {
             message = turn.ask(&self.a, message).await?;
         }
-        let both = [Asking::of(&self.a, &message), Asking::labelled("items.0", &self.b, &message)];
+        let both = [AgentCall::of(&self.a, &message), AgentCall::labelled("items.0", &self.b, &message)];
         let all: Result<Vec<Message>> = turn.ask_all(both).await.into_iter().collect();
         turn.prompt(format!("{} replied.", all?.len())).await?;
-        let own = turn.sample(Ask::of(&self.model)).await?;
+        let own = turn.ask_model(ModelCall::of(&self.model)).await?;
         let call = Call {
-            id: format!("look-{}", turn.transcript().begun(turn.me())),
+            id: format!("look-{}", turn.transcript().turns_begun_by(turn.me())),
             tool: "get_history".into(),
             args: json!({}),
         };
@@ -259,7 +259,7 @@ async fn calls_in_blocks_that_are_run_resume() {
         ("a", "```\n{\"name\": \"finish\", \"parameters\": {\"response\": \"done\"}}"),
     ];
     let make = |model: &AnyModel| {
-        let block = ToolBlock::new("tools").between("```\n", "\n```\n").json().restores();
+        let block = ToolBlock::new("tools").between("```\n", "\n```\n").json().restore();
         let tools = [polylogue::AnyTool::new(GetHistory::default())];
         let runner = Actions::new("runner").unwrap().toolkit("Log", tools).tool(Finish::default());
         AnyAgent::new(Runs(Name::new("runs").unwrap(), Parsed::new(agent("a", model), block), runner))

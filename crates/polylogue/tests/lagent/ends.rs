@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::session::{Growing, Stage};
 use polylogue::{
     Act, AnyAgent, AnyStore, Body, Chat, Error, Event, Function, Log, LogId, Meta, Session, Store, Timestamp,
-    once_each,
+    sequential,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -48,7 +48,7 @@ async fn whatever_the_cut_a_call_that_is_given_up_leaves_nothing() {
         assert_eq!(session.resume(&blogger).await.unwrap(), None);
         let begun = events[..cut].iter().rfind(|event| event.at.is_root());
         let over = |event: &&Arc<Event>| {
-            matches!(event.body, Body::Closed { .. } | Body::Undone { .. } | Body::Opened(_))
+            matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. } | Body::Opened(_))
         };
         assert_eq!(was_open, begun.is_some_and(|event| !over(&event)), "cut before {cut}");
     }
@@ -60,7 +60,7 @@ async fn a_call_that_is_stopped_goes_on_later() {
     let bot = agent("bot", &script(r#"[{"bot": {"say": "one", "delay_ms": 60000}}, {"bot": "two"}]"#));
     let session = Arc::new(session().await);
     session.call(&AnyAgent::new(Function::new("first", |_| Ok(Act::say("hi"))).unwrap()), "x").await.unwrap();
-    let halt = session.log().halt();
+    let halt = session.log().cancellation();
     let calling = tokio::spawn({
         let (session, bot) = (Arc::clone(&session), bot.clone());
         async move { session.call(&bot, "go").await }
@@ -69,7 +69,7 @@ async fn a_call_that_is_stopped_goes_on_later() {
         tokio::task::yield_now().await;
     }
     halt.now();
-    assert!(matches!(calling.await.unwrap(), Err(Error::Halted)));
+    assert!(matches!(calling.await.unwrap(), Err(Error::Cancelled)));
     let error = session.call(&bot, "other").await.unwrap_err();
     assert!(error.to_string().contains("a call in `test` is not over"), "{error}");
     let other = agent("other", &script("[]"));
@@ -100,7 +100,7 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
     };
     let twice = Twice("twice".try_into().unwrap(), AnyAgent::new(Function::new("bot", act).unwrap()));
     assert_eq!(session().await.call(&twice, "stay").await.unwrap().plain(), "heard stay");
-    let chat = Chat::named("room").with(twice).policy(once_each()).build().unwrap();
+    let chat = Chat::named("room").participant(twice).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "stay").await;
     assert!(
         events
@@ -201,14 +201,14 @@ async fn an_agent_that_survives_a_failure_survives_it_again() {
     let heard: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.plain()).collect();
     assert_eq!(heard, ["g", "back"]);
     let events = session.log().events().await;
-    let undone = events.iter().filter(|event| matches!(event.body, Body::Undone { .. })).count();
+    let undone = events.iter().filter(|event| matches!(event.body, Body::RolledBack { .. })).count();
     assert_eq!(undone, 2);
     let mut cuts = 0;
     for cut in 3..events.len() {
         // Between a failure and what the agent did next, nobody knows yet that it goes on: then the call is tried again.
         let last = events[..cut]
             .iter()
-            .rfind(|event| matches!(event.body, Body::Failed { .. } | Body::Undone { .. }));
+            .rfind(|event| matches!(event.body, Body::Failed { .. } | Body::RolledBack { .. }));
         if last.is_some_and(|event| matches!(event.body, Body::Failed { .. })) {
             continue;
         }

@@ -134,8 +134,9 @@ fn the_first_block_is_read_and_its_end_may_be_missing() {
 
 #[test]
 fn of_several_kinds_the_first_that_is_there_is_read() {
-    let plugin = ToolBlock::new("plugin").between("<plugin>", "</plugin>").json().told("Call plugins so.");
-    let mixed = Mixed::of([plugin, python()]).told("Two forms:");
+    let plugin =
+        ToolBlock::new("plugin").between("<plugin>", "</plugin>").json().instructions("Call plugins so.");
+    let mixed = Mixed::of([plugin, python()]).instructions("Two forms:");
     assert_eq!(mixed.instruction(), "Two forms:\n\nCall plugins so.");
     assert_eq!(read(&mixed, "x```python\n1")["tool_type"], "interpreter");
     assert_eq!(read(&mixed, r#"<plugin>{"name": "a"}</plugin>"#)["action"]["name"], "a");
@@ -169,8 +170,8 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
         ),
     ] {
         let spy = Spy::on(script(replies));
-        let block = if restores { python().json().restores() } else { python().json() };
-        let bot = Parsed::new(agent("bot", &spy.model()), block.told("Write Python."));
+        let block = if restores { python().json().restore() } else { python().json() };
+        let bot = Parsed::new(agent("bot", &spy.model()), block.instructions("Write Python."));
         let session = session().await;
         let first = session.call(&bot, "x").await.unwrap();
         assert_eq!(value(&first).unwrap()["status"], 1);

@@ -1,8 +1,8 @@
 //! Agents made of agents, as a user of the library writes them.
 
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Ask, Asking, Assistant, Deltas, Layer, Log, LogId, Meta, Model,
-    ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Skill, Timestamp, Turn,
+    Act, Agent, AgentCall, AnyModel, AnyStore, Assistant, Capability, DeltaSink, Layer, Log, LogId, Meta,
+    Model, ModelCall, ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Timestamp, Turn,
 };
 use polylogue_store::Memory;
 
@@ -29,11 +29,11 @@ impl Model for NoTools {
     fn name(&self) -> &str {
         self.0.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if request.tools.is_empty() {
             return self.0.complete(request, deltas).await;
         }
-        Err(ModelError::new(ModelErrorKind::Unsupported(Skill::Tools), self.name(), "no tools here"))
+        Err(ModelError::new(ModelErrorKind::Unsupported(Capability::Tools), self.name(), "no tools here"))
     }
 }
 
@@ -98,13 +98,13 @@ impl Agent for House {
         let message = turn.message();
         let asks = self.items.iter().enumerate();
         let asks: Vec<_> =
-            asks.map(|(nth, item)| Asking::labelled(format!("items.{nth}"), item, &message)).collect();
+            asks.map(|(nth, item)| AgentCall::labelled(format!("items.{nth}"), item, &message)).collect();
         let mut heard = String::new();
         for reply in turn.ask_all(asks).await {
             heard.push_str(&reply?.plain());
         }
         turn.prompt(format!("Of all: {heard}")).await?;
-        let own = turn.sample(Ask::of(&self.model)).await?;
+        let own = turn.ask_model(ModelCall::of(&self.model)).await?;
         Ok(Act::Say(turn.ask(&self.blogger, own.plain().into_owned()).await?.parts))
     }
 }

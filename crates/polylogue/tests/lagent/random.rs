@@ -3,7 +3,7 @@
 
 use polylogue::session::{Forget, State};
 use polylogue::{
-    AnyModel, AnyStore, Deltas, LogId, Model, ModelError, ModelErrorKind, Reply, Request, Session, plain,
+    AnyModel, AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, Session, plain,
 };
 use polylogue_store::Memory;
 
@@ -16,7 +16,7 @@ impl Model for Echo {
     fn name(&self) -> &'static str {
         "test:echo"
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let who = request.origin.who;
         let last = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
         if last.contains(&format!("fail {who}")) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::{
     AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Log, LogId, Meta, Outcome,
-    Part, Reason, Result, Session, Status, Tool, ToolCx, ToolError, ToolSpec, once_each, plain,
+    Part, Result, Session, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, plain, sequential,
 };
 use polylogue_store::Memory;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn roles(asked: &Asked) -> String {
 
 async fn calls(session: &Session) -> usize {
     let events = session.log().events().await;
-    events.iter().filter(|event| matches!(event.body, Body::Called { .. })).count()
+    events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count()
 }
 
 const CALL: &str = r#"{"bot": {"calls": [{"tool": "search", "args": {"q": "x"}}]}}"#;
@@ -88,7 +88,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
         let error = session.call(&bot, "go").await.unwrap_err();
         let limit = u64::from(rounds);
         assert!(
-            matches!(&error, Error::Ended { reason: Reason::Rounds { limit: l }, .. } if *l == limit),
+            matches!(&error, Error::Ended { reason: StopReason::Rounds { limit: l }, .. } if *l == limit),
             "{error}"
         );
         assert_eq!(spy.asked().len() as u64, limit + 1);
@@ -292,16 +292,17 @@ async fn a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_aske
 async fn who_met_a_limit_of_its_own_has_its_turn_again_when_the_chat_goes_on() {
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
     let bot = agent("bot", &script).tool(search());
-    let chat = Chat::named("room").with(React::new(bot).rounds(1)).policy(once_each()).build().unwrap();
+    let chat =
+        Chat::named("room").participant(React::new(bot).rounds(1)).policy(sequential()).build().unwrap();
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("limit").unwrap(), &Meta::default()).await.unwrap();
     let ended = chat.run(&mut log, "Find it.").await.unwrap();
-    assert!(matches!(&ended, Status::Closed { reason, .. } if *reason != Reason::Finished), "{ended:?}");
+    assert!(matches!(&ended, Status::Closed { reason, .. } if *reason != StopReason::Finished), "{ended:?}");
     log.reopen().await.unwrap();
     let Status::Closed { reason, summary } = chat.resume(&mut log).await.unwrap() else {
         panic!("it is over")
     };
-    assert_eq!((reason, &*summary), (Reason::Finished, "found it"));
+    assert_eq!((reason, &*summary), (StopReason::Finished, "found it"));
 }
 
 #[tokio::test]
@@ -316,7 +317,7 @@ async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     session.call(&rewoo.tool(search()), "Why?").await.unwrap();
     let events = session.log().events().await;
     let called = |event: &Arc<polylogue::Event>| match &event.body {
-        Body::Called { call, .. } => Some(call.args.to_string()),
+        Body::ToolCalled { call, .. } => Some(call.args.to_string()),
         _ => None,
     };
     let args = events.iter().rev().find_map(called).unwrap();

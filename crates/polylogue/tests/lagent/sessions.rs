@@ -147,13 +147,13 @@ async fn the_default_limit_of_model_calls_is_for_each_call_of_a_session() {
     let [short, long] = bloggers();
     for nth in 1..=3 {
         session.call(&short, "go").await.unwrap();
-        assert_eq!(session.log().spent().await.counted_calls(), 3 * nth);
+        assert_eq!(session.log().usage().await.counted_calls(), 3 * nth);
     }
     let ended = session.call(&long, "go").await.unwrap_err().to_string();
     assert!(ended.contains("3 model calls"), "{ended}");
-    assert_eq!(session.log().spent().await.counted_calls(), 12, "the call that would pass it is not sent");
+    assert_eq!(session.log().usage().await.counted_calls(), 12, "the call that would pass it is not sent");
     session.call(&short, "go").await.unwrap();
-    assert_eq!(session.log().spent().await.counted_calls(), 15);
+    assert_eq!(session.log().usage().await.counted_calls(), 15);
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn a_limit_of_model_calls_that_is_set_is_for_the_whole_session() {
     session.call(&short, "go").await.unwrap();
     let ended = session.call(&short, "go").await.unwrap_err().to_string();
     assert!(ended.contains("4 model calls"), "{ended}");
-    assert_eq!(session.log().spent().await.counted_calls(), 4);
+    assert_eq!(session.log().usage().await.counted_calls(), 4);
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
     let first = session.log().events().await.len();
     session.call(&long, "go").await.unwrap_err();
     let events = session.log().events().await;
-    let undone = events.iter().position(|event| matches!(event.body, Body::Undone { .. })).unwrap();
+    let undone = events.iter().position(|event| matches!(event.body, Body::RolledBack { .. })).unwrap();
     assert!(undone > first + 3);
     for cut in first + 1..undone {
         let (store, id) = (AnyStore::new(Memory::new()), LogId::new("cut").unwrap());
@@ -185,6 +185,6 @@ async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
         let session = Session::of(Log::open(store, id).await.unwrap().limits(limits));
         let ended = session.resume(&long).await.unwrap_err().to_string();
         assert!(ended.contains("3 model calls"), "cut before event {cut}: {ended}");
-        assert_eq!(session.log().spent().await.counted_calls(), 6, "cut before event {cut}");
+        assert_eq!(session.log().usage().await.counted_calls(), 6, "cut before event {cut}");
     }
 }

@@ -80,7 +80,7 @@ async fn a_loaded_agent_asks_what_the_old_one_would_have() {
 #[tokio::test]
 async fn a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have() {
     let steps = r#"[{"bot": "Hm.\n```\n{\"a\": 1}"}, {"bot": "```\nbad"}, {"bot": "done"}]"#;
-    let block = || ToolBlock::new("x").between("```\n", "\n```\n").json().restores();
+    let block = || ToolBlock::new("x").between("```\n", "\n```\n").json().restore();
     let parsed = |spy: &Spy| Parsed::new(agent("bot", &spy.model()), block());
     let (old, new) = (Spy::on(script(steps)), Spy::on(script(r#"[{"bot": "done"}]"#)));
     let (first, second) = (session().await, session().await);

@@ -39,10 +39,10 @@ async fn a_history_is_that_of_the_running_session() {
 /// Z13: nothing was said in a chat that nobody has spoken in.
 #[tokio::test]
 async fn a_history_of_nothing_says_so() {
-    use polylogue::{Chat, once_each};
+    use polylogue::{Chat, sequential};
     let spy = Spy::on(script(r#"[{"bot": {"calls": [{"tool": "get_history"}]}}, {"bot": "done"}]"#));
     let bot = agent("bot", &spy.model()).tool(GetHistory::default());
-    let chat = Chat::named("solo").with(bot).policy(once_each()).build().unwrap();
+    let chat = Chat::named("solo").participant(bot).policy(sequential()).build().unwrap();
     chat.run(&mut crate::stage::log().await, "").await.unwrap();
     let told = spy.asked().pop().unwrap().entries.pop().unwrap();
     assert_eq!(plain(told.parts()), "Nothing was said yet.");
@@ -106,7 +106,8 @@ async fn a_reply_ends_before_a_stop_word() {
 #[tokio::test]
 async fn an_answer_in_a_form_rides_on_the_message() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-    let bot = agent("bot", &script(r#"[{"bot": "{\"n\": \"x\"}"}, {"bot": "{\"n\": 3}"}]"#)).answers(schema);
+    let bot =
+        agent("bot", &script(r#"[{"bot": "{\"n\": \"x\"}"}, {"bot": "{\"n\": 3}"}]"#)).output_schema(schema);
     let reply = session().await.call(&bot, "How many?").await.unwrap();
     assert_eq!(value(&reply), Some(&json!({"n": 3})));
     assert_eq!(reply.plain(), r#"{"n":3}"#);

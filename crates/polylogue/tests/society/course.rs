@@ -1,6 +1,6 @@
 //! How a conversation goes: who is told what, how often, and in which roles of the wire.
 
-use polylogue::{Audience, Body, Entry, Lens, Part, Reason, Source, Window};
+use polylogue::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
 
 use crate::set::{DONE, agent, name, play, said, society, talk, work};
 use crate::stage::Asked;
@@ -35,9 +35,9 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
     let make =
         |model: &_| society(model).specify(agent("Specifier", model)).max_rounds(3).build("society").unwrap();
     let came = play(&script, "Trade", make).await;
-    assert_eq!(came.reason, Reason::Rounds { limit: 3 });
+    assert_eq!(came.reason, StopReason::Rounds { limit: 3 });
     assert_eq!(came.asked.len(), 1 + 2 * 3);
-    let openings: Vec<_> = came.transcript.room().filter(|line| line.source == Source::Opening).collect();
+    let openings: Vec<_> = came.transcript.messages().filter(|line| line.source == Source::Opening).collect();
     let [opening] = openings[..] else { panic!("{openings:?}") };
     assert_eq!(opening.message.to, Audience::Only(vec![name("Trader")]));
     let opening = opening.message.plain();
@@ -96,9 +96,9 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
     let work = work(6);
     let script = talk(&[], &refs(&work));
     let make = |model: &_| {
-        let lens = Lens { window: Window::Messages(4), ..Lens::default() };
-        let programmer = agent("Python_programmer", model).lens(lens);
-        polylogue::Society::new(programmer, agent("Trader", model)).max_rounds(6).build("society").unwrap()
+        let lens = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
+        let programmer = agent("Python_programmer", model).view(lens);
+        polylogue::RolePlay::new(programmer, agent("Trader", model)).max_rounds(6).build("society").unwrap()
     };
     let came = play(&script, "Trade", make).await;
     let asked = came.asked("Python_programmer");
@@ -117,13 +117,13 @@ async fn it_goes_on_when_it_is_told_something_more() {
     let chat = society(&model).max_rounds(1).build("society").unwrap();
     let mut log = crate::stage::log().await;
     chat.run(&mut log, "Trade").await.unwrap();
-    chat.go_on(&mut log, "Now with fees, too".into()).await.unwrap();
+    chat.continue_with(&mut log, "Now with fees, too".into()).await.unwrap();
     let events = log.events().await;
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Said(message) => Some(message.from.as_str()),
+        Body::Message(message) => Some(message.from.as_str()),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>(), ["Trader", "Python_programmer", "Trader", "Python_programmer"]);
     let closed = log.transcript().await.unwrap().closed().map(|(reason, _)| reason.clone());
-    assert_eq!(closed, Some(Reason::Rounds { limit: 1 }));
+    assert_eq!(closed, Some(StopReason::Rounds { limit: 1 }));
 }

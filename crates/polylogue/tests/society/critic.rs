@@ -1,7 +1,7 @@
 //! A critic in the loop: C14 (85).
 
-use polylogue::society::Critic;
-use polylogue::{AnyModel, Chat, Entry, Part, Society};
+use polylogue::role_play::Critic;
+use polylogue::{AnyModel, Chat, Entry, Part, RolePlay};
 
 use crate::set::{Came, DONE, agent, play, society};
 
@@ -10,7 +10,7 @@ const TWO: &str = r#"[
     {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}, {"Critic": "1"},
     {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": " "}]"#;
 
-fn with_critic(model: &AnyModel) -> Society {
+fn with_critic(model: &AnyModel) -> RolePlay {
     society(model).critic(Critic::new(agent("Critic", model), 2))
 }
 
@@ -146,7 +146,7 @@ async fn proposals_that_are_all_blank_are_a_blank_reply() {
 /// CAMEL's critic may be a person, too. Who leaves ends it.
 #[tokio::test]
 async fn a_person_may_choose() {
-    use polylogue::{Human, Reason, Status};
+    use polylogue::{Human, Status, StopReason};
     let script = r#"[
         {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"},
         {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}]"#;
@@ -162,9 +162,9 @@ async fn a_person_may_choose() {
         status = chat.resume(&mut log).await.unwrap();
     }
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    assert!(matches!(&reason, Reason::Left { who, .. } if who.as_str() == "Chair"), "{reason:?}");
+    assert!(matches!(&reason, StopReason::Left { who, .. } if who.as_str() == "Chair"), "{reason:?}");
     let transcript = log.transcript().await.unwrap();
-    let said: Vec<_> = transcript.room().skip(1).map(|line| line.message.plain()).collect();
+    let said: Vec<_> = transcript.messages().skip(1).map(|line| line.message.plain()).collect();
     assert_eq!(said, ["Instruction: b"]);
     assert_eq!(answers.next(), None);
 }

@@ -1,7 +1,7 @@
 //! A log cut after any event and run again becomes the same log, and no finished model call is repeated (invariant 6).
 
-use polylogue::society::Critic;
-use polylogue::{AnyModel, AnyStore, Chat, GetHistory, Society};
+use polylogue::role_play::Critic;
+use polylogue::{AnyModel, AnyStore, Chat, GetHistory, RolePlay};
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};
@@ -20,7 +20,7 @@ const ALL: &str = r#"[
 
 fn all(model: &AnyModel) -> Chat {
     let programmer = agent("Python_programmer", model).tool(GetHistory::default());
-    Society::new(programmer, agent("Trader", model))
+    RolePlay::new(programmer, agent("Trader", model))
         .specify(agent("Specifier", model))
         .plan(agent("Planner", model))
         .critic(Critic::new(agent("Critic", model), 2))
@@ -31,7 +31,7 @@ fn all(model: &AnyModel) -> Chat {
 
 /// Without a critic: the rules end it, or a blank reply does.
 fn plain(model: &AnyModel) -> Chat {
-    let society = Society::new(agent("Python_programmer", model), agent("Trader", model));
+    let society = RolePlay::new(agent("Python_programmer", model), agent("Trader", model));
     society.specify(agent("Specifier", model)).build("society").unwrap()
 }
 
@@ -74,7 +74,7 @@ async fn a_society_in_a_file_resumes_at_every_cut() {
 /// A society is a member of another chat, called twice, and each time begins anew; its log is cut everywhere, too.
 #[tokio::test]
 async fn a_society_within_a_chat_resumes_at_every_cut() {
-    use polylogue::{in_turn, stop::max_turns, until};
+    use polylogue::{round_robin, stop::max_turns, until};
     let script = r#"[{"Boss": "Trade wheat"}, {"Specifier": "Trade wheat in May"}, {"Trader": "Instruction: a"}, {"Trader": ""},
         {"Python_programmer": "Solution: b"}, {"Python_programmer": "Solution: c"}, {"Critic": "2"},
         {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": ""}, {"Boss": "Trade oats"}, {"Specifier": "Trade oats in June"},
@@ -82,11 +82,13 @@ async fn a_society_within_a_chat_resumes_at_every_cut() {
     let script: Script = serde_json::from_str(script).unwrap();
     let chat = |calls: &Calls| {
         let model = calls.through(script.model("test"));
-        let society = Society::new(agent("Python_programmer", &model), agent("Trader", &model))
+        let society = RolePlay::new(agent("Python_programmer", &model), agent("Trader", &model))
             .specify(agent("Specifier", &model))
             .critic(Critic::new(agent("Critic", &model), 2));
-        let chat = Chat::named("office").with(agent("Boss", &model)).with(society.build("workers").unwrap());
-        chat.policy(until(max_turns(4), in_turn())).build().unwrap()
+        let chat = Chat::named("office")
+            .participant(agent("Boss", &model))
+            .participant(society.build("workers").unwrap());
+        chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     let store = || AnyStore::new(Memory::new());
     let cut = Cut { task: "Earn", chat: &chat, store: &store, answer: &|_, _, _| panic!("nobody is asked") };

@@ -1,24 +1,25 @@
 //! Why it is over.
 
-use polylogue::circles::Circles;
+use polylogue::loop_detector::LoopDetector;
 use polylogue::stop::max_tokens;
 use polylogue::{
-    AnyModel, Circle, Deltas, Ending, Erred, Halt, Model, ModelError, Name, Reason, Reply, Request, Status,
+    AnyModel, Cancellation, DeltaSink, LoopKind, Model, ModelError, ModelMistake, Name, Reply, Request,
+    RunOutcome, Status, StopReason,
 };
 
 use crate::set::{Came, DONE, name, play, said, society, talk, work};
 use crate::stage::{log, script};
 
-fn done() -> Reason {
-    Reason::Mentioned { text: DONE.into(), by: name("Trader") }
+fn done() -> StopReason {
+    StopReason::Mentioned { text: DONE.into(), by: name("Trader") }
 }
 
-fn erred(who: &str, limit: u64) -> Reason {
-    Reason::Errors { who: name(who), of: Erred::Role, limit }
+fn erred(who: &str, limit: u64) -> StopReason {
+    StopReason::Errors { who: name(who), of: ModelMistake::Role, limit }
 }
 
-fn silent(who: &str) -> Reason {
-    Reason::Errors { who: name(who), of: Erred::Reply, limit: 1 }
+fn silent(who: &str) -> StopReason {
+    StopReason::Errors { who: name(who), of: ModelMistake::Reply, limit: 1 }
 }
 
 /// Models decorate the marker; it is found all the same, and nothing else is.
@@ -52,7 +53,7 @@ async fn blank_replies_are_no_success() {
         r#"[{"Trader": ""}, {"Trader": {"think": "hm", "say": ""}}]"#,
     ] {
         let came = play(script, "Trade", |model| society(model).build("society").unwrap()).await;
-        assert_ne!(came.reason.ending(), Ending::Done, "{}", came.reason);
+        assert_ne!(came.reason.outcome(), RunOutcome::Done, "{}", came.reason);
     }
 }
 
@@ -85,7 +86,7 @@ async fn a_quoted_marker_ends_nothing() {
 /// C05 (76)
 #[tokio::test]
 async fn a_marker_that_is_thought_ends_nothing() {
-    for change in [|society| society, polylogue::Society::lenient] {
+    for change in [|society| society, polylogue::RolePlay::lenient] {
         let script = format!(
             r#"[{{"Trader": {{"think": "{DONE}", "say": "Instruction: go on"}}}}, {{"Python_programmer": "{DID}"}},
                 {{"Trader": "{DONE}"}}]"#
@@ -98,7 +99,7 @@ async fn a_marker_that_is_thought_ends_nothing() {
 /// C05 (76)
 #[tokio::test]
 async fn a_lenient_society_takes_the_marker_within_a_message() {
-    let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::Society::lenient).await;
+    let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::RolePlay::lenient).await;
     assert_eq!(came.reason, done());
     assert_eq!(came.said().len(), 1);
     assert_eq!(came.summary, "");
@@ -114,7 +115,7 @@ async fn only_the_user_role_ends_it() {
 #[tokio::test]
 async fn the_marker_can_be_another() {
     let came = said(&[DO, DID, "FINIS"], |society| society.done("FINIS")).await;
-    assert_eq!(came.reason, Reason::Mentioned { text: "FINIS".into(), by: name("Trader") });
+    assert_eq!(came.reason, StopReason::Mentioned { text: "FINIS".into(), by: name("Trader") });
     assert!(came.asked[0].system.as_ref().unwrap().contains("nothing else: FINIS"));
     let blank = society(&script("[]")).done(" ").build("society").unwrap_err();
     assert!(blank.to_string().contains("blank"), "{blank}");
@@ -127,10 +128,10 @@ async fn limits_are_exact() {
     let texts: Vec<&str> = work.iter().map(String::as_str).collect();
     for limit in 1..=5 {
         let came = said(&texts, |society| society.max_rounds(limit)).await;
-        assert_eq!(came.reason, Reason::Rounds { limit });
+        assert_eq!(came.reason, StopReason::Rounds { limit });
         assert_eq!(came.said().len() as u64, 2 * limit);
         let came = said(&texts, |society| society.max_messages(limit)).await;
-        assert_eq!(came.reason, Reason::Messages { limit });
+        assert_eq!(came.reason, StopReason::Messages { limit });
         assert_eq!(came.said().len() as u64, limit);
         assert_eq!(came.asked.len() as u64, limit);
     }
@@ -144,7 +145,7 @@ async fn a_hundred_rounds_are_a_hundred() {
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let came = said(&texts, |society| society.max_rounds(130)).await;
-    assert_eq!(came.reason, Reason::Rounds { limit: 130 });
+    assert_eq!(came.reason, StopReason::Rounds { limit: 130 });
     assert_eq!(came.said().len(), 260);
 }
 
@@ -154,7 +155,7 @@ async fn three_messages_without_an_instruction_end_it() {
     let came = said(&["Hello", "Solution: a.", "What now", "Solution: bc", "Well", "no more"], |s| s).await;
     assert_eq!(came.reason, erred("Trader", 3));
     assert_eq!(came.said().len(), 5);
-    assert_eq!(came.reason.ending(), Ending::Limit);
+    assert_eq!(came.reason.outcome(), RunOutcome::Limit);
     assert_eq!(came.reason.to_string(), "Trader's limit of 3 errors in keeping to its role");
 }
 
@@ -179,7 +180,7 @@ async fn an_instruction_resets_the_count() {
     let came = said(&texts, |society| society).await;
     assert_eq!(came.reason, done());
     let came = said(&texts[..4], |society| society.uninstructed(0).max_rounds(2)).await;
-    assert_eq!(came.reason, Reason::Rounds { limit: 2 });
+    assert_eq!(came.reason, StopReason::Rounds { limit: 2 });
     let came = said(&texts, |society| society.uninstructed(2)).await;
     assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
 }
@@ -235,14 +236,14 @@ async fn nearly_the_same_again_and_again_ends_it() {
     let repeated: Vec<&str> = [DO, DID].into_iter().cycle().take(12).collect();
     let came = said(&repeated, |society| society).await;
     assert!(
-        matches!(&came.reason, Reason::Circling { pattern: Circle::Repetition, .. }),
+        matches!(&came.reason, StopReason::LoopDetected { pattern: LoopKind::Repetition, .. }),
         "{:?}",
         came.reason
     );
     assert_eq!(came.said().len(), 2 + 2 * 3);
-    let patient = Circles { repetition: 0, ..Circles::default() };
+    let patient = LoopDetector { repetition: 0, ..LoopDetector::default() };
     let came = said(&repeated, |society| society.circles(patient).max_rounds(6)).await;
-    assert_eq!(came.reason, Reason::Rounds { limit: 6 });
+    assert_eq!(came.reason, StopReason::Rounds { limit: 6 });
 }
 
 /// C09 (80): counted across phrases, and reset by a message that is none.
@@ -251,7 +252,11 @@ async fn farewells_end_it() {
     let texts =
         ["Thank you!", "You are welcome!", DO, DID, "Goodbye!", "Take care!", "Thanks again!", "Bye!"];
     let came = said(&texts, |society| society.uninstructed(0)).await;
-    assert!(matches!(&came.reason, Reason::Circling { pattern: Circle::Farewells, .. }), "{:?}", came.reason);
+    assert!(
+        matches!(&came.reason, StopReason::LoopDetected { pattern: LoopKind::Farewells, .. }),
+        "{:?}",
+        came.reason
+    );
     assert_eq!(came.said().len(), 8);
 }
 
@@ -277,9 +282,9 @@ async fn blank_replies_do_not_count() {
     let script = r#"[{"Trader": ""}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
                      {"Python_programmer": "Solution: y"}]"#;
     let came = play(script, "Trade", |model| society(model).max_rounds(1).build("society").unwrap()).await;
-    assert_eq!(came.reason, Reason::Rounds { limit: 1 });
+    assert_eq!(came.reason, StopReason::Rounds { limit: 1 });
     let came = play(script, "Trade", |model| society(model).max_messages(2).build("society").unwrap()).await;
-    assert_eq!(came.reason, Reason::Messages { limit: 2 });
+    assert_eq!(came.reason, StopReason::Messages { limit: 2 });
 }
 
 /// A society that met a limit goes on under a higher one, and one that got no reply asks anew.
@@ -299,7 +304,7 @@ async fn what_ended_can_go_on() {
         status = chat(rounds).resume(&mut log).await.unwrap();
     }
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    assert_eq!(reasons, [silent("Python_programmer"), Reason::Rounds { limit: 1 }]);
+    assert_eq!(reasons, [silent("Python_programmer"), StopReason::Rounds { limit: 1 }]);
     assert_eq!((reason, &*summary), (done(), "Solution: y"));
 }
 
@@ -311,21 +316,21 @@ async fn conditions_of_ones_own_are_added() {
         society.build("society").unwrap()
     };
     let came = play(script, "Trade", make).await;
-    assert_eq!(came.reason, Reason::Tokens { limit: 100, used: 110, next: None });
+    assert_eq!(came.reason, StopReason::Tokens { limit: 100, used: 110, next: None });
 }
 
 /// A model that stops the run while one agent is asked.
 struct Stops {
     model: AnyModel,
     at: Name,
-    halt: Halt,
+    halt: Cancellation,
 }
 
 impl Model for Stops {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if *request.origin.who == self.at {
             self.halt.after_step();
         }
@@ -337,14 +342,15 @@ impl Model for Stops {
 #[tokio::test]
 async fn a_stop_leaves_the_transcript_and_asks_nobody_more() {
     let mut log = log().await;
-    let halt = log.halt();
+    let halt = log.cancellation();
     let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };
     let chat = society(&AnyModel::new(model)).build("society").unwrap();
     let status = chat.run(&mut log, "Trade").await.unwrap();
     assert_eq!(status, Status::Halted);
-    let said: Vec<_> = log.transcript().await.unwrap().room().map(|line| line.message.from.clone()).collect();
+    let said: Vec<_> =
+        log.transcript().await.unwrap().messages().map(|line| line.message.from.clone()).collect();
     assert_eq!(said, [Name::user(), name("Trader")]);
-    let calls = log.transcript().await.unwrap().spent().calls;
+    let calls = log.transcript().await.unwrap().usage().calls;
     assert_eq!(calls, 1);
     halt.clear();
     let status = chat.resume(&mut log).await.unwrap();

@@ -1,6 +1,6 @@
 //! What happens before the two begin: the task is specified and planned.
 
-use polylogue::{AnyModel, Assistant, Chat, Entry, Erred, Name, Params, Part, Reason, Society};
+use polylogue::{AnyModel, Assistant, Chat, Entry, ModelMistake, Name, Params, Part, RolePlay, StopReason};
 
 use crate::set::{Came, DONE, agent, name, play, society, talk};
 use crate::stage::Asked;
@@ -34,7 +34,7 @@ async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
         assert!(system.contains("Never forget it:\nTrade wheat in Chicago.\nI"), "{system}");
     }
     assert_eq!(came.transcript.task(), IDEA);
-    let aside = came.transcript.lines().iter().find(|line| line.is_aside()).unwrap();
+    let aside = came.transcript.lines().iter().find(|line| line.is_private()).unwrap();
     assert_eq!(aside.message.from, name("Specifier"));
     assert_eq!(aside.message.plain().trim(), "Trade wheat in Chicago.");
     assert!(crate::stage::printed(&came.events).contains("Trade wheat in Chicago."));
@@ -81,7 +81,7 @@ async fn braces_are_literal_in_ideas_tasks_plans_roles_and_prompts() {
         let script = talk(&before, &[&format!("Instruction: {braces}"), "Solution: gone", DONE]);
         let make = |model: &AnyModel| {
             let own = agent("Trader", model).system(format!("own {braces}"));
-            Society::new(agent("Python_programmer", model), own)
+            RolePlay::new(agent("Python_programmer", model), own)
                 .roles(format!("dev {braces}"), format!("boss {braces}"))
                 .specify(agent("Specifier", model))
                 .plan(agent("Planner", model))
@@ -125,7 +125,7 @@ async fn the_specifier_is_hot_and_the_roles_are_cool() {
         agent(name, model).params(Params { temperature, max_tokens: Some(9), ..Params::default() })
     };
     let make = |model: &AnyModel| {
-        Society::new(own("Python_programmer", model, Some(0.5)), own("Trader", model, None))
+        RolePlay::new(own("Python_programmer", model, Some(0.5)), own("Trader", model, None))
             .specify(own("Specifier", model, Some(0.7)))
             .own_temperatures()
             .build("society")
@@ -144,7 +144,7 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
     assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
     let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
     let came = play(&script, IDEA, specified).await;
-    let silent = Reason::Errors { who: name("Specifier"), of: Erred::Reply, limit: 1 };
+    let silent = StopReason::Errors { who: name("Specifier"), of: ModelMistake::Reply, limit: 1 };
     assert_eq!(came.reason, silent);
     assert!(came.said().is_empty());
 }

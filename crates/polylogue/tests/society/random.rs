@@ -1,8 +1,8 @@
 //! Random conversations end where a plain program, which knows nothing of logs and policies, says that they end; and wherever
 //! their logs are cut, they go on to the same end.
 
-use polylogue::circles::Circles;
-use polylogue::{AnyModel, AnyStore, Chat, Erred, Reason, Society};
+use polylogue::loop_detector::LoopDetector;
+use polylogue::{AnyModel, AnyStore, Chat, ModelMistake, RolePlay, StopReason};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -79,13 +79,13 @@ impl Case {
             .max_messages(self.messages)
             .uninstructed(self.uninstructed)
             .flips(self.flips)
-            .circles(Circles { repetition: 0, farewells: 0, ..Circles::default() });
-        let society = if self.lenient { Society::lenient(society) } else { society };
+            .circles(LoopDetector { repetition: 0, farewells: 0, ..LoopDetector::default() });
+        let society = if self.lenient { RolePlay::lenient(society) } else { society };
         society.build("society").unwrap()
     }
 
     /// How it ought to go: what is said, how many calls that takes, and why it ends.
-    fn expected(&self) -> (Vec<String>, usize, Reason) {
+    fn expected(&self) -> (Vec<String>, usize, StopReason) {
         let names = ["Trader", "Python_programmer"].map(name);
         let limits = [self.uninstructed, self.flips];
         let (mut said, mut calls, mut erred, mut next) = (Vec::new(), 0, [0, 0], [0, 0]);
@@ -99,7 +99,8 @@ impl Case {
             let first = take();
             let text = if first.trim().is_empty() { take() } else { first };
             if text.trim().is_empty() {
-                let silent = Reason::Errors { who: names[side].clone(), of: Erred::Reply, limit: 1 };
+                let silent =
+                    StopReason::Errors { who: names[side].clone(), of: ModelMistake::Reply, limit: 1 };
                 return (said, calls, silent);
             }
             let is_done = text == DONE || self.lenient && text.contains(DONE);
@@ -109,19 +110,19 @@ impl Case {
             };
             said.push(text);
             if side == 0 && is_done {
-                return (said, calls, Reason::Mentioned { text: DONE.into(), by: names[0].clone() });
+                return (said, calls, StopReason::Mentioned { text: DONE.into(), by: names[0].clone() });
             }
             erred[side] = if is_wrong { erred[side] + 1 } else { 0 };
             if is_wrong && erred[side] == limits[side] {
                 let (who, limit) = (names[side].clone(), limits[side] as u64);
-                return (said, calls, Reason::Errors { who, of: Erred::Role, limit });
+                return (said, calls, StopReason::Errors { who, of: ModelMistake::Role, limit });
             }
             let messages = said.len() as u64;
             if messages == self.messages {
-                return (said, calls, Reason::Messages { limit: messages });
+                return (said, calls, StopReason::Messages { limit: messages });
             }
             if messages == 2 * self.rounds {
-                return (said, calls, Reason::Rounds { limit: self.rounds });
+                return (said, calls, StopReason::Rounds { limit: self.rounds });
             }
         }
     }

@@ -1,11 +1,11 @@
 //! What the two are told of their roles.
 
 use expect_test::expect;
-use polylogue::{AnyModel, Assistant, GetHistory, Society};
+use polylogue::{AnyModel, Assistant, GetHistory, RolePlay};
 
 use crate::set::{Came, DONE, agent, play, society, talk};
 
-async fn prompts(make: impl FnOnce(&AnyModel) -> Society) -> [String; 2] {
+async fn prompts(make: impl FnOnce(&AnyModel) -> RolePlay) -> [String; 2] {
     let script = talk(&[], &["Instruction: go", "Solution: gone", DONE]);
     let came = play(&script, "Trade wheat", |model| make(model).build("society").unwrap()).await;
     ["Python_programmer", "Trader"].map(|who| came.asked(who)[0].system.clone().unwrap())
@@ -82,7 +82,7 @@ async fn everybody_writes_in_the_language() {
 async fn what_an_agent_has_of_its_own_stands_after_the_rules() {
     let [assistant, user] = prompts(|model| {
         let own = agent("Python_programmer", model).system_from(|task| format!("Use tools for: {task}"));
-        Society::new(own, agent("Trader", model))
+        RolePlay::new(own, agent("Trader", model))
     })
     .await;
     assert!(assistant.starts_with("===== RULES OF THE ASSISTANT"), "{assistant}");
@@ -110,7 +110,7 @@ async fn a_role_may_have_tools() {
         {"Python_programmer": "Solution: that. Next request."}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
     let make = |model: &AnyModel| {
         let programmer: Assistant = agent("Python_programmer", model).tool(GetHistory::default());
-        Society::new(programmer, agent("Trader", model)).build("society").unwrap()
+        RolePlay::new(programmer, agent("Trader", model)).build("society").unwrap()
     };
     let came: Came = play(script, "Trade", make).await;
     assert_eq!(came.summary, "Solution: that. Next request.");

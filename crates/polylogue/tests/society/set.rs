@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyModel, Assistant, Chat, Event, Name, Reason, Society, Source, Status, Transcript};
+use polylogue::{AnyModel, Assistant, Chat, Event, Name, RolePlay, Source, Status, StopReason, Transcript};
 
 use crate::stage::{Asked, Spy, log, script};
 
 /// The marker.
-pub(crate) const DONE: &str = Society::DEFAULT_DONE;
+pub(crate) const DONE: &str = RolePlay::DEFAULT_DONE;
 
 pub(crate) fn agent(name: &str, model: &AnyModel) -> Assistant {
     Assistant::new(name, model.clone()).unwrap()
 }
 
 /// A programmer who solves, and a trader who instructs.
-pub(crate) fn society(model: &AnyModel) -> Society {
-    Society::new(agent("Python_programmer", model), agent("Trader", model))
+pub(crate) fn society(model: &AnyModel) -> RolePlay {
+    RolePlay::new(agent("Python_programmer", model), agent("Trader", model))
 }
 
 /// A script of what a trader and a programmer say in turn, after what the others say.
@@ -39,7 +39,7 @@ pub(crate) fn work(rounds: usize) -> Vec<String> {
 
 /// What came of a conversation.
 pub(crate) struct Came {
-    pub(crate) reason: Reason,
+    pub(crate) reason: StopReason,
     pub(crate) summary: String,
     pub(crate) transcript: Transcript,
     pub(crate) events: Vec<Arc<Event>>,
@@ -49,7 +49,7 @@ pub(crate) struct Came {
 impl Came {
     /// What was said in turns of the room: who, and what.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
-        let turns = self.transcript.room().filter(|line| line.source == Source::Turn);
+        let turns = self.transcript.messages().filter(|line| line.source == Source::Turn);
         turns.map(|line| (line.message.from.to_string(), line.message.plain().into_owned())).collect()
     }
 
@@ -71,7 +71,7 @@ pub(crate) async fn play(json: &str, task: &str, make: impl FnOnce(&AnyModel) ->
 }
 
 /// As [`play`], of what the two say in turn.
-pub(crate) async fn said(said: &[&str], change: impl FnOnce(Society) -> Society) -> Came {
+pub(crate) async fn said(said: &[&str], change: impl FnOnce(RolePlay) -> RolePlay) -> Came {
     play(&talk(&[], said), "Trade", |model| change(society(model)).build("society").unwrap()).await
 }
 

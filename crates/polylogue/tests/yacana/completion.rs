@@ -1,8 +1,8 @@
 //! Deciding whether a task is complete. Items 32 and 37 to 41.
 
-use polylogue::solve::Check;
+use polylogue::group_solve::Check;
 use polylogue::{
-    AnyModel, Deltas, EndMode, Model, ModelError, Params, Reply, Request, Skills, Solve, Status,
+    AnyModel, Capabilities, DeltaSink, EndMode, GroupSolve, Model, ModelError, Params, Reply, Request, Status,
 };
 
 use crate::stage::{Spy, log, name, script};
@@ -11,7 +11,7 @@ use crate::table::{Played, agent, lines, lists, one, two};
 /// One iteration in which `one` is asked, and replies this to the question for a decision, one after the other.
 async fn decided(replies: &[&str], check: Check) -> Played {
     let spy = lists(&[&["A1", "A2", "RA2"], replies].concat(), &["B1", "B2"]);
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     Played::of(spy, solve.max_iterations(1).check(check)).await
 }
 
@@ -26,8 +26,8 @@ async fn the_decision_is_asked_for_at_a_low_temperature() {
     let temperatures = async |check: Check| {
         let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
         let warm = agent("one", spy.model()).params(Params { temperature: Some(0.9), ..Params::default() });
-        let task = polylogue::Task::new(warm, "P1").stops_by_itself();
-        let solve = Solve::of([task, two(&spy)], EndMode::FirstCompletion).check(check);
+        let task = polylogue::Task::new(warm, "P1").self_terminating();
+        let solve = GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(check);
         let played = Played::of(spy, solve).await;
         let asked = played.spy.asked();
         asked
@@ -51,7 +51,7 @@ impl Model for Shaky {
     fn name(&self) -> &str {
         self.model.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let decides = request.params.temperature == Some(Check::TEMPERATURE);
         if decides && !self.failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
             return Err(ModelError::new(polylogue::ModelErrorKind::Connection, self.name(), "gone"));
@@ -67,7 +67,7 @@ async fn a_failure_while_asked_changes_nothing() {
     let steps = r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": "gone"}, {"one": "yes"}, {"one": "A3"},
                     {"one": "RA3"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#;
     let spy = Spy::on(AnyModel::new(Shaky { model: script(steps), failed: false.into() }));
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.chat("room").unwrap();
     let mut log = log().await;
     assert!(chat.run(&mut log, "").await.unwrap_err().to_string().contains("gone"));
@@ -112,7 +112,7 @@ async fn reasoning_is_not_read_as_a_decision() {
     let spy = Spy::on(script(
         r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": {"think": "yes", "say": "no"}}, {"two": "B1"}, {"two": "B2"}]"#,
     ));
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     assert!(complete(&Played::of(spy, solve).await));
 }
 
@@ -140,10 +140,10 @@ async fn the_decision_is_structured_where_the_model_is_known_to_keep_to_schemas(
         let steps =
             [("one", "A1"), ("one", "A2"), ("one", "RA2"), ("one", reply), ("two", "B1"), ("two", "B2")];
         let steps = steps.map(|(who, text)| polylogue_models::ScriptStep::say(name(who), text));
-        let skills = Skills::TEXT.with(polylogue::Skill::Schema);
+        let skills = Capabilities::TEXT.with(polylogue::Capability::Schema);
         let spy =
             Spy::on(AnyModel::new(polylogue_models::Script::new(steps).model("test").with_skills(skills)));
-        let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+        let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         Played::of(spy, solve.max_iterations(1).check(check)).await
     };
     let json = r#"{"objectives_left": false}"#;
@@ -177,8 +177,8 @@ async fn the_questions_can_be_ones_own() {
 async fn the_form_of_answers_is_not_that_of_reflections() {
     let spy = lists(&["{\"n\":1}", "{\"n\":2}", "RA2", "no"], &["B1", "B2"]);
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let task = one(&spy).answers(schema).stops_by_itself();
-    let played = Played::of(spy.clone(), Solve::of([task, two(&spy)], EndMode::FirstCompletion)).await;
+    let task = one(&spy).output_schema(schema).self_terminating();
+    let played = Played::of(spy.clone(), GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion)).await;
     assert!(complete(&played));
     let formed: Vec<bool> = spy.asked().iter().map(|asked| asked.params.schema.is_some()).collect();
     assert_eq!(formed, [true, false, false, true, false, false]);
@@ -192,10 +192,10 @@ impl Model for TextOnly {
     fn name(&self) -> &str {
         self.0.name()
     }
-    fn skills(&self) -> Skills {
-        Skills::TEXT
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::TEXT
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         assert!(request.params.schema.is_none() && request.tools.is_empty(), "it cannot do that");
         self.0.complete(request, deltas).await
     }
@@ -206,8 +206,9 @@ impl Model for TextOnly {
 async fn a_model_that_can_only_write_decides_in_a_form_too() {
     let spy = lists(&["A1", "A2", "RA2", "Sure: ```json\n{\"objectives_left\": false}\n```"], &["B1", "B2"]);
     let model = AnyModel::new(TextOnly(spy.model()));
-    let task = polylogue::Task::new(agent("one", model), "P1").stops_by_itself().keeps_reflections();
-    let solve = Solve::of([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
+    let task = polylogue::Task::new(agent("one", model), "P1").self_terminating().keeps_reflections();
+    let solve =
+        GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
     let played = Played::of(spy, solve).await;
     assert!(complete(&played));
     let knows = ["user P1", "assistant A1", "user B2", "assistant A2", "user REFL", "assistant RA2"];

@@ -4,10 +4,12 @@
 use std::cell::Cell;
 
 use polylogue::executor::Declared;
-use polylogue::solve::Check;
+use polylogue::group_solve::Check;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{ToolUse, Trace};
-use polylogue::{AnyStore, Assistant, Chat, EndMode, GetHistory, Human, Media, Solve, Task, Tool, until};
+use polylogue::tooling::{ToolCalling, ToolHistory};
+use polylogue::{
+    AnyStore, Assistant, Chat, EndMode, GetHistory, GroupSolve, Human, Media, Task, Tool, until,
+};
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};
@@ -36,38 +38,38 @@ fn compare() -> impl Tool {
 }
 
 /// How an agent calls tools in these tests.
-const WAYS: [(ToolUse, Trace); 4] = [
-    (ToolUse::Native, Trace::Answer),
-    (ToolUse::Schema, Trace::Answer),
-    (ToolUse::Text, Trace::Answer),
-    (ToolUse::Text, Trace::FiveMessages),
+const WAYS: [(ToolCalling, ToolHistory); 4] = [
+    (ToolCalling::Native, ToolHistory::Answer),
+    (ToolCalling::Schema, ToolHistory::Answer),
+    (ToolCalling::Text, ToolHistory::Answer),
+    (ToolCalling::Text, ToolHistory::Full),
 ];
 
 /// A turn in which `who` calls `compare`, makes an error on the way, and says `end`.
-fn calling(who: &str, (by, trace): (ToolUse, Trace), end: &str) -> Vec<Value> {
+fn calling(who: &str, (by, trace): (ToolCalling, ToolHistory), end: &str) -> Vec<Value> {
     let args = json!({"secret": 7, "guess": 3});
     let call = json!({"call": {"tool": "compare", "args": args}}).to_string();
     let (args, said) = (args.to_string(), json!({ "say": end }).to_string());
     let texts = match (by, trace) {
-        (ToolUse::Native, _) => {
+        (ToolCalling::Native, _) => {
             let native =
                 json!({"calls": [{"tool": "compare", "args": {"secret": 7, "guess": 3}}, {"tool": "gone"}]});
             return vec![json!({ who: native }), json!({ who: {"think": "hm", "say": end} })];
         }
-        (ToolUse::Schema, _) => vec!["what?", &call, &said],
-        (_, Trace::FiveMessages) => vec!["I see.", "I see.", "helps", "hm", "yes", "none", &args],
+        (ToolCalling::Schema, _) => vec!["what?", &call, &said],
+        (_, ToolHistory::Full) => vec!["I see.", "I see.", "helps", "hm", "yes", "none", &args],
         _ => vec!["I see.", "helps", "hm", "yes", "none", &args, end],
     };
     texts.into_iter().map(|text| json!({ who: text })).collect()
 }
 
 /// A turn in which `who` has no use for `compare`.
-fn without(who: &str, (by, trace): (ToolUse, Trace), end: &str) -> Vec<Value> {
+fn without(who: &str, (by, trace): (ToolCalling, ToolHistory), end: &str) -> Vec<Value> {
     let said = json!({ "say": end }).to_string();
     let texts = match (by, trace) {
-        (ToolUse::Native, _) => vec![end],
-        (ToolUse::Schema, _) => vec![&*said],
-        (_, Trace::FiveMessages) => vec!["I see.", "I see.", "of no use", "no", end],
+        (ToolCalling::Native, _) => vec![end],
+        (ToolCalling::Schema, _) => vec![&*said],
+        (_, ToolHistory::Full) => vec!["I see.", "I see.", "of no use", "no", end],
         _ => vec!["I see.", "of no use", "no", end],
     };
     texts.into_iter().map(|text| json!({ who: text })).collect()
@@ -82,7 +84,7 @@ fn script(steps: impl IntoIterator<Item = Vec<Value>>) -> Script {
 }
 
 /// Of two, `one` has a tool. Whoever is asked about its task has it complete in the end.
-fn two(way: (ToolUse, Trace), mode: EndMode) -> Script {
+fn two(way: (ToolCalling, ToolHistory), mode: EndMode) -> Script {
     let asked = |texts| if mode == EndMode::MaxIterations { Vec::new() } else { says("one", texts) };
     let one = [
         says("one", &["secret"]),
@@ -101,15 +103,21 @@ fn two(way: (ToolUse, Trace), mode: EndMode) -> Script {
 }
 
 /// All there is at once: tasks before and after, a picture, reconciled first messages, kept reflections, a tool.
-fn solve(calls: &Calls, script: &Script, (by, trace): (ToolUse, Trace), mode: EndMode) -> Solve {
+fn solve(
+    calls: &Calls,
+    script: &Script,
+    (by, trace): (ToolCalling, ToolHistory),
+    mode: EndMode,
+) -> GroupSolve {
     let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
     let picture = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
-    let one = Task::new(agent("one").tools_by(by).trace(trace), "P1").tool(compare()).media(picture);
-    let one = one.stops_by_itself().keeps_reflections();
+    let one =
+        Task::new(agent("one").tool_calling(by).tool_history(trace), "P1").tool(compare()).media(picture);
+    let one = one.self_terminating().keeps_reflections();
     let two = Task::new(agent("two"), "").prompt_from(|about| format!("Play {about}"));
-    let two = if mode == EndMode::AllComplete { two.stops_by_itself() } else { two };
-    Solve::of([one, two], mode)
-        .before(Task::new(agent("one"), "S").forgets())
+    let two = if mode == EndMode::AllComplete { two.self_terminating() } else { two };
+    GroupSolve::of([one, two], mode)
+        .before(Task::new(agent("one"), "S").forget())
         .after(Task::new(agent("last"), "Sum up."))
         .reconcile()
         .max_iterations(if mode == EndMode::MaxIterations { 2 } else { 4 })
@@ -165,7 +173,7 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
         serde_json::from_str(&format!(r#"{{"calls": [{{"tool": "compare", "args": {call}}}]}}"#)).unwrap();
     for way in [WAYS[0], WAYS[2]] {
         let calling = |end: &str| match way.0 {
-            ToolUse::Native => vec![json!({ "one": native }), json!({ "one": end })],
+            ToolCalling::Native => vec![json!({ "one": native }), json!({ "one": end })],
             _ => says("one", &["I see.", "helps", "yes", call, end]),
         };
         let asked = if is_asked { says("one", &["none", "no"]) } else { Vec::new() };
@@ -178,11 +186,11 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
         };
         let end = check(&on_disk, |calls| {
             let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
-            let one = Task::new(agent("one").tools_by(way.0), "P1").tool(compare()).stops_by_itself();
+            let one = Task::new(agent("one").tool_calling(way.0), "P1").tool(compare()).self_terminating();
             let two = Task::new(agent("two"), "P2");
-            let two = if mode == EndMode::AllComplete { two.stops_by_itself() } else { two };
+            let two = if mode == EndMode::AllComplete { two.self_terminating() } else { two };
             let limit = if is_asked { 3 } else { 1 };
-            Solve::of([one, two], mode).max_iterations(limit).chat("room").unwrap()
+            GroupSolve::of([one, two], mode).max_iterations(limit).chat("room").unwrap()
         })
         .await;
         let last = match mode {
@@ -220,18 +228,22 @@ async fn all_complete_in_a_database() {
 }
 
 /// Three, of whom `A` has a tool and is asked about its task, and `Pat` is a person.
-fn three(calls: &Calls, script: &Script, (by, trace): (ToolUse, Trace), mode: EndMode) -> Chat {
+fn three(calls: &Calls, script: &Script, (by, trace): (ToolCalling, ToolHistory), mode: EndMode) -> Chat {
     let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
     let tasks = [
-        Task::new(agent("A").tools_by(by).trace(trace), "PA")
+        Task::new(agent("A").tool_calling(by).tool_history(trace), "PA")
             .tool(compare())
-            .stops_by_itself()
+            .self_terminating()
             .keeps_reflections(),
         Task::by(Human::new("Pat").unwrap(), "PP"),
         Task::new(agent("B"), "PB"),
     ];
     let limit = if mode == EndMode::MaxIterations { 1 } else { 3 };
-    Solve::of(tasks, mode).max_iterations(limit).check(Check::default().structured()).chat("room").unwrap()
+    GroupSolve::of(tasks, mode)
+        .max_iterations(limit)
+        .check(Check::default().structured())
+        .chat("room")
+        .unwrap()
 }
 
 #[tokio::test]
@@ -256,7 +268,7 @@ async fn every_end_of_three_with_a_person_among_them() {
                 says("B", &["b0", "b1", "b2"]),
             ]);
             let end = check(&in_memory, |calls| three(calls, &script, way, mode)).await;
-            let last = if last == "a2" && way.1 == Trace::FiveMessages { "Greater" } else { last };
+            let last = if last == "a2" && way.1 == ToolHistory::Full { "Greater" } else { last };
             assert_eq!(end, closed(reason, last), "{mode:?} {way:?}");
         }
     }
@@ -276,7 +288,7 @@ async fn a_wrapped_policy() {
     let end = check(&in_memory, |calls| {
         let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
         let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
-        let solve = Solve::of([task("one"), task("two")], EndMode::MaxIterations);
+        let solve = GroupSolve::of([task("one"), task("two")], EndMode::MaxIterations);
         let (chat, policy) = solve.begin("room").unwrap();
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })

@@ -1,7 +1,10 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
-use polylogue::solve::Completion;
-use polylogue::{Act, Counted, EndMode, Ending, Function, History, Reason, Solve, Solved, Task, Turn};
+use polylogue::group_solve::Completion;
+use polylogue::{
+    Act, Counted, EndMode, Function, GroupSolve, GroupSolveResult, History, RunOutcome, StopReason, Task,
+    Turn,
+};
 
 use crate::stage::name;
 use crate::table::{Played, lists, one, two};
@@ -9,9 +12,9 @@ use crate::table::{Played, lists, one, two};
 /// Both agents' replies; a group in which the flagged agents stop by themselves.
 async fn play(mode: EndMode, flags: [bool; 2], max: u64, one_says: &[&str], two_says: &[&str]) -> Played {
     let spy = lists(one_says, two_says);
-    let flag = |task: polylogue::Task, flag: bool| if flag { task.stops_by_itself() } else { task };
+    let flag = |task: polylogue::Task, flag: bool| if flag { task.self_terminating() } else { task };
     let tasks = [flag(one(&spy), flags[0]), flag(two(&spy), flags[1])];
-    Played::of(spy, Solve::of(tasks, mode).max_iterations(max)).await
+    Played::of(spy, GroupSolve::of(tasks, mode).max_iterations(max)).await
 }
 
 const ONE: [bool; 2] = [true, false];
@@ -24,7 +27,7 @@ async fn the_first_completion_ends_it_before_the_other_speaks() {
     assert_eq!(played.knows("one"), ["user P1", "assistant A1"]);
     assert_eq!(played.said(), ["B2"]);
     // Defect 13: the other was not asked any more, but the message is there for whatever comes next.
-    assert!(played.chat.room().any(|line| line.is_seen_by(&name("one")) && line.message.plain() == "B2"));
+    assert!(played.chat.messages().any(|line| line.is_seen_by(&name("one")) && line.message.plain() == "B2"));
 }
 
 // Item 19.
@@ -94,10 +97,12 @@ async fn the_limit_holds_in_every_mode() {
         assert_eq!(played.said(), ["B2", "A2", "B3", "A3"], "{mode:?}");
         // In a mode of its own the number of iterations is what was asked for; in all others it is a limit.
         let (reason, ending) = match mode {
-            MaxIterations => (Reason::Planned { count: 2, of: Counted::Iterations }, Ending::Done),
-            _ => (Reason::Rounds { limit: 2 }, Ending::Limit),
+            MaxIterations => {
+                (StopReason::CountReached { count: 2, of: Counted::Iterations }, RunOutcome::Done)
+            }
+            _ => (StopReason::Rounds { limit: 2 }, RunOutcome::Limit),
         };
-        assert_eq!((reason.ending(), played.solved.reason), (ending, Some(reason)), "{mode:?}");
+        assert_eq!((reason.outcome(), played.solved.reason), (ending, Some(reason)), "{mode:?}");
         assert_eq!((played.solved.iterations, played.solved.complete.len()), (2, 0));
     }
 }
@@ -138,8 +143,8 @@ async fn the_limit_may_be_as_high_as_one_likes() {
 #[tokio::test]
 async fn nobody_is_asked_when_only_the_limit_ends_it() {
     let spy = lists(&["A1", "A2"], &["B1", "B2"]);
-    let tasks = [one(&spy).stops_by_itself().keeps_reflections(), two(&spy)];
-    let played = Played::of(spy, Solve::of(tasks, EndMode::MaxIterations).max_iterations(1)).await;
+    let tasks = [one(&spy).self_terminating().keeps_reflections(), two(&spy)];
+    let played = Played::of(spy, GroupSolve::of(tasks, EndMode::MaxIterations).max_iterations(1)).await;
     assert_eq!(played.requests(), ["one: P1", "two: P2", "two: A1", "one: B2"]);
     assert!(played.solved.checks.is_empty());
 }
@@ -150,7 +155,7 @@ async fn the_outcome_is_read_from_the_log() {
     let one = ["A1", "A2", "the list", "maybe", "hm", "A3", "nothing", "No."];
     let played = play(EndMode::FirstCompletion, ONE, 5, &one, &["B1", "B2", "B3"]).await;
     let solved = &played.solved;
-    assert_eq!(solved.reason, Some(Reason::Completed { who: vec![name("one")] }));
+    assert_eq!(solved.reason, Some(StopReason::Completed { who: vec![name("one")] }));
     assert_eq!(solved.complete, [Completion { who: name("one"), iteration: 2 }]);
     assert_eq!(solved.iterations, 2);
     let checks: Vec<_> =
@@ -164,7 +169,7 @@ async fn the_outcome_is_read_from_the_log() {
 async fn somebody_who_leaves_or_stops_ends_the_talk() {
     for (act, why) in [
         (Act::Leave("had enough".into()), "one left: had enough"),
-        (Act::Stop(Reason::Stopped { by: "one".into() }), "stopped by one"),
+        (Act::Stop(StopReason::Stopped { by: "one".into() }), "stopped by one"),
     ] {
         let spy = lists(&[], &["B1", "B2"]);
         let quits = move |turn: &Turn<'_>| {
@@ -172,7 +177,7 @@ async fn somebody_who_leaves_or_stops_ends_the_talk() {
             Ok(if begins { Act::say("A1") } else { act.clone() })
         };
         let one = Task::by(Function::new("one", quits).unwrap(), "P1");
-        let played = Played::of(spy.clone(), Solve::of([one, two(&spy)], EndMode::MaxIterations)).await;
+        let played = Played::of(spy.clone(), GroupSolve::of([one, two(&spy)], EndMode::MaxIterations)).await;
         assert_eq!((played.reason().as_str(), played.said()), (why, vec!["B2".to_owned()]));
     }
 }
@@ -181,14 +186,14 @@ async fn somebody_who_leaves_or_stops_ends_the_talk() {
 #[tokio::test]
 async fn a_group_goes_on_about_something_more() {
     let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.chat("room").unwrap();
     let mut log = crate::stage::log().await;
     chat.run(&mut log, "").await.unwrap();
     let more = polylogue::Message::text(polylogue::Name::user(), "Again!");
-    chat.go_on(&mut log, more).await.unwrap();
+    chat.continue_with(&mut log, more).await.unwrap();
     let transcript = log.transcript().await.unwrap();
-    let solved = Solved::of(&transcript);
+    let solved = GroupSolveResult::of(&transcript);
     assert_eq!((solved.complete.len(), solved.iterations), (1, 1));
     let knows = crate::table::lines(&History::of(&transcript, &name("two")).entries);
     assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
@@ -198,7 +203,7 @@ async fn a_group_goes_on_about_something_more() {
 #[tokio::test]
 async fn a_member_sums_up_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.begin("room").unwrap();
     let policy = polylogue::reflected(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
@@ -213,17 +218,17 @@ async fn a_talk_that_met_a_limit_of_the_run_goes_on_under_a_higher_one() {
     use polylogue::{Limits, Status};
     for calls in 1..10 {
         let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);
-        let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+        let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         let chat = solve.chat("room").unwrap();
         let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
         let mut log = crate::stage::log().await.limits(limits(calls));
         let Status::Closed { reason, .. } = chat.run(&mut log, "").await.unwrap() else { panic!("{calls}") };
-        assert_eq!(reason, Reason::Calls { limit: calls });
+        assert_eq!(reason, StopReason::Calls { limit: calls });
         assert_eq!(spy.asked().len() as u64, calls);
         log.reopen().await.unwrap();
         let mut log = log.limits(limits(100));
         let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!("{calls}") };
-        assert_eq!(reason, Reason::Completed { who: vec![name("one")] });
+        assert_eq!(reason, StopReason::Completed { who: vec![name("one")] });
         assert_eq!(spy.asked().len(), 10, "no request is made twice");
         let knows = crate::table::lines(&History::of(&log.transcript().await.unwrap(), &name("one")).entries);
         let all = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3"];

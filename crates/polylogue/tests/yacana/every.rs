@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use polylogue::solve::Check;
-use polylogue::{AnyModel, Deltas, EndMode, Model, ModelError, Reply, Request, Solve, Task, plain};
+use polylogue::group_solve::Check;
+use polylogue::{AnyModel, DeltaSink, EndMode, GroupSolve, Model, ModelError, Reply, Request, Task, plain};
 
 use crate::stage::Spy;
 use crate::table::{Played, agent};
@@ -23,13 +23,13 @@ struct Set {
 }
 
 impl Set {
-    fn solve(self, model: &AnyModel) -> Solve {
+    fn solve(self, model: &AnyModel) -> GroupSolve {
         let task = |at: usize| {
             let task = Task::new(agent(["one", "two"][at], model.clone()), ["P1", "P2"][at]);
-            let task = if self.flagged[at] { task.stops_by_itself() } else { task };
+            let task = if self.flagged[at] { task.self_terminating() } else { task };
             if self.flagged[at] && self.keeps { task.keeps_reflections() } else { task }
         };
-        let solve = Solve::of([task(0), task(1)], self.mode).max_iterations(self.max);
+        let solve = GroupSolve::of([task(0), task(1)], self.mode).max_iterations(self.max);
         let solve = solve.shift_owner(["one", "two"][self.owner]);
         let solve = if self.reconciles { solve.reconcile() } else { solve };
         if self.content { solve.shift_content("go") } else { solve }
@@ -86,7 +86,7 @@ impl Model for Plays {
     fn name(&self) -> &'static str {
         "plays"
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let at = usize::from(request.origin.who.as_str() == "two");
         let told = plain(request.entries.last().unwrap().parts()).into_owned();

@@ -1,19 +1,19 @@
 //! Three agents and more. Items 23 and 49 to 53.
 
 use expect_test::expect;
-use polylogue::solve::Completion;
-use polylogue::{EndMode, Solve, Task};
+use polylogue::group_solve::Completion;
+use polylogue::{EndMode, GroupSolve, Task};
 
 use crate::stage::{Spy, name, script};
 use crate::table::{Played, agent, lines, words};
 
 /// A group of `A`, `B` and `C`, of whom these stop by themselves.
-fn group(spy: &Spy, flagged: &str, mode: EndMode) -> Solve {
+fn group(spy: &Spy, flagged: &str, mode: EndMode) -> GroupSolve {
     let task = |who: &str| {
         let task = Task::new(agent(who, spy.model()), format!("P{who}"));
-        if flagged.contains(who) { task.stops_by_itself() } else { task }
+        if flagged.contains(who) { task.self_terminating() } else { task }
     };
-    Solve::of(["A", "B", "C"].map(task), mode)
+    GroupSolve::of(["A", "B", "C"].map(task), mode)
 }
 
 fn spy(json: &str) -> Spy {
@@ -50,8 +50,9 @@ async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
     assert_eq!(played.knows("A").last().unwrap(), "user C: c1");
     // The same in the same order for everybody, names apart.
     let view = |who: &str| {
-        let entries =
-            polylogue::View::of(&played.chat, &name(who), polylogue::Lens::default()).entries().to_vec();
+        let entries = polylogue::View::of(&played.chat, &name(who), polylogue::ViewOptions::default())
+            .entries()
+            .to_vec();
         let told = |line: &str| line.trim_start_matches(['A', 'B', 'C', ':', ' ']).to_owned();
         words(&lines(&entries))[2..].iter().map(|line| told(line)).collect::<Vec<_>>()
     };
@@ -144,8 +145,8 @@ async fn reflections_are_kept_by_their_owner_alone() {
             {"B": "left: none"}, {"B": "no"}]"#,
     );
     let task = |who: &str| Task::new(agent(who, spy.model()), format!("P{who}"));
-    let tasks = [task("A"), task("B").stops_by_itself().keeps_reflections(), task("C")];
-    let played = Played::of(spy.clone(), Solve::of(tasks, EndMode::FirstCompletion)).await;
+    let tasks = [task("A"), task("B").self_terminating().keeps_reflections(), task("C")];
+    let played = Played::of(spy.clone(), GroupSolve::of(tasks, EndMode::FirstCompletion)).await;
     let of = |who: &str| played.knows(who).iter().filter(|line| line.contains("left: ")).count();
     assert_eq!((of("A"), of("B"), of("C")), (0, 2, 0));
     let knows = played.knows("B");
@@ -159,7 +160,7 @@ async fn somebody_beside_the_talk_hears_nothing_of_it() {
     let spy = spy(r#"[{"one": "A1"}, {"one": "A2"}, {"two": "B1"}, {"two": "B2"}, {"judge": "fine"}]"#);
     let (one, two) = (crate::table::one(&spy), crate::table::two(&spy));
     let judge = Task::new(agent("judge", spy.model()), "PJ");
-    let solve = Solve::of([one, two], EndMode::MaxIterations).max_iterations(1).after(judge);
+    let solve = GroupSolve::of([one, two], EndMode::MaxIterations).max_iterations(1).after(judge);
     let played = Played::of(spy, solve).await;
     assert_eq!(played.knows("judge"), ["user PJ", "assistant fine"]);
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user B2", "assistant A2"]);

@@ -1,13 +1,13 @@
 //! First messages: who is told what, and what both know of each other's tasks. Items 6 to 15.
 
-use polylogue::{Assistant, EndMode, Media, Part, Solve, Task};
+use polylogue::{Assistant, EndMode, GroupSolve, Media, Part, Task};
 
 use crate::stage::Spy;
 use crate::table::{Played, agent, lines, lists, numbered, one, two};
 
-async fn once(change: impl FnOnce(Solve) -> Solve) -> Played {
+async fn once(change: impl FnOnce(GroupSolve) -> GroupSolve) -> Played {
     let spy = numbered(2);
-    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     Played::of(spy, change(solve)).await
 }
 
@@ -23,7 +23,7 @@ async fn the_second_is_told_the_answer_of_the_first_and_neither_knows_the_others
 #[tokio::test]
 async fn the_first_can_be_told_the_answer_of_the_second() {
     let spy = numbered(3);
-    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(2);
+    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(2);
     let played = Played::of(spy, solve.shift_owner("one")).await;
     assert_eq!(
         played.knows("one"),
@@ -62,7 +62,7 @@ async fn an_empty_first_message_stands_for_silence() {
 // Items 12, 13 and 14.
 #[tokio::test]
 async fn reconciled_first_messages_are_known_to_both_as_their_own() {
-    let played = once(Solve::reconcile).await;
+    let played = once(GroupSolve::reconcile).await;
     let first = ["user P1", "assistant A1", "user P2", "assistant B1"];
     let (one, two) = (played.knows("one"), played.knows("two"));
     assert_eq!((&one[..4], &two[..4]), (&first.map(String::from)[..], &first.map(String::from)[..]));
@@ -99,7 +99,8 @@ async fn reconciled_first_messages_and_a_text_of_ones_own() {
 async fn a_system_text_is_never_the_first_message() {
     let spy = lists(&["", "A2"], &["B1", "B2"]);
     let silent = Assistant::new("one", spy.model()).unwrap().system("You are secret.");
-    let solve = Solve::of([Task::new(silent, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve =
+        GroupSolve::of([Task::new(silent, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Go on.", "assistant B2"]);
     assert_eq!(played.spy.asked()[3].system.as_deref(), Some("You are secret."));
@@ -110,7 +111,7 @@ async fn a_system_text_is_never_the_first_message() {
 async fn system_texts_stay_in_front() {
     let spy = numbered(2);
     let told = agent("one", spy.model()).system("Be brief.");
-    let solve = Solve::of([Task::new(told, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve = GroupSolve::of([Task::new(told, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     for asked in played.spy.asked() {
         assert_eq!(asked.system.as_deref(), (asked.who.as_str() == "one").then_some("Be brief."));
@@ -123,7 +124,7 @@ async fn pictures_of_a_task_are_told_with_its_prompt_and_reconciled_with_it() {
     let spy: Spy = numbered(2);
     let picture = Media { kind: "image/png".into(), url: "https://example.org/bat.png".into() };
     let tasks = [one(&spy).media(picture.clone()), two(&spy)];
-    let solve = Solve::of(tasks, EndMode::MaxIterations).max_iterations(1).reconcile();
+    let solve = GroupSolve::of(tasks, EndMode::MaxIterations).max_iterations(1).reconcile();
     let played = Played::of(spy, solve).await;
     for asked in played.spy.asked() {
         let pictures: Vec<usize> = (0..asked.entries.len())

@@ -1,8 +1,8 @@
 //! Section 7.6 with a tool, on a model that can do nothing but write: a game in which the CPU compares. Items 55 to 57, 66.
 
 use expect_test::expect;
-use polylogue::tooling::{Taught, ToolUse, Trace};
-use polylogue::{Body, EndMode, Solve, Task, task::tasks};
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::{Body, EndMode, GroupSolve, Task, task::tasks};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, script};
@@ -14,11 +14,11 @@ const GUESSES: [u64; 6] = [20, 11, 17, 16, 15, 14];
 
 /// The document's game: five guesses, the last of which is right. Whoever answers in its own words after a call says `F0` to
 /// `F5`.
-async fn game(trace: Trace) -> Played {
+async fn game(trace: ToolHistory) -> Played {
     let mut steps = vec![json!({"master": "14"})];
     for (turn, guess) in GUESSES.into_iter().enumerate() {
         let args = json!({"secret_number": 14, "guessed_number": guess}).to_string();
-        let says = if trace == Trace::Answer {
+        let says = if trace == ToolHistory::Answer {
             ["I see.", &args, &format!("F{turn}")]
         } else {
             ["I see.", "I see.", &args]
@@ -33,11 +33,11 @@ async fn game(trace: Trace) -> Played {
     }
     steps.extend(["I won!", "nothing", "no"].map(|text| json!({"player": text})));
     let spy = Spy::on(script(&Value::from(steps).to_string()));
-    let master = agent("master", spy.model()).tools_by(ToolUse::Text).trace(trace);
+    let master = agent("master", spy.model()).tool_calling(ToolCalling::Text).tool_history(trace);
     let secret = Task::new(agent("master", spy.model()), "S");
-    let player = Task::new(agent("player", spy.model()), "P1").stops_by_itself();
-    let master = Task::new(master, "P2").teach(Taught::new(HighLow::new()).mandatory());
-    let solve = Solve::of([player, master], EndMode::FirstCompletion).before(secret);
+    let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
+    let master = Task::new(master, "P2").prompted_tool(PromptedTool::new(HighLow::new()).mandatory());
+    let solve = GroupSolve::of([player, master], EndMode::FirstCompletion).before(secret);
     let played = Played::of(spy, solve).await;
     assert_eq!((played.requests().len(), played.solved.iterations), (35, 5));
     assert_eq!(played.reason(), "the task of player is complete");
@@ -55,7 +55,7 @@ fn short(knows: &[String]) -> String {
 // The first generation: five entries for every turn, and the player reads what the tool returned.
 #[tokio::test]
 async fn guess_up_to_twenty_leaves_five_entries_for_every_call() {
-    let played = game(Trace::FiveMessages).await;
+    let played = game(ToolHistory::Full).await;
     let (player, master) = (played.knows("player"), played.knows("master"));
     assert_eq!((player.len(), master.len()), (12, 32));
     expect![[r#"
@@ -111,7 +111,7 @@ async fn guess_up_to_twenty_leaves_five_entries_for_every_call() {
 // The later one: prompts and answers alone, and the player reads what the master says of it.
 #[tokio::test]
 async fn guess_up_to_twenty_leaves_only_prompts_and_answers() {
-    let played = game(Trace::Answer).await;
+    let played = game(ToolHistory::Answer).await;
     expect![[r#"
         user P1
         assistant 11
@@ -147,8 +147,8 @@ async fn guess_up_to_twenty_leaves_only_prompts_and_answers() {
 // Item 57: the tool runs in the answer to the master's task, too, and what it returned there is told to nobody.
 #[tokio::test]
 async fn a_tool_runs_in_the_answer_to_a_task_too() {
-    let played = game(Trace::FiveMessages).await;
-    let calls = played.events.iter().filter(|event| matches!(&event.body, Body::Called { .. })).count();
+    let played = game(ToolHistory::Full).await;
+    let calls = played.events.iter().filter(|event| matches!(&event.body, Body::ToolCalled { .. })).count();
     assert_eq!(calls, 6);
     assert!(played.knows("player").iter().all(|line| !line.contains("(call 1)")));
     // Item 66: it keeps its state.
@@ -162,18 +162,18 @@ async fn a_task_that_forgets_uses_its_tools() {
     let native =
         r#"{"one": {"calls": [{"tool": "high_low", "args": {"secret_number": 7, "guessed_number": 3}}]}}"#;
     for (by, steps) in [
-        (ToolUse::Text, json!([{"one": "I see."}, {"one": args}, {"one": "Higher."}])),
+        (ToolCalling::Text, json!([{"one": "I see."}, {"one": args}, {"one": "Higher."}])),
         (
-            ToolUse::Native,
+            ToolCalling::Native,
             json!([{"one": "Hm."}, serde_json::from_str::<Value>(native).unwrap(), {"one": "Higher."}]),
         ),
     ] {
         let spy = Spy::on(script(&steps.to_string()));
-        let compare = Task::new(agent("one", spy.model()).tools_by(by), "Compare 7 and 3.");
-        let compare = compare.teach(Taught::new(HighLow::new()).mandatory()).forgets();
+        let compare = Task::new(agent("one", spy.model()).tool_calling(by), "Compare 7 and 3.");
+        let compare = compare.prompted_tool(PromptedTool::new(HighLow::new()).mandatory()).forget();
         let played = Played::chat(spy, &tasks("alone", [compare]).unwrap()).await;
         assert_eq!(played.chat.closed().unwrap().1.as_ref(), "Higher.", "{by:?}");
         assert_eq!(played.knows("one"), [""; 0], "{by:?}");
-        assert!(played.events.iter().any(|event| matches!(event.body, Body::Called { .. })), "{by:?}");
+        assert!(played.events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })), "{by:?}");
     }
 }

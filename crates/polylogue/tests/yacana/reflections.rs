@@ -1,15 +1,16 @@
 //! Asking an agent what is left to do: whom, when, and who reads it. Items 28 to 31, 33 to 36.
 
-use polylogue::{EndMode, Solve};
+use polylogue::{EndMode, GroupSolve};
 
 use crate::table::{Played, lines, lists, one, two};
 
 /// Two iterations in which `one` is asked after each of its turns, and has something left to do.
 async fn asked_twice(keeps: bool) -> Played {
     let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
-    let one = one(&spy).stops_by_itself();
+    let one = one(&spy).self_terminating();
     let one = if keeps { one.keeps_reflections() } else { one };
-    Played::of(spy.clone(), Solve::of([one, two(&spy)], EndMode::FirstCompletion).max_iterations(2)).await
+    Played::of(spy.clone(), GroupSolve::of([one, two(&spy)], EndMode::FirstCompletion).max_iterations(2))
+        .await
 }
 
 const BEFORE: [&str; 4] = ["user P1", "assistant A1", "user B2", "assistant A2"];
@@ -27,8 +28,8 @@ async fn who_does_not_stop_by_itself_is_never_asked() {
 #[tokio::test]
 async fn of_two_nobody_is_asked_about_the_answer_to_its_task() {
     let spy = lists(&["A1", "A2", "?", "yes"], &["B1", "B2", "?", "yes"]);
-    let tasks = [one(&spy).stops_by_itself(), two(&spy).stops_by_itself()];
-    let played = Played::of(spy, Solve::of(tasks, EndMode::FirstCompletion).max_iterations(1)).await;
+    let tasks = [one(&spy).self_terminating(), two(&spy).self_terminating()];
+    let played = Played::of(spy, GroupSolve::of(tasks, EndMode::FirstCompletion).max_iterations(1)).await;
     assert_eq!(played.requests()[..4], ["one: P1", "two: P2", "two: A1", "two: REFL"]);
     assert!(played.solved.checks.iter().all(|check| check.iteration == 1));
 }

@@ -1,13 +1,13 @@
 //! What is refused before anybody is asked anything. Items 42 to 47 and 54; defect 11.
 
-use polylogue::solve::Check;
-use polylogue::{Act, EndMode, Function, Media, Solve, Task};
+use polylogue::group_solve::Check;
+use polylogue::{Act, EndMode, Function, GroupSolve, Media, Task};
 
 use crate::stage::{Spy, log, script};
 use crate::table::{Played, agent, numbered, one, two};
 
 #[track_caller]
-fn refused(solve: Solve, why: &str) {
+fn refused(solve: GroupSolve, why: &str) {
     let error = solve.chat("room").unwrap_err().to_string();
     assert!(error.starts_with(why), "{error}");
 }
@@ -23,7 +23,7 @@ fn a_group_that_ends_by_a_completion_needs_somebody_to_ask() {
     let spy = nobody();
     for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
         refused(
-            Solve::of([one(&spy), two(&spy)], mode),
+            GroupSolve::of([one(&spy), two(&spy)], mode),
             "the group ends when a task is complete, but nobody is asked",
         );
     }
@@ -33,8 +33,8 @@ fn a_group_that_ends_by_a_completion_needs_somebody_to_ask() {
 #[test]
 fn a_group_has_two_tasks_and_an_iteration() {
     let spy = nobody();
-    refused(Solve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
-    let none = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
+    let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
     assert_eq!(polylogue::task::tasks("none", []).unwrap_err().to_string(), "`none` has no members");
 }
@@ -43,7 +43,7 @@ fn a_group_has_two_tasks_and_an_iteration() {
 #[tokio::test]
 async fn what_was_refused_can_be_put_right() {
     let spy = numbered(2);
-    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     assert!(solve.clone().chat("room").is_err());
     let chat = solve.max_iterations(1).chat("room").unwrap();
     for _ in 0..2 {
@@ -60,7 +60,7 @@ async fn what_was_refused_can_be_put_right() {
 #[test]
 fn the_first_message_is_for_one_of_the_two() {
     let spy = nobody();
-    let solve = Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
+    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
     refused(solve, "`three` is to be told the first message, but the tasks are of `one` and `two`");
 }
 
@@ -69,7 +69,10 @@ fn the_first_message_is_for_one_of_the_two() {
 fn settings_of_two_are_refused_for_three() {
     let spy = nobody();
     let three = || {
-        Solve::of(["a", "b", "c"].map(|who| Task::new(agent(who, spy.model()), "P")), EndMode::MaxIterations)
+        GroupSolve::of(
+            ["a", "b", "c"].map(|who| Task::new(agent(who, spy.model()), "P")),
+            EndMode::MaxIterations,
+        )
     };
     for solve in [three().shift_owner("a"), three().shift_content("x"), three().reconcile()] {
         refused(
@@ -84,25 +87,28 @@ fn settings_of_two_are_refused_for_three() {
 #[test]
 fn nobody_talks_to_itself() {
     let spy = nobody();
-    refused(Solve::of([one(&spy), one(&spy)], EndMode::MaxIterations), "two tasks of the group are of `one`");
+    refused(
+        GroupSolve::of([one(&spy), one(&spy)], EndMode::MaxIterations),
+        "two tasks of the group are of `one`",
+    );
 }
 
 #[test]
 fn what_a_task_cannot_do_is_refused() {
     let spy = nobody();
-    let group = |task: Task| Solve::of([task, two(&spy)], EndMode::MaxIterations);
-    refused(group(one(&spy).forgets()), "the task of `one` forgets, and a talk needs what was said in it");
+    let group = |task: Task| GroupSolve::of([task, two(&spy)], EndMode::MaxIterations);
+    refused(group(one(&spy).forget()), "the task of `one` forgets, and a talk needs what was said in it");
     refused(
         group(one(&spy).keeps_reflections()),
         "the task of `one` keeps reflections, but is never reflected on",
     );
     let person = || Task::by(Function::new("one", |_| Ok(Act::Pass)).unwrap(), "P1");
     refused(
-        group(person().stops_by_itself()),
+        group(person().self_terminating()),
         "the task of `one` stops by itself, but `one` does not speak by a model",
     );
-    refused(group(person().answers(serde_json::json!({}))), "the task of `one` has a schema, but");
-    refused(group(person().forgets()), "the task of `one` forgets, but `one` does not speak by a model");
+    refused(group(person().output_schema(serde_json::json!({}))), "the task of `one` has a schema, but");
+    refused(group(person().forget()), "the task of `one` forgets, but `one` does not speak by a model");
     refused(
         group(person().keeps_reflections()),
         "the task of `one` keeps reflections, but is never reflected on",
@@ -110,11 +116,11 @@ fn what_a_task_cannot_do_is_refused() {
     refused(group(Task::new(agent("one", spy.model()), " \n")), "the task of `one` has no prompt");
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).chat("room").is_ok());
-    let same = group(one(&spy).stops_by_itself()).check(Check::default().words("no", "No"));
+    let same = group(one(&spy).self_terminating()).check(Check::default().words("no", "No"));
     refused(same, "`no` and `No` cannot tell whether a task is complete");
     let named = ["a", "TaskManager", "c"].map(|who| Task::new(agent(who, spy.model()), "P"));
     refused(
-        Solve::of(named, EndMode::MaxIterations),
+        GroupSolve::of(named, EndMode::MaxIterations),
         "no agent of a larger group can be named `TaskManager`",
     );
 }
@@ -122,23 +128,24 @@ fn what_a_task_cannot_do_is_refused() {
 #[test]
 fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
     let spy = nobody();
-    let group = || Solve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
+    let group = || GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
     let flagged = "the task of `one` stops by itself, but is solved alone, where nobody asks";
-    refused(group().before(one(&spy).stops_by_itself()), flagged);
-    refused(group().after(one(&spy).stops_by_itself()), flagged);
+    refused(group().before(one(&spy).self_terminating()), flagged);
+    refused(group().after(one(&spy).self_terminating()), flagged);
     refused(
         group().after(two(&spy).keeps_reflections()),
         "the task of `two` keeps reflections, but is solved alone, where nobody asks",
     );
-    let error = polylogue::task::tasks("alone", [one(&spy).stops_by_itself()]).unwrap_err();
+    let error = polylogue::task::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
     assert!(error.to_string().starts_with(flagged), "{error}");
 }
 
 #[test]
 fn a_question_that_asks_nothing_is_refused() {
     let spy = nobody();
-    let group =
-        |check| Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion).check(check);
+    let group = |check| {
+        GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).check(check)
+    };
     for check in
         [Check::default().reflection(" "), Check::default().decision(""), Check::default().again("\n")]
     {

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use polylogue::task::tasks;
-use polylogue::{History, Human, Lens, Params, Status, Task};
+use polylogue::{History, Human, Params, Status, Task, ViewOptions};
 
 use crate::stage::{closed, log, name, run};
 use crate::table::{Played, agent, lines, lists, one};
@@ -24,7 +24,7 @@ async fn a_task_that_forgets_leaves_nothing() {
     let spy = lists(&["A1", "yes, it is", "A3"], &[]);
     let told = agent("one", spy.model()).system("Be brief.");
     let task = |prompt: &str| Task::new(told.clone(), prompt);
-    let chat = tasks("all", [task("P1"), task("Is it?").forgets(), task("P3")]).unwrap();
+    let chat = tasks("all", [task("P1"), task("Is it?").forget(), task("P3")]).unwrap();
     let played = Played::chat(spy, &chat).await;
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user P3", "assistant A3"]);
     let asked = played.spy.asked();
@@ -33,7 +33,7 @@ async fn a_task_that_forgets_leaves_nothing() {
     assert_eq!(played.chat.last_of(&name("one")).unwrap().message.plain(), "A3");
     // Alone, its answer is what came of the chat.
     let spy = lists(&["yes"], &[]);
-    let (status, _) = run(&tasks("one", [one(&spy).forgets()]).unwrap(), "").await;
+    let (status, _) = run(&tasks("one", [one(&spy).forget()]).unwrap(), "").await;
     assert_eq!(closed(&status), ("everybody had their turn".into(), "yes".into()));
 }
 
@@ -42,8 +42,9 @@ async fn every_task_has_its_own_settings_and_may_be_made_of_what_the_chat_is_abo
     let spy = lists(&[r#"{"n": 1}"#, "A2"], &[]);
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let warm = agent("one", spy.model()).params(Params { temperature: Some(0.7), ..Params::default() });
-    let first =
-        Task::new(warm, "").prompt_from(|about| format!("A number from {about}")).answers(schema.clone());
+    let first = Task::new(warm, "")
+        .prompt_from(|about| format!("A number from {about}"))
+        .output_schema(schema.clone());
     let chat = tasks("all", [first, one(&spy)]).unwrap();
     run(&chat, "1 to 3").await;
     let asked = spy.asked();
@@ -86,6 +87,6 @@ async fn a_history_is_printed_as_blocks_of_role_and_words() {
 
     "#]]
     .assert_eq(&history.to_string());
-    assert_eq!(history, History::through(&played.chat, &name("one"), Lens::default()));
+    assert_eq!(history, History::through(&played.chat, &name("one"), ViewOptions::default()));
     assert_eq!(History::of(&played.chat, &name("nobody")).to_string(), "");
 }

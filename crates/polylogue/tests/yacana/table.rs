@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use polylogue::{
-    AnyModel, Assistant, Body, Chat, Entry, Event, History, Path, Solve, Solved, Task, Transcript, plain,
+    AnyModel, Assistant, Body, Chat, Entry, Event, GroupSolve, GroupSolveResult, History, Path, Task,
+    Transcript, plain,
 };
 
 use crate::stage::{Spy, name, run, script};
@@ -12,20 +13,20 @@ use crate::stage::{Spy, name, run, script};
 pub(crate) struct Played {
     pub(crate) events: Vec<Arc<Event>>,
     pub(crate) chat: Transcript,
-    pub(crate) solved: Solved,
+    pub(crate) solved: GroupSolveResult,
     pub(crate) spy: Spy,
 }
 
 impl Played {
     /// Plays `solve` to its end; both sides are Assistants on a model of `spy`.
-    pub(crate) async fn of(spy: Spy, solve: Solve) -> Self {
+    pub(crate) async fn of(spy: Spy, solve: GroupSolve) -> Self {
         Self::chat(spy, &solve.chat("room").unwrap()).await
     }
 
     pub(crate) async fn chat(spy: Spy, chat: &Chat) -> Self {
         let (_, events) = run(chat, "").await;
         let chat = Transcript::of(&Path::root(), &events).unwrap();
-        let solved = Solved::of(&chat);
+        let solved = GroupSolveResult::of(&chat);
         Self { events, chat, solved, spy }
     }
 
@@ -61,7 +62,7 @@ impl Played {
     /// Who said something that ended a turn in which others hear it, in order.
     pub(crate) fn said(&self) -> Vec<String> {
         let said = self.events.iter().filter_map(|event| match &event.body {
-            Body::Said(message) if message.to.is_all() => Some(message.plain().into_owned()),
+            Body::Message(message) if message.to.is_all() => Some(message.plain().into_owned()),
             _ => None,
         });
         said.collect()
@@ -83,9 +84,9 @@ pub(crate) fn lines(entries: &[Entry]) -> Vec<String> {
 }
 
 fn short(text: &str) -> String {
-    let text = text.replace(polylogue::solve::Check::REFLECTION, "REFL");
-    let text = text.replace(polylogue::solve::Check::DECISION, "YES/NO");
-    text.replace(polylogue::solve::Check::AGAIN, "AGAIN").replace('\n', "\\n")
+    let text = text.replace(polylogue::group_solve::Check::REFLECTION, "REFL");
+    let text = text.replace(polylogue::group_solve::Check::DECISION, "YES/NO");
+    text.replace(polylogue::group_solve::Check::AGAIN, "AGAIN").replace('\n', "\\n")
 }
 
 /// A model on which both agents speak: lists of what each replies, in order.

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use polylogue::{EndMode, History, Outcome, Solve, Task, Tool, ToolCx, ToolError, ToolSpec, task::tasks};
+use polylogue::{
+    EndMode, GroupSolve, History, Outcome, Task, Tool, ToolCx, ToolError, ToolSpec, task::tasks,
+};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, name, script};
@@ -45,7 +47,7 @@ impl Tool for HighLow {
 }
 
 /// The document's game: five guesses, the last of which is right.
-fn game() -> (Spy, Solve) {
+fn game() -> (Spy, GroupSolve) {
     let mut steps = vec![json!({"master": "14"})];
     let guesses = [20, 11, 17, 16, 15, 14];
     for (turn, guess) in guesses.into_iter().enumerate() {
@@ -63,9 +65,9 @@ fn game() -> (Spy, Solve) {
     steps.extend([json!({"player": "I won!"}), json!({"player": "nothing"}), json!({"player": "no"})]);
     let spy = Spy::on(script(&Value::from(steps).to_string()));
     let secret = Task::new(agent("master", spy.model()), "S");
-    let player = Task::new(agent("player", spy.model()), "P1").stops_by_itself();
+    let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
     let master = Task::new(agent("master", spy.model()), "P2").tool(HighLow::new());
-    let solve = Solve::of([player, master], EndMode::FirstCompletion).before(secret);
+    let solve = GroupSolve::of([player, master], EndMode::FirstCompletion).before(secret);
     (spy, solve)
 }
 
@@ -98,9 +100,10 @@ async fn who_is_asked_about_its_task_is_offered_no_tools() {
         r#"[{"one": "A1"}, {"one": {"calls": [{"tool": "high_low", "args": {"secret_number": 1, "guessed_number": 1}}]}},
             {"one": "A2"}, {"one": "all done"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}]"#,
     ));
-    let task = crate::table::one(&spy).tool(HighLow::new()).stops_by_itself();
+    let task = crate::table::one(&spy).tool(HighLow::new()).self_terminating();
     let played =
-        Played::of(spy.clone(), Solve::of([task, crate::table::two(&spy)], EndMode::FirstCompletion)).await;
+        Played::of(spy.clone(), GroupSolve::of([task, crate::table::two(&spy)], EndMode::FirstCompletion))
+            .await;
     let asked = played.spy.asked();
     let offered: Vec<usize> =
         asked.iter().filter(|asked| asked.who.as_str() == "one").map(|asked| asked.tools.len()).collect();

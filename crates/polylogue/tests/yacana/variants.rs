@@ -1,14 +1,14 @@
 //! Section 7.4: who begins, with what, and what both know: both points of view, to the end.
 
 use expect_test::{Expect, expect};
-use polylogue::{EndMode, Solve};
+use polylogue::{EndMode, GroupSolve};
 
 use crate::table::{Played, lists, one, two};
 
 /// The list of numbers, whose first agent holds its task to be incomplete until the limit of two iterations.
-async fn list_of_numbers(change: impl FnOnce(Solve) -> Solve) -> Played {
+async fn list_of_numbers(change: impl FnOnce(GroupSolve) -> GroupSolve) -> Played {
     let spy = lists(&["A1", "A2", "?", "yes", "A3", "?", "yes"], &["B1", "B2", "B3"]);
-    let solve = Solve::of([one(&spy).stops_by_itself(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy, change(solve.max_iterations(2))).await;
     assert_eq!((played.reason().as_str(), played.requests().len()), ("the limit of 2 rounds", 10));
     played

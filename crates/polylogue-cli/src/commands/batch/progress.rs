@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use polylogue::{Money, Spent};
+use polylogue::{Money, TotalUsage};
 
 use super::record::{Record, State};
 use crate::screen::Size;
@@ -99,7 +99,11 @@ impl Progress {
         if ended > 0 {
             facts.push(if rate < 1.0 { format!("{:.1}/min", rate * 60.0) } else { format!("{rate:.0}/s") });
         }
-        facts.push(cost(&Spent { cost: self.cost, unpriced: self.unpriced.into(), ..Spent::default() }));
+        facts.push(cost(&TotalUsage {
+            cost: self.cost,
+            unpriced: self.unpriced.into(),
+            ..TotalUsage::default()
+        }));
         let left = self.total.saturating_sub(self.before + ended);
         if ended > 0 && left > 0 {
             facts.push(format!("{} left", time(Duration::from_secs((left as f64 / rate).ceil() as u64))));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use polylogue::batch::Ended;
-use polylogue::{Body, Ending, Event, Finish, Message, Reason, Report, Spent, Status};
+use polylogue::batch::BatchResult;
+use polylogue::{Body, Event, Finish, Message, Report, RunOutcome, Status, StopReason, TotalUsage};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 
@@ -38,13 +38,13 @@ impl State {
         }
     }
 
-    fn of(reason: &Reason) -> Self {
-        match reason.ending() {
-            Ending::Done => Self::Done,
-            Ending::Limit => Self::Limit,
-            Ending::Budget => Self::Budget,
-            Ending::Stopped => Self::Stopped,
-            Ending::NoOutput => Self::NoOutput,
+    fn of(reason: &StopReason) -> Self {
+        match reason.outcome() {
+            RunOutcome::Done => Self::Done,
+            RunOutcome::Limit => Self::Limit,
+            RunOutcome::Budget => Self::Budget,
+            RunOutcome::Stopped => Self::Stopped,
+            RunOutcome::NoOutput => Self::NoOutput,
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) struct Record<'a> {
     /// Tells teams apart.
     team: &'a str,
     #[serde(skip)]
-    pub(super) spent: Spent,
+    pub(super) spent: TotalUsage,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,7 +88,7 @@ struct Said {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of(ended: &'a Ended<Row>, run: &'a str, team: &'a str) -> Self {
+    pub(super) fn of(ended: &'a BatchResult<Row>, run: &'a str, team: &'a str) -> Self {
         let report = Report::of_all(&ended.events);
         let (state, reason) = match &ended.status {
             Ok(Status::Closed { reason, .. }) => (State::of(reason), reason.to_string()),
@@ -123,7 +123,7 @@ impl<'a> Record<'a> {
 /// What was said aside in the outermost chat.
 fn said_aside(event: &Event) -> Option<&Message> {
     match &event.body {
-        Body::Said(message) if event.at.is_root() && message.to.is_aside() => Some(message),
+        Body::Message(message) if event.at.is_root() && message.to.is_private() => Some(message),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use polylogue::Money;
 use serde::Deserialize;
 
 use super::record::{Record, State};
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// The file of records, and where in it the last line of each row is.
 pub(super) struct Records {
@@ -50,26 +50,26 @@ struct Line {
 
 impl Records {
     /// Opens or makes the file at `path`. Records of a team other than `key` are refused, unless they are to be kept.
-    pub(super) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, Trouble> {
+    pub(super) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, CliError> {
         let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
         if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
             // They are read, put in order and gone on with.
             let what = format!("the records cannot be written to `{}`, which is no file", path.display());
-            return Err(Trouble::usage(what).hint("name a file with `--output`"));
+            return Err(CliError::usage(what).hint("name a file with `--output`"));
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(|error| unwritten(path, &error))?;
         // Two at a time would each sort the other's lines away.
         file.try_lock().map_err(|_| {
             let what = format!("the records `{}` are being written by another process", path.display());
-            Trouble::usage(what).hint("wait for it to end, or choose another file with `--output`")
+            CliError::usage(what).hint("wait for it to end, or choose another file with `--output`")
         })?;
         let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new() };
         records.read(key, keep)?;
         Ok(records)
     }
 
-    fn read(&mut self, key: &str, keep: bool) -> Result<(), Trouble> {
+    fn read(&mut self, key: &str, keep: bool) -> Result<(), CliError> {
         let mut lines = BufReader::new(self.file.try_clone().map_err(|error| self.unwritten(&error))?);
         let mut line = Vec::new();
         for number in 1.. {
@@ -91,7 +91,7 @@ impl Records {
     }
 
     /// Whether `line`, the last and without an end, is a piece of a record: what is somebody's file is not to be cut.
-    fn admit_torn(&self, number: usize, line: &[u8]) -> Result<(), Trouble> {
+    fn admit_torn(&self, number: usize, line: &[u8]) -> Result<(), CliError> {
         const BEGIN: &[u8] = b"{\"id\":\"";
         let Err(error) = serde_json::from_slice::<Line>(line) else { return Ok(()) };
         let is_piece = line.starts_with(BEGIN) || BEGIN.starts_with(line);
@@ -102,20 +102,20 @@ impl Records {
         self.lines.insert(entry.id.clone(), entry);
     }
 
-    fn foreign(&self, number: usize, error: &serde_json::Error) -> Trouble {
+    fn foreign(&self, number: usize, error: &serde_json::Error) -> CliError {
         let path = self.path.display();
-        Trouble::usage(format!("line {number} of `{path}` is no record of a batch: {error}"))
+        CliError::usage(format!("line {number} of `{path}` is no record of a batch: {error}"))
             .hint("choose another file with `--output`")
     }
 
-    fn of_others(&self, row: &str) -> Trouble {
+    fn of_others(&self, row: &str) -> CliError {
         let path = self.path.display();
         let what = format!("the record of `{row}` in `{path}` is of another team, model or setting");
-        Trouble::usage(what)
+        CliError::usage(what)
             .hint("choose another file with `--output`, or `--keep` the records of rows that are over")
     }
 
-    fn unwritten(&self, error: &io::Error) -> Trouble {
+    fn unwritten(&self, error: &io::Error) -> CliError {
         unwritten(&self.path, error)
     }
 
@@ -136,9 +136,9 @@ impl Records {
             .fold(Money::default(), |sum, cost| sum + Money::dollars(cost))
     }
 
-    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<(), Trouble> {
+    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<(), CliError> {
         let mut line = serde_json::to_vec(record)
-            .map_err(|error| Trouble::failed(format!("a record cannot be written: {error}")))?;
+            .map_err(|error| CliError::failed(format!("a record cannot be written: {error}")))?;
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
             // Half a line would be in the way of the next.
@@ -153,7 +153,7 @@ impl Records {
     }
 
     /// Puts the lines into the order of `ids`, one of each row; lines of other rows come last.
-    pub(super) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), Trouble> {
+    pub(super) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), CliError> {
         let order: HashMap<String, usize> = ids.enumerate().map(|(at, id)| (id, at)).collect();
         let mut lines: Vec<Entry> = self.all().cloned().collect();
         let place = |entry: &Entry| (order.get(&entry.id).copied().unwrap_or(usize::MAX), entry.id.clone());
@@ -190,7 +190,7 @@ impl Line {
     }
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> Trouble {
-    Trouble::failed(format!("the records `{}` cannot be written: {error}", path.display()))
+fn unwritten(path: &Path, error: &io::Error) -> CliError {
+    CliError::failed(format!("the records `{}` cannot be written: {error}", path.display()))
         .hint("run it again when they can: what is over is not run again")
 }

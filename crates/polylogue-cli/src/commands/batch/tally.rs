@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue::{Budget, Spent};
+use polylogue::{Budget, TotalUsage};
 use serde_json::{Map, Value, json};
 
 use super::record::State;
 use super::records::{Entry, Records};
+use crate::error::Exit;
 use crate::place;
 use crate::screen::text::folded;
 use crate::screen::{cost, tokens};
-use crate::trouble::Exit;
 
 /// So many rows that failed, and so many reasons, are shown; the records have all.
 const SHOWN: usize = 10;
@@ -19,7 +19,7 @@ const SHOWN: usize = 10;
 /// What came of the rows.
 pub(super) struct Tally {
     /// How many ended how, and what they took.
-    states: BTreeMap<State, (usize, Spent)>,
+    states: BTreeMap<State, (usize, TotalUsage)>,
     /// How many were over for which reason, the most frequent first.
     reasons: Vec<(String, usize)>,
     /// Those that failed or wait, and why.
@@ -30,7 +30,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn of(records: &Records, total: usize, budget: Option<Budget>) -> Self {
-        let mut states: BTreeMap<State, (usize, Spent)> = BTreeMap::new();
+        let mut states: BTreeMap<State, (usize, TotalUsage)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
         for entry in records.all() {
@@ -57,10 +57,10 @@ impl Tally {
     /// The table, who failed, and what to do next.
     pub(super) fn text(&self, output: &Path, store: &Path) -> String {
         let mut lines = vec![row("", "rows", "calls", "tokens", "cost")];
-        let line = |name: &str, count: usize, spent: &Spent| {
+        let line = |name: &str, count: usize, spent: &TotalUsage| {
             row(name, &count.to_string(), &spent.calls.to_string(), &bare_tokens(spent), &cost(spent))
         };
-        let mut whole = Spent::default();
+        let mut whole = TotalUsage::default();
         for (state, (count, spent)) in &self.states {
             lines.push(line(state.name(), *count, spent));
             whole = sum(whole, spent);
@@ -89,9 +89,9 @@ impl Tally {
 
     /// The same for programs, with all reasons and all rows that failed or wait.
     pub(super) fn json(&self, output: &Path, store: &Path) -> Value {
-        let known = |spent: &Spent| (spent.unmetered == 0).then(|| spent.tokens());
-        let priced = |spent: &Spent| (spent.unpriced == 0).then(|| spent.cost.as_dollars());
-        let state = |(state, (rows, spent)): (&State, &(usize, Spent))| {
+        let known = |spent: &TotalUsage| (spent.unmetered == 0).then(|| spent.tokens());
+        let priced = |spent: &TotalUsage| (spent.unpriced == 0).then(|| spent.cost.as_dollars());
+        let state = |(state, (rows, spent)): (&State, &(usize, TotalUsage))| {
             let facts =
                 json!({"rows": rows, "calls": spent.calls, "tokens": known(spent), "cost": priced(spent)});
             (state.name().to_owned(), facts)
@@ -182,12 +182,12 @@ fn more(count: usize, what: &str) -> Option<String> {
 }
 
 /// Without the word, which stands above.
-fn bare_tokens(spent: &Spent) -> String {
+fn bare_tokens(spent: &TotalUsage) -> String {
     let text = tokens(spent);
     text.trim_start_matches("tokens ").trim_end_matches(" tokens").to_owned()
 }
 
-fn add(spent: &mut Spent, entry: &Entry) {
+fn add(spent: &mut TotalUsage, entry: &Entry) {
     spent.calls += entry.calls;
     // How many calls of the row are unknown is not kept: that any is is what counts.
     spent.unmetered += u64::from(entry.tokens.is_none());
@@ -196,8 +196,8 @@ fn add(spent: &mut Spent, entry: &Entry) {
     spent.cost += polylogue::Money::dollars(entry.cost.unwrap_or_default());
 }
 
-fn sum(whole: Spent, part: &Spent) -> Spent {
-    Spent {
+fn sum(whole: TotalUsage, part: &TotalUsage) -> TotalUsage {
+    TotalUsage {
         calls: whole.calls + part.calls,
         input: whole.input + part.input,
         unmetered: whole.unmetered + part.unmetered,

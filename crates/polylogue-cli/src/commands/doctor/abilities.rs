@@ -3,32 +3,32 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use polylogue::{Model as _, ModelError, Skill, Skills};
-use polylogue_models::{Config, EndpointModel, Env, Finding, KnownSkills, Models, Probed, Provider};
+use polylogue::{Capabilities, Capability, Model as _, ModelError};
+use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
 use polylogue_team::Team;
 
-use crate::play::tell_wrapped;
-use crate::reach::allowed;
-use crate::trouble::Trouble;
+use crate::endpoint_resolver::allowed;
+use crate::error::CliError;
+use crate::runner::tell_wrapped;
 use crate::trust::{Access, addresses};
 use crate::{args, place};
 
-const SKILLS: [(Skill, &str); 3] =
-    [(Skill::Tools, "tools"), (Skill::Schema, "schema"), (Skill::Json, "JSON mode")];
+const SKILLS: [(Capability, &str); 3] =
+    [(Capability::Tools, "tools"), (Capability::Schema, "schema"), (Capability::Json, "JSON mode")];
 
 /// A section on what is known of models: those that are asked about, else all that were ever asked.
 pub(super) async fn told(
     args: &args::Doctor,
     team: Option<&Team>,
     access: &Access,
-) -> Result<String, Trouble> {
-    let known = place::of_skills().map(KnownSkills::at);
+) -> Result<String, CliError> {
+    let known = place::of_skills().map(LearnedCapabilities::at);
     let mut names: Vec<String> = args.model.iter().cloned().collect();
     if names.is_empty() {
         names.extend(team.iter().flat_map(|team| team.models()).map(str::to_owned));
     }
     if args.probe && names.is_empty() {
-        return Err(Trouble::usage("there is no model to ask")
+        return Err(CliError::usage("there is no model to ask")
             .hint("name one with `--model ollama:llama3.2`, or a team file that names some"));
     }
     let kept = known.as_ref().map(|known| format!(" (kept in {})", known.place().display()));
@@ -38,7 +38,7 @@ pub(super) async fn told(
         return Ok(text);
     }
     refuse_addresses(args, &access.env)?;
-    let reach = Reach::of(team, access, known.as_ref());
+    let reach = Reachability::of(team, access, known.as_ref());
     for name in names {
         let _ = writeln!(text, "  {name}");
         match reach.model(&name) {
@@ -55,25 +55,25 @@ pub(super) async fn told(
 }
 
 /// Models are not asked while addresses in `.env` are not trusted: the questions would go to other places than runs go to.
-fn refuse_addresses(args: &args::Doctor, env: &Env) -> Result<(), Trouble> {
+fn refuse_addresses(args: &args::Doctor, env: &Env) -> Result<(), CliError> {
     let names = addresses(env);
     if !args.probe || names.is_empty() {
         return Ok(());
     }
     let what = format!("`.env` gives addresses, which are not trusted: `{}`", names.join("`, `"));
-    Err(Trouble::usage(what).hint("if you trust them, add `--allow dotenv`; else take them out"))
+    Err(CliError::usage(what).hint("if you trust them, add `--allow dotenv`; else take them out"))
 }
 
 /// The models of the environment and of a team.
-struct Reach {
+struct Reachability {
     models: Models,
     /// Why an endpoint of the team cannot be used, by its name.
     broken: BTreeMap<String, ModelError>,
 }
 
-impl Reach {
+impl Reachability {
     /// The models of the environment and of `team`, with what is known of them.
-    fn of(team: Option<&Team>, access: &Access, known: Option<&KnownSkills>) -> Self {
+    fn of(team: Option<&Team>, access: &Access, known: Option<&LearnedCapabilities>) -> Self {
         let env = &access.env;
         let models = Models::new(env.clone());
         let define = |config: Config| models.define(Config { known: known.cloned(), ..config }).map(drop);
@@ -119,7 +119,7 @@ fn unclear_line(probed: &Probed) -> String {
 }
 
 fn of(model: &EndpointModel) -> String {
-    let (name, spec) = (model.name(), model.skills());
+    let (name, spec) = (model.name(), model.capabilities());
     let found = model.endpoint().findings(name.split_once(':').map_or(name, |(_, model)| model));
     let lines = SKILLS.iter().map(|(skill, word)| line(word, spec.has(*skill), found.get(skill)));
     // It is never found out.
@@ -127,11 +127,11 @@ fn of(model: &EndpointModel) -> String {
     lines.chain(vision).collect()
 }
 
-fn all(known: Option<&KnownSkills>) -> String {
+fn all(known: Option<&LearnedCapabilities>) -> String {
     let mut text = String::new();
-    for (base_url, model, findings) in known.map(KnownSkills::all).unwrap_or_default() {
+    for (base_url, model, findings) in known.map(LearnedCapabilities::all).unwrap_or_default() {
         let _ = writeln!(text, "  {model} at {base_url}");
-        let unset = Skills::default();
+        let unset = Capabilities::default();
         let lines = SKILLS.iter().map(|(skill, word)| line(word, unset.has(*skill), findings.get(skill)));
         text.extend(lines);
     }

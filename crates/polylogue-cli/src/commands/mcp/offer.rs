@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::super::remote::{self, Remote, Wanted};
 use super::super::run::{create, has_budget, manner, settings, usage};
-use super::super::{Kept, work};
+use super::super::{StoredRun, work};
 use super::talk::Talk;
-use crate::crew::Crew;
-use crate::play::tell;
-use crate::remembered::Remembered;
-use crate::trouble::Trouble;
+use crate::error::CliError;
+use crate::model_builder::ModelBuilder;
+use crate::runner::tell;
+use crate::team_memory::TeamMemoryStore;
 use crate::trust::pins::Asking;
 use crate::trust::{self, Access, Request};
-use crate::{args, place, remembered};
+use crate::{args, place, team_memory};
 
 /// The argument that is the task.
 const TASK: &str = "task";
@@ -31,9 +31,9 @@ pub(super) struct Offer {
     digest: String,
     usage: Usage,
     access: Access,
-    crew: Crew,
+    crew: ModelBuilder,
     servers: Remote,
-    memory: Remembered,
+    memory: TeamMemoryStore,
     args: args::Mcp,
     /// The store, as the command line names it: work directories are beside it.
     store: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub(super) struct Offer {
 
 impl Offer {
     /// Reads the team, and finds out what is wrong with it before anybody calls it.
-    pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, Trouble> {
+    pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, CliError> {
         let given = Overrides { model: args.models.model.clone(), ..Overrides::default() };
         let permits = &args.allowed.permits;
         let Loaded { mut team, warnings, digest, outside } = trust::load(file, &given, permits)?;
@@ -59,7 +59,7 @@ impl Offer {
             usage: usage.clone(),
             permits,
             before: Vec::new(),
-            memory: remembered::of_others(&team, cli.store.as_deref(), &digest).await?,
+            memory: team_memory::of_others(&team, cli.store.as_deref(), &digest).await?,
             // The input and the output are the host's.
             asks: false,
             tells: true,
@@ -67,7 +67,7 @@ impl Offer {
         let access = request.pass(trust::of_folder(cli.store.as_deref())?).await?;
         let mut manner = manner(&args.models, &settings, budget, false, &access);
         manner.watched = false;
-        let crew = Crew::choose(&mut team, &manner).await?;
+        let crew = ModelBuilder::choose(&mut team, &manner).await?;
         work::tell_refusals(&team);
         let servers = Remote::start(
             &team,
@@ -75,27 +75,29 @@ impl Offer {
         )
         .await?;
         let (file, args, store) = (file.to_owned(), args.clone(), cli.store.clone());
-        let memory = Remembered::of(&team, store.as_deref(), &crew)?;
+        let memory = TeamMemoryStore::of(&team, store.as_deref(), &crew)?;
         let offer = Self { spec, file, team, digest, usage, access, crew, servers, memory, args, store };
         offer.built(&offer.team, &place::fresh_id()?, &|name| offer.crew.model(name))?;
         Ok(offer)
     }
 
     /// Begins a conversation about what the caller gave.
-    pub(super) async fn begin(&self, store: &AnyStore, given: Map<String, Value>) -> Result<Talk, Trouble> {
+    pub(super) async fn begin(&self, store: &AnyStore, given: Map<String, Value>) -> Result<Talk, CliError> {
         let given = Overrides { model: self.args.models.model.clone(), ..overrides(&given)? };
         let Loaded { mut team, digest, .. } = trust::load(&self.file, &given, &self.args.allowed.permits)?;
         if digest != self.digest {
-            return Err(Trouble::usage("the team file was changed since it is served").hint("serve it again"));
+            return Err(
+                CliError::usage("the team file was changed since it is served").hint("serve it again")
+            );
         }
         self.access.check(&team, &self.usage)?;
-        let others = remembered::of_others(&team, self.store.as_deref(), &digest).await?;
+        let others = team_memory::of_others(&team, self.store.as_deref(), &digest).await?;
         self.access.check_memory(&team, &others.into_iter().collect())?;
         if team.mcp_document() != self.team.mcp_document() {
-            return Err(Trouble::usage("the MCP servers of a team cannot be changed by its variables"));
+            return Err(CliError::usage("the MCP servers of a team cannot be changed by its variables"));
         }
         if team.task.as_deref().is_none_or(|task| task.trim().is_empty()) {
-            return Err(Trouble::usage("there is no `task`"));
+            return Err(CliError::usage("there is no `task`"));
         }
         let provide = self.crew.cast(&mut team);
         let task = team.task.clone().unwrap_or_default();
@@ -104,7 +106,8 @@ impl Offer {
         let (offline, skills) = (self.crew.is_scripted(), self.args.models.skills);
         let limits = self.args.limits.overrides();
         let kept =
-            Kept { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }.sealed();
+            StoredRun { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }
+                .sealed();
         // Whatever is wrong shows before there is a conversation.
         self.built(&kept.team, &place::fresh_id()?, &provide)?;
         let log = create(store.clone(), &kept).await?.limits(limits.over(kept.team.limits()));
@@ -118,7 +121,7 @@ impl Offer {
         team: &Team,
         id: &polylogue::LogId,
         provide: polylogue_team::Provide<'_>,
-    ) -> Result<polylogue::Chat, Trouble> {
+    ) -> Result<polylogue::Chat, CliError> {
         let place = work::place_of(team, self.store.as_deref(), id, &self.access)?;
         Ok(team.build_at(provide, &self.memory.furnish(self.servers.furnish(place)))?)
     }
@@ -148,14 +151,14 @@ fn spec(team: &Team) -> ToolSpec {
 }
 
 /// The arguments of a call, in place of what the team file says.
-fn overrides(given: &Map<String, Value>) -> Result<Overrides, Trouble> {
+fn overrides(given: &Map<String, Value>) -> Result<Overrides, CliError> {
     let mut overrides = Overrides::default();
     for (name, value) in given {
         let text = match value {
             Value::String(text) => text.clone(),
             // Some hosts send what is left out.
             Value::Null => continue,
-            _ => return Err(Trouble::usage(format!("`{name}` must be a string"))),
+            _ => return Err(CliError::usage(format!("`{name}` must be a string"))),
         };
         match name.as_str() {
             TASK => overrides.task = Some(text),

@@ -1,11 +1,11 @@
 //! A conversation that another program asked for, and what it is told of it.
 
 use futures_util::FutureExt;
-use polylogue::{Body, Chat, Ending as Kind, Event, Log, Path, Question, Signal, Status, Watch};
+use polylogue::{Body, Chat, Event, Log, Path, Question, RunOutcome as Kind, Status, Subscription, Update};
 use polylogue_mcp::serve::{Answer, Answered, Caller};
 use serde_json::{Value, json};
 
-use crate::screen::Ending;
+use crate::screen::RunEnd;
 
 /// How much of a message is told as progress.
 const SAID_BYTES: usize = 200;
@@ -27,7 +27,7 @@ enum Step {
 impl Talk {
     /// Holds it until it is over, nobody can be asked, or its caller gives it up.
     pub(super) async fn hold(mut self, caller: &mut Caller) -> Answer {
-        let mut watch = self.log.watch().await;
+        let mut watch = self.log.subscribe().await;
         loop {
             let status = match self.step(caller, &mut watch).await {
                 Step::Ended(status) => status,
@@ -57,8 +57,8 @@ impl Talk {
     }
 
     /// Runs the chat as far as it goes, and tells what is said.
-    async fn step(&mut self, caller: &mut Caller, watch: &mut Watch) -> Step {
-        let halt = self.log.halt();
+    async fn step(&mut self, caller: &mut Caller, watch: &mut Subscription) -> Step {
+        let halt = self.log.cancellation();
         let is_new = !self.log.has_begun().await.unwrap_or_default();
         let (chat, task, log) = (&self.chat, &self.task, &mut self.log);
         let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
@@ -88,7 +88,7 @@ impl Talk {
             Some(why) => format!("the host, which says: {why}"),
             None => "the host".to_owned(),
         };
-        self.log.halt().clear();
+        self.log.cancellation().clear();
         let closed = self.log.close(&why).await;
         let _ = self.log.release().await;
         // Nobody is told of it.
@@ -103,8 +103,8 @@ impl Talk {
         let status = status.and_then(|status| released.map(|()| status));
         let (result, ended, is_error) = match &status {
             Ok(Status::Closed { reason, summary }) => {
-                let is_error = matches!(reason.ending(), Kind::Stopped | Kind::NoOutput);
-                (summary.to_string(), Ending::why_cut(reason, cut), is_error)
+                let is_error = matches!(reason.outcome(), Kind::Stopped | Kind::NoOutput);
+                (summary.to_string(), RunEnd::why_cut(reason, cut), is_error)
             }
             Ok(_) => (String::new(), "stopped: it can be resumed".to_owned(), true),
             Err(error) => (String::new(), format!("failed: {error}"), true),
@@ -138,8 +138,8 @@ fn texts(result: String, told: String) -> Vec<String> {
 }
 
 /// Tells of what is said, as it is said.
-async fn tell(caller: &mut Caller, signal: &Signal) {
-    if let Signal::Event(event) = signal
+async fn tell(caller: &mut Caller, signal: &Update) {
+    if let Update::Event(event) = signal
         && let Some(said) = said(event)
     {
         caller.tell(said).await;
@@ -148,7 +148,7 @@ async fn tell(caller: &mut Caller, signal: &Signal) {
 
 /// A message in a line.
 fn said(event: &Event) -> Option<String> {
-    let Body::Said(message) = &event.body else { return None };
+    let Body::Message(message) = &event.body else { return None };
     let text = message.plain();
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = line.get(..line.floor_char_boundary(SAID_BYTES)).unwrap_or_default();

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use polylogue::report::{Purpose, Report};
-use polylogue::{Event, Spent};
+use polylogue::{Event, TotalUsage};
 use serde_json::json;
 
 use crate::screen::text::Line;
-use crate::screen::{Shown, Style, cost, tokens};
+use crate::screen::{Sanitized, Style, cost, tokens};
 
 /// One line of the table, or its head.
 type Row = [String; 6];
 
 /// What all runs of a conversation cost: a line for each agent, purpose and model, and the sum.
-pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json::Result<Shown> {
+pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let report = Report::of_all(&events);
     let mut parts: Vec<(String, Purpose, Arc<str>)> = Vec::new();
@@ -24,20 +24,22 @@ pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json
         }
     }
     let spent_on = |(who, purpose, model): &(String, Purpose, Arc<str>)| {
-        report.spent_on(|row| row.who.as_str() == who && row.purpose == *purpose && row.model == *model)
+        report.usage_of(|row| row.who.as_str() == who && row.purpose == *purpose && row.model == *model)
     };
     if as_json {
         let line = |part: &(String, Purpose, Arc<str>)| {
             let (who, purpose, model) = part;
-            Shown::json(&json!({"agent": who, "purpose": purpose, "model": model, "spent": spent_on(part)}))
+            Sanitized::json(
+                &json!({"agent": who, "purpose": purpose, "model": model, "spent": spent_on(part)}),
+            )
         };
-        let total = Shown::json(&json!({"total": report.spent}));
+        let total = Sanitized::json(&json!({"total": report.spent}));
         return parts.iter().map(line).chain(std::iter::once(total)).collect();
     }
     let mut rows: Vec<Row> = vec![["agent", "for", "model", "calls", "tokens", "cost"].map(str::to_owned)];
     rows.extend(parts.iter().map(|part| row(&part.0, words(part.1), &part.2, &spent_on(part))));
     rows.push(row("total", "", "", &report.spent));
-    Ok(Shown::lines(&table(&rows), colour))
+    Ok(Sanitized::lines(&table(&rows), colour))
 }
 
 const fn words(purpose: Purpose) -> &'static str {
@@ -48,7 +50,7 @@ const fn words(purpose: Purpose) -> &'static str {
     }
 }
 
-fn row(who: &str, purpose: &str, model: &str, spent: &Spent) -> Row {
+fn row(who: &str, purpose: &str, model: &str, spent: &TotalUsage) -> Row {
     let calls = (spent.calls + spent.saved.calls).to_string();
     [who.to_owned(), purpose.to_owned(), model.to_owned(), calls, tokens(spent), cost(spent)]
 }

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use polylogue::{Agent as _, Body, Event, History, Lens, Name, Path, Transcript};
+use polylogue::{Agent as _, Body, Event, History, Name, Path, Transcript, ViewOptions};
 
 use super::{nobody, silent, unwritable};
 use crate::args;
-use crate::commands::Kept;
-use crate::play::tell;
+use crate::commands::StoredRun;
+use crate::error::CliError;
+use crate::runner::tell;
 use crate::screen::sides::{Side, alone, below, beside};
-use crate::screen::{Looks, Shown, Size};
-use crate::trouble::Trouble;
+use crate::screen::{Looks, Sanitized, Size};
 
 /// The points of view of those who speak by models, or that of one of them.
 pub(super) fn shown(
-    kept: &Kept,
+    kept: &StoredRun,
     events: &[Event],
     args: &args::Show,
     looks: Looks,
-) -> Result<Shown, Trouble> {
+) -> Result<Sanitized, CliError> {
     let sides = sides(kept, events)?;
     if sides.is_empty() {
         tell("No model was asked anything yet.");
@@ -46,30 +46,33 @@ pub(super) fn shown(
 }
 
 /// A point of view as one line of JSON.
-fn as_json(side: &Side) -> serde_json::Result<Shown> {
+fn as_json(side: &Side) -> serde_json::Result<Sanitized> {
     let Side { at, who, system, history } = side;
-    Shown::json(&json!({"at": at, "agent": who, "system": system, "entries": history.entries}))
+    Sanitized::json(&json!({"at": at, "agent": who, "system": system, "entries": history.entries}))
 }
 
 /// Whether `agent` solves tasks: what it was sent is then its history, as a person reads it.
-pub(super) fn works_on_tasks(kept: &Kept, agent: &str) -> Result<bool, Trouble> {
+pub(super) fn works_on_tasks(kept: &StoredRun, agent: &str) -> Result<bool, CliError> {
     let assistants = kept.assistants()?;
     Ok(assistants
         .iter()
-        .any(|assistant| assistant.name().as_str() == agent && assistant.sees().forgets_asides))
+        .any(|assistant| assistant.name().as_str() == agent && assistant.view_options().forget_private_turns))
 }
 
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
-fn sides(kept: &Kept, events: &[Event]) -> Result<Vec<Side>, Trouble> {
+fn sides(kept: &StoredRun, events: &[Event]) -> Result<Vec<Side>, CliError> {
     let assistants = kept.assistants()?;
     // Whoever solves tasks is there once more, as it is about these.
     let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);
-    let lens = |who: &Name| agent(who).map_or_else(Lens::default, |agent| agent.sees().clone());
+    let lens =
+        |who: &Name| agent(who).map_or_else(ViewOptions::default, |agent| agent.view_options().clone());
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let mut sides = Vec::new();
     for at in chats(&events) {
-        let chat = Transcript::of(&at, &events).map_err(Trouble::failed)?;
-        for who in speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.sees().forgets_asides)) {
+        let chat = Transcript::of(&at, &events).map_err(CliError::failed)?;
+        for who in
+            speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.view_options().forget_private_turns))
+        {
             let history = History::through(&chat, &who, lens(&who));
             let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
             let told = there.iter().rfind(|agent| *agent.name() == who);
@@ -83,11 +86,11 @@ fn sides(kept: &Kept, events: &[Event]) -> Result<Vec<Side>, Trouble> {
 /// Those of `chat` whose models were asked: its members in their order, and who solved a task beside them.
 fn speakers(chat: &Transcript, works: &dyn Fn(&Name) -> bool) -> Vec<Name> {
     let asked = chat.events().iter().filter_map(|event| match &event.body {
-        Body::Sampled(sample) => Some(&sample.who),
+        Body::ModelReplied(sample) => Some(&sample.who),
         _ => None,
     });
     let mut all: Vec<Name> = Vec::new();
-    let members = chat.members().iter().filter(|who| asked.clone().any(|asked| asked == *who));
+    let members = chat.participants().iter().filter(|who| asked.clone().any(|asked| asked == *who));
     for who in members.chain(asked.clone().filter(|who| works(who))) {
         if !all.contains(who) {
             all.push(who.clone());

@@ -10,10 +10,10 @@ fn events() -> Vec<Event> {
     let root = Path::root();
     let inner = root.child(&name("critic"), 1);
     let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "print(1)"}) };
-    let cue = Cue { prompt: Some("Be brief.\nVery.".into()), ..Cue::to_all(name("B")) };
+    let cue = TurnRequest { prompt: Some("Be brief.\nVery.".into()), ..TurnRequest::to_all(name("B")) };
     let mut list = vec![
         (root.clone(), opened(&["A", "B"], "A", "Do **it**")),
-        (root.clone(), Body::Cued { cues: vec![cue] }),
+        (root.clone(), Body::TurnStarted { turns: vec![cue] }),
         (root.clone(), sampled("B", vec![Part::Thought("hm".into()), Part::text("a draft")])),
         (root.clone(), Body::Prompted { who: name("B"), text: "No.".into() }),
         (root.clone(), sampled("B", vec![Part::text("I run it"), Part::Call(call.clone())])),
@@ -25,8 +25,8 @@ fn events() -> Vec<Event> {
         (inner.clone(), said("judge", "Good\x1b[1m.")),
         (inner, closed("Good.")),
     ];
-    let aside = Message::text(name("A"), "nobody hears").to(Audience::aside());
-    list.push((root.clone(), Body::Said(aside)));
+    let aside = Message::text(name("A"), "nobody hears").to(Audience::private());
+    list.push((root.clone(), Body::Message(aside)));
     list.push((root.clone(), called("A", "c2", "mail", json!({}))));
     list.push((root, closed("A summary.")));
     list.into_iter().map(|(at, body)| stage.event_at(&at, body)).collect()

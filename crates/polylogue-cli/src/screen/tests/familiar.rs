@@ -1,7 +1,7 @@
 //! The layout of AutoGen.
 
 use expect_test::expect;
-use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, Reason};
+use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, StopReason};
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn log(events: &[(&str, Body)]) -> Vec<Event> {
 }
 
 fn say(from: &str, parts: Vec<Part>) -> Body {
-    Body::Said(Message { from: name(from), to: Audience::All, parts, outside: Vec::new() })
+    Body::Message(Message { from: name(from), to: Audience::All, parts, outside: Vec::new() })
 }
 
 fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
@@ -34,15 +34,15 @@ fn outcome(to: &str, id: &str, text: &str) -> Part {
 }
 
 fn ended(summary: &str) -> Body {
-    Body::Closed { reason: Reason::Finished, summary: summary.into() }
+    Body::Closed { reason: StopReason::Finished, summary: summary.into() }
 }
 
 fn answered(to: &str, text: &str) -> Body {
-    Body::Answered { to: name(to), text: text.into() }
+    Body::InputProvided { to: name(to), text: text.into() }
 }
 
 fn asked(who: &str, text: &str) -> Body {
-    Body::Asked(Question::new(name(who), text))
+    Body::InputRequired(Question::new(name(who), text))
 }
 
 /// Item 100: header, separator, what is flattened.
@@ -271,10 +271,10 @@ fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
         shown(&asked)
     };
     let who = name("Ann");
-    let ended = Reason::Mentioned { text: "TERMINATE".into(), by: name("Bob") };
+    let ended = StopReason::Mentioned { text: "TERMINATE".into(), by: name("Bob") };
     assert!(after(Body::Stopped { who: who.clone(), reason: ended }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
     assert!(after(Body::Passed { who: who.clone() }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
-    let nothing = Reason::NoReply { who: who.clone() };
+    let nothing = StopReason::NoReply { who: who.clone() };
     assert!(after(Body::Stopped { who, reason: nothing }).ends_with("USING AUTO REPLY...\n"));
 }
 
@@ -282,19 +282,19 @@ fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
 #[test]
 fn groups() {
     let choice = Choice { of: vec![name("Bob")], by: Chooser::Agent(name("Pick")), reply: None };
-    let pick = Cue::aside(name("Pick"), "Who?");
+    let pick = TurnRequest::private(name("Pick"), "Who?");
     let aside = Message {
         from: name("Pick"),
-        to: Audience::aside(),
+        to: Audience::private(),
         parts: vec![Part::text("Bob")],
         outside: Vec::new(),
     };
     let events = [
         ("", opened(&["Ann", "Bob", "Cy"], "Ann", "Hi")),
-        ("", Body::Cued { cues: vec![pick] }),
+        ("", Body::TurnStarted { turns: vec![pick] }),
         ("", sampled("Pick", vec![Part::text("Bob")])),
-        ("", Body::Said(aside)),
-        ("", Body::Cued { cues: vec![Cue::to_all(name("Bob")).chosen(choice)] }),
+        ("", Body::Message(aside)),
+        ("", Body::TurnStarted { turns: vec![TurnRequest::to_all(name("Bob")).with_choice(choice)] }),
         ("", said("Bob", "Hello")),
         ("", Body::Cleared { who: name("Ann"), of: None, keep: 2 }),
         ("", cued("Cy")),
@@ -402,7 +402,12 @@ fn a_chat_that_goes_on_with_another_does_not_tell_it_again() {
     let messages = [("boss", "14"), ("adder", "15"), ("boss", "Again")]
         .map(|(from, text)| Message::text(name(from), text));
     let with = vec![name("boss"), name("adder")];
-    let again = Opening { with, task: "Again".into(), messages: messages.to_vec(), ..Opening::default() };
+    let again = Opening {
+        participants: with,
+        task: "Again".into(),
+        messages: messages.to_vec(),
+        ..Opening::default()
+    };
     let events = [
         ("", opened(&["one", "two"], "user", "Add")),
         ("", cued("one")),

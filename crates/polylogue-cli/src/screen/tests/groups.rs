@@ -10,13 +10,15 @@ fn events() -> Vec<Event> {
     let of = || vec![name("Ann"), name("Bob"), name("Cy")];
     let pick = |by: Chooser, who: &str, reply: &str| {
         let choice = Choice { of: of(), by, reply: Some(reply.into()) };
-        Body::Cued { cues: vec![Cue::to_all(name(who)).chosen(choice)] }
+        Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who)).with_choice(choice)] }
     };
     let aside = |text: &str| {
         let parts = vec![Part::text(text)];
-        Body::Said(Message { from: name("Pick"), to: Audience::aside(), parts, outside: Vec::new() })
+        Body::Message(Message { from: name("Pick"), to: Audience::private(), parts, outside: Vec::new() })
     };
-    let ask = || Body::Cued { cues: vec![Cue { to: Audience::aside(), ..Cue::to_all(name("Pick")) }] };
+    let ask = || Body::TurnStarted {
+        turns: vec![TurnRequest { to: Audience::private(), ..TurnRequest::to_all(name("Pick")) }],
+    };
     let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
     let wants = vec![Part::text("I add."), Part::Call(call)];
     let came = CallOutcome {
@@ -26,23 +28,23 @@ fn events() -> Vec<Event> {
         outcome: Outcome::done("3\nand no more"),
     };
     let opening = Opening {
-        with: of(),
+        participants: of(),
         task: "Add".into(),
         introduction: Some("Ann: adds\nBob: runs".into()),
         messages: vec![Message::text(name("Bob"), "Add")],
         ..Opening::default()
     };
-    let Body::Sampled(sample) = sampled("Ann", wants.clone()) else { unreachable!() };
+    let Body::ModelReplied(sample) = sampled("Ann", wants.clone()) else { unreachable!() };
     let bodies = [
         Body::Opened(opening),
         ask(),
         sampled("Pick", vec![Part::text("Ann")]),
         aside("Ann"),
         pick(Chooser::Agent(name("Pick")), "Ann", "Ann"),
-        Body::Sampled(Sample { cached: true, ..sample }),
-        Body::Said(Message { from: name("Ann"), to: Audience::All, parts: wants, outside: Vec::new() }),
+        Body::ModelReplied(ModelReply { cached: true, ..sample }),
+        Body::Message(Message { from: name("Ann"), to: Audience::All, parts: wants, outside: Vec::new() }),
         pick(Chooser::Tools, "Bob", "Bob"),
-        Body::Said(Message {
+        Body::Message(Message {
             from: name("Bob"),
             to: Audience::All,
             parts: vec![Part::Outcome(came)],

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue_core::{
-    Audience, Body, Call, Cue, Digest, Event, Finish, Message, Name, Opening, Outcome, Part, Path, Piece,
-    Sample, Signal, Spent, Timestamp, Usage,
+    Audience, Body, Call, Delta, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part,
+    Path, Timestamp, TotalUsage, TurnRequest, Update, Usage,
 };
 use serde_json::json;
 
@@ -27,29 +27,29 @@ pub(super) fn name(text: &str) -> Name {
 }
 
 pub(super) fn said(from: &str, text: &str) -> Body {
-    Body::Said(Message::text(name(from), text))
+    Body::Message(Message::text(name(from), text))
 }
 
 pub(super) fn cued(who: &str) -> Body {
-    Body::Cued { cues: vec![Cue::to_all(name(who))] }
+    Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
 }
 
 pub(super) fn opened(with: &[&str], from: &str, text: &str) -> Body {
     let with = with.iter().map(|who| name(who)).collect();
     let messages = vec![Message::text(name(from), text)];
-    Body::Opened(Opening { with, task: text.into(), messages, ..Opening::default() })
+    Body::Opened(Opening { participants: with, task: text.into(), messages, ..Opening::default() })
 }
 
 pub(super) fn called(who: &str, id: &str, tool: &str, args: serde_json::Value) -> Body {
-    Body::Called { who: name(who), call: Call { id: id.into(), tool: tool.into(), args } }
+    Body::ToolCalled { who: name(who), call: Call { id: id.into(), tool: tool.into(), args } }
 }
 
 pub(super) fn returned(who: &str, id: &str, outcome: Outcome) -> Body {
-    Body::Returned { who: name(who), id: id.into(), outcome }
+    Body::ToolReturned { who: name(who), id: id.into(), outcome }
 }
 
 pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
-    Body::Sampled(Sample {
+    Body::ModelReplied(ModelReply {
         who: name(who),
         model: "script:test".into(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
@@ -62,14 +62,14 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
 }
 
 pub(super) fn closed(summary: &str) -> Body {
-    let reason = polylogue_core::Reason::Mentioned { text: "TERMINATE".into(), by: name("Coder") };
+    let reason = polylogue_core::StopReason::Mentioned { text: "TERMINATE".into(), by: name("Coder") };
     Body::Closed { reason, summary: summary.into() }
 }
 
-pub(super) fn ending() -> Ending {
-    let spent = Spent { calls: 2, input: 3000, output: 480, unpriced: 2, ..Spent::default() };
+pub(super) fn ending() -> RunEnd {
+    let spent = TotalUsage { calls: 2, input: 3000, output: 480, unpriced: 2, ..TotalUsage::default() };
     let id = polylogue_core::LogId::new("3k7v9x").unwrap();
-    Ending {
+    RunEnd {
         status: "done: Coder said `TERMINATE`".into(),
         spent,
         turns: 2,
@@ -159,21 +159,21 @@ impl Stage {
 
     pub(super) fn at(&mut self, at: &Path, body: Body) {
         let event = self.event_at(at, body);
-        assert_eq!(self.screen.hear(&Signal::Event(Arc::new(event))).unwrap(), Flow::Go);
+        assert_eq!(self.screen.hear(&Update::Event(Arc::new(event))).unwrap(), Flow::Go);
     }
 
     pub(super) fn root(&mut self, body: Body) {
         self.at(&Path::root(), body);
     }
 
-    pub(super) fn piece_at(&mut self, at: &Path, who: &str, piece: Piece) {
-        let signal = Signal::Delta { at: at.clone(), who: name(who), piece };
+    pub(super) fn piece_at(&mut self, at: &Path, who: &str, piece: Delta) {
+        let signal = Update::Delta { at: at.clone(), who: name(who), delta: piece };
         assert_eq!(self.screen.hear(&signal).unwrap(), Flow::Go);
     }
 
     /// Text arrives, and then enough time passes that it is shown.
     pub(super) fn text(&mut self, who: &str, text: &str) {
-        self.piece_at(&Path::root(), who, Piece::Text(text.into()));
+        self.piece_at(&Path::root(), who, Delta::Text(text.into()));
         self.wait(40);
     }
 

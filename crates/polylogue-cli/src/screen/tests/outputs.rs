@@ -24,7 +24,7 @@ fn quiet_writes_the_result_alone() {
 
     let mut stage = Stage::new(quiet, 80, 24);
     stage.root(said("A", "the *last*\x1b[0m words\n"));
-    stage.root(Body::Said(Message::text(name("S"), "not this").to(Audience::aside())));
+    stage.root(Body::Message(Message::text(name("S"), "not this").to(Audience::private())));
     stage.at(&Path::root().child(&name("A"), 1), closed("nor this"));
     stage.root(closed(""));
     stage.screen.end(&ending()).unwrap();
@@ -78,7 +78,7 @@ fn each_signal_is_written_at_once() {
     assert_eq!(stage.written.pieces(), 2);
     stage.wait(100);
     for _ in 0..100 {
-        stage.piece_at(&Path::root(), "B", Piece::Text("x".into()));
+        stage.piece_at(&Path::root(), "B", Delta::Text("x".into()));
     }
     assert_eq!(stage.written.pieces(), 3, "pieces that come at once wait for the next frame");
     stage.wait(40);
@@ -95,7 +95,7 @@ fn thoughts_are_dimmed_and_words_are_not() {
         stage.root(opened(&["A", "B"], "A", "Go"));
         stage.root(cued("B"));
         if live {
-            stage.piece_at(&Path::root(), "B", Piece::Thought("I think".into()));
+            stage.piece_at(&Path::root(), "B", Delta::Thought("I think".into()));
             stage.text("B", "So.");
         }
         stage.root(sampled("B", vec![Part::Thought("I think".into()), Part::text("So.")]));

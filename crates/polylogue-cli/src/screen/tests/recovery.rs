@@ -7,7 +7,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 
 fn hear(stage: &mut Stage, event: &Event) -> Flow {
-    stage.screen.hear(&Signal::Event(Arc::new(event.clone()))).unwrap()
+    stage.screen.hear(&Update::Event(Arc::new(event.clone()))).unwrap()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
     // Lost: the rest of the reply, its event, and the beginning of the next turn.
     let lost =
         [said("B", "The beginning and the end"), cued("A")].map(|body| stage.event_at(&Path::root(), body));
-    assert_eq!(stage.screen.hear(&Signal::Missed { signals: 9, seq: 2 }).unwrap(), Flow::Reread(2));
+    assert_eq!(stage.screen.hear(&Update::Missed { updates: 9, seq: 2 }).unwrap(), Flow::Reread(2));
     for event in &lost {
         assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
     }
@@ -62,7 +62,7 @@ fn a_reply_with_missing_pieces_is_shown_when_it_is_whole() {
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(cued("B"));
     stage.text("B", "The beginning");
-    assert_eq!(stage.screen.hear(&Signal::Missed { signals: 3, seq: 2 }).unwrap(), Flow::Reread(2));
+    assert_eq!(stage.screen.hear(&Update::Missed { updates: 3, seq: 2 }).unwrap(), Flow::Reread(2));
     stage.text("B", "the end");
     assert!(stage.sees().ends_with("A → B\nGo\n\nB is writing... 0.0s\n"), "{}", stage.sees());
     // From its next reply on, all pieces are there.
@@ -118,7 +118,7 @@ fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(cued("B"));
     stage.text("B", "Half a rep");
-    stage.screen.end(&Ending { status: "stopped".into(), ..ending() }).unwrap();
+    stage.screen.end(&RunEnd { status: "stopped".into(), ..ending() }).unwrap();
     expect![[r#"
         with A, B
 
@@ -139,9 +139,11 @@ fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
 fn a_run_that_waits_leaves_the_terminal_to_others() {
     let mut stage = Stage::live(70, 30);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(Body::Cued { cues: vec![Cue::to_all(name("A")), Cue::to_all(name("B"))] });
+    stage.root(Body::TurnStarted {
+        turns: vec![TurnRequest::to_all(name("A")), TurnRequest::to_all(name("B"))],
+    });
     let question = polylogue_core::Question::new(name("B"), "Shall I?");
-    stage.root(Body::Asked(question));
+    stage.root(Body::InputRequired(question));
     assert!(stage.sees().contains("A is thinking"));
     stage.screen.rest().unwrap();
     assert!(stage.sees().ends_with("B is asked:\nShall I?\n"), "{}", stage.sees());
@@ -166,7 +168,7 @@ fn a_reader_that_leaves_is_no_error() {
     let clock = || Box::new(|| Duration::ZERO);
     let mut stage = Stage::new(PLAIN, 80, 24);
     let event = stage.event_at(&Path::root(), said("A", "hi"));
-    let signal = Signal::Event(Arc::new(event));
+    let signal = Update::Event(Arc::new(event));
     let mut screen = Screen::new(Broken(io::ErrorKind::BrokenPipe, 0), "team", PLAIN, size(), clock());
     assert_eq!(screen.hear(&signal).unwrap(), Flow::Gone);
     assert_eq!(screen.end(&ending()).unwrap(), Flow::Gone);
@@ -177,7 +179,7 @@ fn a_reader_that_leaves_is_no_error() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Piece(usize, Piece),
+    Piece(usize, Delta),
     Body { who: usize, kind: usize, text: String, lost: bool },
     Again(prop::sample::Index),
     Missed,
@@ -188,10 +190,10 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let text = || "[a-z *#`|\n\u{1b}中]{0,30}";
     let piece = prop_oneof![
-        text().prop_map(Piece::Text),
-        text().prop_map(Piece::Thought),
-        Just(Piece::Restart),
-        text().prop_map(|args| Piece::Call { index: 0, tool: Some(args.clone()), args }),
+        text().prop_map(Delta::Text),
+        text().prop_map(Delta::Thought),
+        Just(Delta::Restart),
+        text().prop_map(|args| Delta::Call { index: 0, tool: Some(args.clone()), args }),
     ];
     prop_oneof![
         4 => (0usize..4, piece).prop_map(|(who, piece)| Step::Piece(who, piece)),
@@ -211,7 +213,7 @@ const SAID: usize = 11;
 
 /// Reads again what the screen has not shown.
 fn catch_up(stage: &mut Stage, log: &[Event]) {
-    let missed = Signal::Missed { signals: 1, seq: 0 };
+    let missed = Update::Missed { updates: 1, seq: 0 };
     let Flow::Reread(from) = stage.screen.hear(&missed).unwrap() else { panic!("it has to be read again") };
     for event in log.iter().filter(|event| event.seq >= from) {
         assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
@@ -223,12 +225,14 @@ fn body(kind: usize, who: &str, text: &str) -> Body {
     match kind {
         0 => opened(&["A", "B", "C"], who, text),
         1 => cued(who),
-        2 => Body::Cued { cues: vec![Cue::aside(name(who), text), Cue::to_all(name("C"))] },
+        2 => Body::TurnStarted {
+            turns: vec![TurnRequest::private(name(who), text), TurnRequest::to_all(name("C"))],
+        },
         3 => sampled(who, vec![Part::Thought(text.into()), Part::text(text)]),
         4 => called(who, "1", text, json!(text)),
         5 => returned(who, "1", Outcome::done(text)),
-        6 => Body::Asked(question()),
-        7 => Body::Answered { to: name(who), text: text.into() },
+        6 => Body::InputRequired(question()),
+        7 => Body::InputProvided { to: name(who), text: text.into() },
         8 => Body::Prompted { who: name(who), text: text.into() },
         9 => closed(text),
         10 => Body::Passed { who: name(who) },
@@ -250,9 +254,9 @@ proptest! {
         for (index, step) in steps.into_iter().enumerate() {
             let at = &places[index % 2];
             match step {
-                Step::Piece(who, piece) => {
-                    let signal = Signal::Delta { at: at.clone(), who: name(NAMES[who]), piece };
-                    stage.screen.hear(&signal).unwrap();
+                Step::Piece(who, delta) => {
+                    let update = Update::Delta { at: at.clone(), who: name(NAMES[who]), delta };
+                    stage.screen.hear(&update).unwrap();
                 }
                 Step::Body { who, kind, text, lost } => {
                     let mark = format!("mark{index}.");

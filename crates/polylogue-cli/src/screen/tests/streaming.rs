@@ -55,7 +55,7 @@ fn whoever_thinks_has_a_quiet_line_that_vanishes() {
     "#]]
     .assert_eq(&stage.sees());
     let thought = "The user wants a plot. So I need the data first. ".repeat(4);
-    stage.piece_at(&Path::root(), "Coder", Piece::Thought(thought));
+    stage.piece_at(&Path::root(), "Coder", Delta::Thought(thought));
     stage.wait(100);
     expect![[r#"
         with Trader, Coder
@@ -82,7 +82,7 @@ fn whoever_thinks_has_a_quiet_line_that_vanishes() {
     stage.piece_at(
         &Path::root(),
         "Coder",
-        Piece::Call { index: 0, tool: Some("plot".into()), args: "{".into() },
+        Delta::Call { index: 0, tool: Some("plot".into()), args: "{".into() },
     );
     stage.wait(70_000);
     expect![[r#"
@@ -172,7 +172,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(cued("B"));
     stage.text("B", "A first try\n\nthat breaks");
-    stage.piece_at(&Path::root(), "B", Piece::Restart);
+    stage.piece_at(&Path::root(), "B", Delta::Restart);
     stage.wait(1000);
     expect![[r#"
         with A, B
@@ -214,7 +214,7 @@ fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks
         • item 9
     "#]]
     .assert_eq(&stage.sees());
-    stage.piece_at(&Path::root(), "B", Piece::Restart);
+    stage.piece_at(&Path::root(), "B", Delta::Restart);
     stage.text("B", "Short.");
     stage.root(said("B", "Short."));
     expect![[r#"
@@ -300,7 +300,9 @@ fn a_draft_that_is_sent_back_is_folded_to_the_reason() {
 fn several_at_once_one_live_the_others_whole() {
     let mut stage = Stage::live(60, 30);
     stage.root(opened(&["A", "B", "C"], "user", "Go"));
-    stage.root(Body::Cued { cues: ["A", "B", "C"].map(|who| Cue::to_all(name(who))).to_vec() });
+    stage.root(Body::TurnStarted {
+        turns: ["A", "B", "C"].map(|who| TurnRequest::to_all(name(who))).to_vec(),
+    });
     stage.text("B", "B writes");
     stage.text("A", "A writes");
     stage.text("B", " and writes");
@@ -357,7 +359,7 @@ fn several_at_once_one_live_the_others_whole() {
 #[test]
 fn what_comes_while_a_tall_reply_is_written_follows_it() {
     let mut stage = Stage::live(40, 6);
-    stage.root(Body::Cued { cues: ["A", "B"].map(|who| Cue::to_all(name(who))).to_vec() });
+    stage.root(Body::TurnStarted { turns: ["A", "B"].map(|who| TurnRequest::to_all(name(who))).to_vec() });
     let long: String = (1..=7).map(|n| format!("- item {n}\n")).collect();
     stage.text("A", &long);
     stage.root(said("B", "B in between"));
@@ -386,7 +388,7 @@ fn thoughts_stay_if_wanted() {
         let mut stage = Stage::new(Settings { thoughts: true, ..LIVE }, 60, 20);
         stage.root(opened(&["A", "B"], "A", "Go"));
         stage.root(cued("B"));
-        stage.piece_at(&Path::root(), "B", Piece::Thought(thought.into()));
+        stage.piece_at(&Path::root(), "B", Delta::Thought(thought.into()));
         stage.text("B", said_text);
         stage.root(sampled("B", vec![Part::Thought("I think".into()), Part::text("So.")]));
         stage.root(said("B", "So."));
@@ -399,10 +401,10 @@ fn thoughts_stay_if_wanted() {
 fn an_aside_is_not_streamed() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B", "C"], "user", "Go"));
-    stage.root(Body::Cued { cues: vec![Cue::aside(name("selector"), "Who is next?")] });
+    stage.root(Body::TurnStarted { turns: vec![TurnRequest::private(name("selector"), "Who is next?")] });
     stage.text("selector", "A, because");
     assert!(stage.sees().ends_with("selector is writing... 0.0s\n"), "{}", stage.sees());
-    stage.root(Body::Said(Message::text(name("selector"), "A, because it knows").to(Audience::aside())));
+    stage.root(Body::Message(Message::text(name("selector"), "A, because it knows").to(Audience::private())));
     assert!(
         !stage.sees().contains("selector"),
         "it may be a summary, which is told as such: {}",

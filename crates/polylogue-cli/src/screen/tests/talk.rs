@@ -177,9 +177,9 @@ fn who_is_addressed() {
     let mut stage = Stage::live(60, 40);
     stage.root(opened(&["A", "B", "C"], "user", "to the room"));
     let to = |names: &[&str]| Audience::Only(names.iter().map(|who| name(who)).collect());
-    stage.root(Body::Said(Message::text(name("A"), "to one").to(to(&["B"]))));
+    stage.root(Body::Message(Message::text(name("A"), "to one").to(to(&["B"]))));
     stage.root(Body::Posted(Message::text(name("A"), "to two").to(to(&["B", "C"]))));
-    stage.root(Body::Said(Message::text(name("B"), "C\nbecause C knows").to(Audience::aside())));
+    stage.root(Body::Message(Message::text(name("B"), "C\nbecause C knows").to(Audience::private())));
     stage.root(said("C", ""));
     expect![[r#"
         with A, B, C
@@ -230,7 +230,7 @@ fn chats_within_chats_are_set_apart() {
         ┊ judge is thinking... 1.1s
     "#]]
     .assert_eq(&stage.sees());
-    stage.piece_at(&inner, "judge", Piece::Text("Too short.\n\n- a".into()));
+    stage.piece_at(&inner, "judge", Delta::Text("Too short.\n\n- a".into()));
     stage.at(&inner, sampled("judge", vec![Part::text("Too short.\n\n- a")]));
     stage.at(&inner, said("judge", "Too short.\n\n- a"));
     stage.at(&inner, called("jury", "c", "vote", json!({})));
@@ -273,8 +273,8 @@ fn everything_else_that_happens() {
     stage.root(opened(&["A", "B"], "user", "hi"));
     stage.root(Body::Passed { who: name("A") });
     stage.root(Body::Prompted { who: name("B"), text: "That was no JSON.\nTry again.".into() });
-    stage.root(Body::Asked(Question::new(name("B"), "May I *run* it?")));
-    stage.root(Body::Answered { to: name("B"), text: "yes".into() });
+    stage.root(Body::InputRequired(Question::new(name("B"), "May I *run* it?")));
+    stage.root(Body::InputProvided { to: name("B"), text: "yes".into() });
     let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
     stage.root(Body::Failed { who: name("B"), error });
     stage.root(Body::Reopened { message: None });
@@ -282,7 +282,7 @@ fn everything_else_that_happens() {
     let media =
         polylogue_core::Media { kind: "image/png".into(), url: format!("data:{}", "x".repeat(99)).into() };
     let parts = vec![Part::text("See:"), Part::Media(media), Part::Data(json!({"score": 7}))];
-    stage.root(Body::Said(Message { from: name("B"), to: Audience::All, parts, outside: Vec::new() }));
+    stage.root(Body::Message(Message { from: name("B"), to: Audience::All, parts, outside: Vec::new() }));
     stage.root(called("B", "c9", "deploy", json!({"to": "prod"})));
     stage.root(closed("All in all: a **summary**."));
     stage.screen.end(&ending()).unwrap();
@@ -333,15 +333,15 @@ fn nobody_drives_the_terminal() {
     stage.root(called("A", evil, evil, json!({evil: evil})));
     stage.wait(100);
     stage.root(returned("A", evil, Outcome::failed(evil)));
-    stage.piece_at(&Path::root(), "A", Piece::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
-    stage.piece_at(&Path::root(), "A", Piece::Thought(evil.into()));
+    stage.piece_at(&Path::root(), "A", Delta::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
+    stage.piece_at(&Path::root(), "A", Delta::Thought(evil.into()));
     stage.wait(100);
     let error = Failure { fault: Fault::Tool, message: evil.into(), hint: Some(evil.into()) };
     stage.root(Body::Failed { who: name("A"), error });
     stage.root(Body::Left { who: name("A"), why: evil.into() });
     stage.root(Body::Prompted { who: name("A"), text: evil.into() });
     stage.root(closed(evil));
-    stage.screen.end(&Ending { status: evil.into(), ..ending() }).unwrap();
+    stage.screen.end(&RunEnd { status: evil.into(), ..ending() }).unwrap();
     let written = stage.written.text();
     for foreign in ["\x1b[2J", "\x1b]", "\u{9b}", "\x08", "\x07"] {
         assert!(!written.contains(foreign), "{foreign:?}");
@@ -359,12 +359,12 @@ fn nobody_drives_the_terminal() {
 fn what_the_next_event_tells_is_told_once() {
     let mut stage = Stage::new(PLAIN, 80, 30);
     stage.root(opened(&["A", "B"], "user", "Go"));
-    stage.root(Body::Asked(Question::new(name("A"), "Your turn.")));
-    stage.root(Body::Answered { to: name("A"), text: "Yes.".into() });
+    stage.root(Body::InputRequired(Question::new(name("A"), "Your turn.")));
+    stage.root(Body::InputProvided { to: name("A"), text: "Yes.".into() });
     stage.root(said("A", "Yes."));
-    stage.root(Body::Answered { to: name("B"), text: "allow".into() });
+    stage.root(Body::InputProvided { to: name("B"), text: "allow".into() });
     stage.root(said("B", "It is done."));
-    stage.root(Body::Said(Message::text(name("judge"), "All agreed.").to(Audience::aside())));
+    stage.root(Body::Message(Message::text(name("judge"), "All agreed.").to(Audience::private())));
     stage.root(closed("All agreed."));
     expect![[r#"
         with A, B

@@ -1,7 +1,7 @@
 //! What is told of agents that solve tasks.
 
 use expect_test::expect;
-use polylogue_core::{Audience, Body, Cue, Message, Part};
+use polylogue_core::{Audience, Body, Message, Part, TurnRequest};
 use serde_json::{Value, json};
 
 use super::{PLAIN, Stage, name, opened, sampled};
@@ -10,12 +10,14 @@ use crate::screen::picture::Pictures;
 
 fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
-    stage.root(Body::Cued { cues: vec![Cue { who: name(who), prompt: Some("P".into()), to, choice: None }] });
+    stage.root(Body::TurnStarted {
+        turns: vec![TurnRequest { who: name(who), prompt: Some("P".into()), to, choice: None }],
+    });
 }
 
 fn says(stage: &mut Stage, who: &str, to: &[&str], parts: Vec<Part>) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
-    stage.root(Body::Said(Message { from: name(who), to, parts, outside: Vec::new() }));
+    stage.root(Body::Message(Message { from: name(who), to, parts, outside: Vec::new() }));
 }
 
 /// Whoever is asked about its task thinks about it, and decides.
@@ -122,8 +124,8 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
     let learns = |stage: &mut Stage| {
         stage.root(opened(&["A", "B", "C"], "user", "hi"));
         begins(stage, "A", &["A"]);
-        let words = vec![polylogue_core::Words::Spoken("I am A.".into())];
-        stage.root(Body::Remembered { who: name("A"), words });
+        let words = vec![polylogue_core::HistoryEntry::Sent("I am A.".into())];
+        stage.root(Body::Remembered { who: name("A"), entries: words });
         stage.root(Body::Passed { who: name("A") });
         says(stage, "A", &["A", "B"], vec![Part::text("Hello")]);
         // Whoever just passes is seen to.
@@ -143,13 +145,17 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
     "#]]
     .assert_eq(&stage.sees());
     let root = polylogue_core::Path::root();
-    let words = vec![polylogue_core::Words::Spoken("I am A.".into())];
-    let cue =
-        Cue { who: name("A"), prompt: Some("P".into()), to: Audience::Only(vec![name("A")]), choice: None };
+    let words = vec![polylogue_core::HistoryEntry::Sent("I am A.".into())];
+    let cue = TurnRequest {
+        who: name("A"),
+        prompt: Some("P".into()),
+        to: Audience::Only(vec![name("A")]),
+        choice: None,
+    };
     let bodies = [
         opened(&["A", "B", "C"], "user", "hi"),
-        Body::Cued { cues: vec![cue] },
-        Body::Remembered { who: name("A"), words },
+        Body::TurnStarted { turns: vec![cue] },
+        Body::Remembered { who: name("A"), entries: words },
         Body::Passed { who: name("A") },
     ];
     let events: Vec<_> = bodies.into_iter().map(|body| stage.event_at(&root, body)).collect();
@@ -169,7 +175,7 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
 #[test]
 fn decisions_are_words_in_documents_too() {
     let message = |parts| {
-        Body::Said(Message {
+        Body::Message(Message {
             from: name("A"),
             to: Audience::Only(vec![name("A")]),
             parts,

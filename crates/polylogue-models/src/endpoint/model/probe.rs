@@ -1,8 +1,8 @@
 //! Finding out what a model can do, by asking it.
 
 use polylogue_core::{
-    Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply, Request, Skill, ToolSpec,
-    Usage, Wire,
+    Capability, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply,
+    Request, ToolSpec, Usage,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const MAX_TOKENS: u32 = 1000;
 #[non_exhaustive]
 pub struct Probed {
     /// The skill.
-    pub skill: Skill,
+    pub skill: Capability,
     /// Whether the model has it; `None` when it did not turn out.
     pub has: Option<bool>,
     /// Why it has not, or why it did not turn out; empty when it has.
@@ -37,7 +37,7 @@ impl EndpointModel {
     /// When it cannot be asked at all: nobody answers, or the key is wrong.
     pub async fn probe(&self) -> Result<Vec<Probed>, ModelError> {
         let mut all = Vec::new();
-        for skill in [Skill::Tools, Skill::Schema, Skill::Json, Skill::Vision] {
+        for skill in [Capability::Tools, Capability::Schema, Capability::Json, Capability::Vision] {
             if let Some(question) = Question::of(skill) {
                 all.push(self.probe_for(skill, &question).await?);
             }
@@ -45,15 +45,15 @@ impl EndpointModel {
         Ok(all)
     }
 
-    async fn probe_for(&self, skill: Skill, question: &Question) -> Result<Probed, ModelError> {
-        let (at, who, wire) = (Path::root(), Name::user(), Wire::default());
+    async fn probe_for(&self, skill: Capability, question: &Question) -> Result<Probed, ModelError> {
+        let (at, who, wire) = (Path::root(), Name::user(), EncodeCache::default());
         let request = Request {
             origin: Origin { at: &at, who: &who, nth: 0 },
             system: None,
             entries: &question.entries,
             tools: &question.tools,
             params: &question.params,
-            wire: &wire,
+            encoded: &wire,
             reserved: None,
         };
         self.check(&request, &self.endpoint.blame(&self.name))?;
@@ -77,7 +77,7 @@ impl EndpointModel {
 }
 
 /// What a refusal says of `skill`.
-fn refused(skill: Skill, error: ModelError) -> Result<Probed, ModelError> {
+fn refused(skill: Capability, error: ModelError) -> Result<Probed, ModelError> {
     let has = match error.kind {
         ModelErrorKind::Unsupported(_) => Some(false),
         // It can be asked, but not like this, and nobody knows why.
@@ -88,15 +88,17 @@ fn refused(skill: Skill, error: ModelError) -> Result<Probed, ModelError> {
     Ok(Probed { skill, has, why: error.message, usage: Usage::default() })
 }
 
-fn judged(skill: Skill, has: bool, reply: &Reply) -> Probed {
+fn judged(skill: Capability, has: bool, reply: &Reply) -> Probed {
     let why = match (has, reply.finish, skill) {
         (true, ..) => "",
         (false, Finish::Length, _) => "its reply met the limit on tokens",
-        (_, _, Skill::Tools) => "it did not call the tool that it was told to call",
-        (_, _, Skill::Schema) => "it did not keep to the schema that it was given",
-        (_, _, Skill::Json) => "it wrote more than JSON, or none",
-        (_, _, Skill::Vision) => "it did not see the picture",
-        (_, _, Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool) => "it is not asked for",
+        (_, _, Capability::Tools) => "it did not call the tool that it was told to call",
+        (_, _, Capability::Schema) => "it did not keep to the schema that it was given",
+        (_, _, Capability::Json) => "it wrote more than JSON, or none",
+        (_, _, Capability::Vision) => "it did not see the picture",
+        (_, _, Capability::SystemRole | Capability::NullContent | Capability::UserAfterTool) => {
+            "it is not asked for"
+        }
     };
     let known = has || reply.finish != Finish::Length;
     Probed { skill, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
@@ -111,27 +113,30 @@ struct Question {
 
 impl Question {
     /// Whether a model sees cannot be told by a short question: servers take pictures without a word and leave them out.
-    fn of(skill: Skill) -> Option<Self> {
+    fn of(skill: Capability) -> Option<Self> {
         let params = Params { max_tokens: Some(MAX_TOKENS), ..Params::default() };
         let ask = |text: &str| vec![Entry::user(text)];
         Some(match skill {
-            Skill::Tools => Self {
+            Capability::Tools => Self {
                 entries: ask("Call the tool `note` with the word `ready`."),
                 tools: vec![ToolSpec::new("note", "Writes a word down.", form("word"))],
                 params,
             },
             // Nobody who is not held to it would name the field like this.
-            Skill::Schema => Self {
+            Capability::Schema => Self {
                 entries: ask("Which colour has fresh grass? Answer in JSON."),
                 tools: Vec::new(),
                 params: Params { schema: Some(form("shade_of_grass")), ..params },
             },
-            Skill::Json => Self {
+            Capability::Json => Self {
                 entries: ask("Which colour has fresh grass? Answer with a JSON object."),
                 tools: Vec::new(),
                 params: Params { json: true, ..params },
             },
-            Skill::Vision | Skill::SystemRole | Skill::NullContent | Skill::UserAfterTool => return None,
+            Capability::Vision
+            | Capability::SystemRole
+            | Capability::NullContent
+            | Capability::UserAfterTool => return None,
         })
     }
 }

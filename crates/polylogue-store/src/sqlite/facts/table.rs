@@ -7,8 +7,8 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 use super::rank::cosine;
 use super::terms::indexed;
-use crate::sqlite::desk::Desk;
-use crate::sqlite::fault::Fault;
+use crate::sqlite::transaction::WriteTransaction;
+use crate::sqlite::write_error::WriteError;
 
 /// Makes the tables, unless they are there. `porter` takes English endings off; the index holds no second copy of the texts.
 const CREATE: &str = "
@@ -53,7 +53,11 @@ fn is_there(connection: &Connection) -> Result<bool> {
 }
 
 /// Keeps a fact, or gives the one that was kept by the same call, or with the same words.
-pub(super) fn remember(desk: &Desk<'_>, fact: &Fact, most: u64) -> Result<Result<Fact, MemoryError>, Fault> {
+pub(super) fn remember(
+    desk: &WriteTransaction<'_>,
+    fact: &Fact,
+    most: u64,
+) -> Result<Result<Fact, MemoryError>, WriteError> {
     let connection = desk.connection();
     connection.execute_batch(CREATE)?;
     let Fact { scope, text, by, time, source, .. } = fact;
@@ -102,7 +106,7 @@ fn known(connection: &Connection, fact: &Fact) -> Result<Option<Fact>> {
 
 /// Takes the text away. The row stays, so that its number is given to no other fact, and a call that is made again finds it
 /// gone as it left it. Whether there is, or was, such a fact.
-pub(super) fn forget(desk: &Desk<'_>, scope: &Scope, id: u64) -> Result<bool, Fault> {
+pub(super) fn forget(desk: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Result<bool, WriteError> {
     let connection = desk.connection();
     let nr = id.cast_signed();
     if !is_there(connection)? {
@@ -118,7 +122,11 @@ pub(super) fn forget(desk: &Desk<'_>, scope: &Scope, id: u64) -> Result<bool, Fa
 }
 
 /// Keeps the vectors of facts, in place of those that the model made before.
-pub(super) fn keep_vectors(desk: &Desk<'_>, of: &Vectors, rows: &[(u64, Vec<f32>)]) -> Result<(), Fault> {
+pub(super) fn keep_vectors(
+    desk: &WriteTransaction<'_>,
+    of: &Vectors,
+    rows: &[(u64, Vec<f32>)],
+) -> Result<(), WriteError> {
     // A fact may have been forgotten since.
     let sql = "INSERT OR REPLACE INTO fact_vectors(fact, model, dimension, vector)
                SELECT nr, ?2, ?3, ?4 FROM facts WHERE nr = ?1 AND forgotten = 0";

@@ -1,6 +1,6 @@
 //! As a graph without loops.
 
-use polylogue_core::{Act, Agent, Asking, Error, Layer, Message, Name, Result, Turn};
+use polylogue_core::{Act, Agent, AgentCall, Error, Layer, Message, Name, Result, Turn};
 
 use super::{joined, labelled, named};
 
@@ -58,7 +58,7 @@ impl Graph {
         self.before.iter().enumerate().filter_map(due).collect()
     }
 
-    fn asking(&self, node: usize, first: &Message, said: &[Option<Message>]) -> Option<Asking> {
+    fn asking(&self, node: usize, first: &Message, said: &[Option<Message>]) -> Option<AgentCall> {
         let (layer, before) = (self.nodes.get(node)?, self.before.get(node)?);
         let heard: Vec<Message> = before.iter().filter_map(|&node| said.get(node)?.clone()).collect();
         let message = match &*heard {
@@ -66,7 +66,7 @@ impl Graph {
             [one] => one.clone(),
             _ => joined(&self.name, heard),
         };
-        Some(Asking::labelled(std::sync::Arc::clone(&layer.label), &layer.agent, message))
+        Some(AgentCall::labelled(std::sync::Arc::clone(&layer.label), &layer.agent, message))
     }
 }
 

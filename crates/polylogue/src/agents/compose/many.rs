@@ -1,6 +1,6 @@
 //! Lists and maps of agents, as pieces of an agent of one's own.
 
-use polylogue_core::{AnyAgent, Asking, Error, Layer, Message, Path, Result, Turn};
+use polylogue_core::{AgentCall, AnyAgent, Error, Layer, Message, Path, Result, Turn};
 
 use super::ask;
 
@@ -102,7 +102,7 @@ impl Many {
         let asks = self
             .layers
             .iter()
-            .map(|layer| Asking::labelled(std::sync::Arc::clone(&layer.label), &layer.agent, &message));
+            .map(|layer| AgentCall::labelled(std::sync::Arc::clone(&layer.label), &layer.agent, &message));
         let asks: Vec<_> = asks.collect();
         turn.ask_all(asks).await.into_iter().collect()
     }

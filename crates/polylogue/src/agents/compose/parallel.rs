@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, Asking, Error, Layer, Message, Name, NameError, Part, Result, Turn,
+    Act, Agent, AgentCall, AnyAgent, Error, Layer, Message, Name, NameError, Part, Result, Turn,
 };
 
 use super::{joined, labelled, named};
@@ -90,7 +90,7 @@ impl Agent for Parallel {
         let shares = self.shares(turn.message())?;
         let asks = self.branches.iter().zip(shares);
         let asks: Vec<_> = asks
-            .map(|(branch, share)| Asking::labelled(Arc::clone(&branch.label), &branch.agent, share))
+            .map(|(branch, share)| AgentCall::labelled(Arc::clone(&branch.label), &branch.agent, share))
             .collect();
         let replies = turn.ask_all(asks).await.into_iter().collect::<Result<Vec<_>>>()?;
         let Some(join) = &self.join else { return Ok(Act::Say(joined(&self.name, replies).parts)) };
@@ -146,7 +146,7 @@ impl Agent for Warp {
         let asks: Vec<_> = divided(turn.message())
             .into_iter()
             .enumerate()
-            .map(|(nth, part)| Asking::labelled(nth.to_string(), &self.agent, part))
+            .map(|(nth, part)| AgentCall::labelled(nth.to_string(), &self.agent, part))
             .collect();
         let mut replies = Vec::new();
         for some in asks.chunks(self.at_once) {

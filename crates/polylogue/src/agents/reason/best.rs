@@ -109,9 +109,9 @@ impl Best {
 
     /// The conversation around, for one reply.
     fn room(&self, turn: &Turn<'_>) -> Result<Chat> {
-        let prompt = turn.cue().prompt.clone();
+        let prompt = turn.request().prompt.clone();
         let opening = move |start: &Start<'_>| {
-            let around = start.around.into_iter().flat_map(|chat| chat.room());
+            let around = start.around.into_iter().flat_map(|chat| chat.messages());
             let seen = around.filter(|line| line.is_seen_by(start.who)).map(|line| line.message.clone());
             let told = prompt.iter().map(|prompt| Message::text(Name::user(), Arc::clone(prompt)));
             seen.chain(told).collect()

@@ -1,8 +1,8 @@
 //! Thinking and acting in rounds.
 
 use polylogue_core::{
-    Act, Agent, Ask, Attempt, Call, Error, Model, Name, Outcome, OutcomeStatus, Params, Part, Reason, Reply,
-    Result, Skill, ToolSpec, Turn,
+    Act, Agent, Call, Capability, Error, Model, ModelAttempt, ModelCall, Name, Outcome, OutcomeStatus,
+    Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
 };
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ impl React {
 
     fn way(&self, task: &str, in_text: bool) -> Way {
         let own = self.agent.system_for(task).map(|text| text.to_string());
-        let mut params = self.agent.sampling().clone();
+        let mut params = self.agent.model_params().clone();
         if !in_text {
             return Way { in_text, system: own, params };
         }
@@ -85,16 +85,16 @@ impl React {
     async fn ask(&self, turn: &mut Turn<'_>, way: &mut Way, with_tools: bool) -> Result<Reply> {
         loop {
             let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
-            let (system, params, lens) = (way.system.as_deref(), &way.params, self.agent.sees());
-            let ask = Ask { model: &self.agent.model, system, tools, params, lens };
-            match turn.attempt(ask).await? {
-                Attempt::Reply(reply) => {
+            let (system, params, lens) = (way.system.as_deref(), &way.params, self.agent.view_options());
+            let ask = ModelCall { model: &self.agent.model, system, tools, params, view: lens };
+            match turn.try_model(ask).await? {
+                ModelAttempt::Reply(reply) => {
                     return continued(turn, ask, reply, self.agent.continuations(params)).await;
                 }
-                Attempt::Unable(Skill::Tools) if !way.in_text => {
+                ModelAttempt::Unable(Capability::Tools) if !way.in_text => {
                     *way = self.way(turn.transcript().task(), true)
                 }
-                Attempt::Unable(lacks) => {
+                ModelAttempt::Unable(lacks) => {
                     let (who, model) = (self.name(), self.agent.model.name());
                     return Err(Error::Agent(format!("the model `{model}` of `{who}` is unable of {lacks}")));
                 }
@@ -104,9 +104,9 @@ impl React {
 
     /// Whether the model is known to be unable to call tools.
     fn lacks_tools(&self, turn: &Turn<'_>) -> bool {
-        let known = self.agent.model.skills().has(Skill::Tools) == Some(false);
-        let mut found = turn.transcript().lacks(turn.me(), self.agent.model.name());
-        !self.agent.specs().is_empty() && (known || found.any(|lacks| lacks == Skill::Tools))
+        let known = self.agent.model.capabilities().has(Capability::Tools) == Some(false);
+        let mut found = turn.transcript().missing_capabilities(turn.me(), self.agent.model.name());
+        !self.agent.specs().is_empty() && (known || found.any(|lacks| lacks == Capability::Tools))
     }
 
     /// Makes the calls. Returns what the turn ends with, if a tool ends it, or somebody has to be asked before.
@@ -143,7 +143,7 @@ impl Agent for React {
         let mut way = self.way(turn.transcript().task(), in_text);
         for round in 0..=self.rounds {
             let reply = self.ask(turn, &mut way, true).await?;
-            let id = format!("act-{}-{round}", turn.transcript().begun(turn.me()));
+            let id = format!("act-{}-{round}", turn.transcript().turns_begun_by(turn.me()));
             let calls =
                 if way.in_text { written(&reply.plain(), &id).into_iter().collect() } else { reply.calls() };
             if calls.is_empty() {
@@ -156,7 +156,7 @@ impl Agent for React {
             }
         }
         if !self.sums_up {
-            return Ok(Act::Stop(Reason::Rounds { limit: u64::from(self.rounds) }));
+            return Ok(Act::Stop(StopReason::Rounds { limit: u64::from(self.rounds) }));
         }
         turn.prompt(SUM_UP).await?;
         let reply = self.ask(turn, &mut way, false).await?;

@@ -89,7 +89,7 @@ impl Agent for Rewoo {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let question = turn.message().plain().into_owned();
         let plan = turn.ask(&self.planner, self.form(&question)).await?.plain().into_owned();
-        let begun = turn.transcript().begun(turn.me());
+        let begun = turn.transcript().turns_begun_by(turn.me());
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
         for Step { plan, label, tool, args } in steps(&plan) {

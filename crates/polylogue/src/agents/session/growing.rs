@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_core::{Body, Name, Path, Piece, Signal, Watch};
+use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 
 /// Follows what agents write while they write it: each time how far the text is, and the piece it grew by.
 ///
@@ -27,7 +27,7 @@ use polylogue_core::{Body, Name, Path, Piece, Signal, Watch};
 /// ```
 #[derive(Debug)]
 pub struct Growing {
-    watch: Watch,
+    watch: Subscription,
     texts: BTreeMap<(Path, Name), String>,
 }
 
@@ -67,7 +67,7 @@ pub enum Stage {
 impl Growing {
     /// Follows what `watch` is told.
     #[must_use]
-    pub const fn of(watch: Watch) -> Self {
+    pub const fn of(watch: Subscription) -> Self {
         Self { watch, texts: BTreeMap::new() }
     }
 
@@ -75,8 +75,8 @@ impl Growing {
     pub async fn next(&mut self) -> Option<Grown> {
         loop {
             let grown = match self.watch.next().await? {
-                Signal::Delta { at, who, piece } => self.grow(at, who, piece),
-                Signal::Event(event) => self.happened(&event.at, &event.body),
+                Update::Delta { at, who, delta: piece } => self.grow(at, who, piece),
+                Update::Event(event) => self.happened(&event.at, &event.body),
                 _ => None,
             };
             if grown.is_some() {
@@ -85,11 +85,11 @@ impl Growing {
         }
     }
 
-    fn grow(&mut self, at: Path, who: Name, piece: Piece) -> Option<Grown> {
+    fn grow(&mut self, at: Path, who: Name, piece: Delta) -> Option<Grown> {
         let text = self.texts.entry((at.clone(), who.clone())).or_default();
         let (stage, piece) = match piece {
-            Piece::Text(piece) => (Stage::Writing, piece),
-            Piece::Restart => (Stage::Restart, String::new()),
+            Delta::Text(piece) => (Stage::Writing, piece),
+            Delta::Restart => (Stage::Restart, String::new()),
             _ => return None,
         };
         match stage {
@@ -102,13 +102,13 @@ impl Growing {
     fn happened(&mut self, at: &Path, body: &Body) -> Option<Grown> {
         let (who, stage, text) = match body {
             // Whoever asks its model again in the same turn begins another text.
-            Body::Sampled(sample) => {
+            Body::ModelReplied(sample) => {
                 self.texts.remove(&(at.clone(), sample.who.clone()));
                 return None;
             }
-            Body::Called { who, .. } => (who, Stage::Calling, String::new()),
-            Body::Returned { who, .. } => (who, Stage::Returned, String::new()),
-            Body::Said(message) => (&message.from, Stage::Done, message.plain().into_owned()),
+            Body::ToolCalled { who, .. } => (who, Stage::Calling, String::new()),
+            Body::ToolReturned { who, .. } => (who, Stage::Returned, String::new()),
+            Body::Message(message) => (&message.from, Stage::Done, message.plain().into_owned()),
             Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => {
                 (who, Stage::Done, String::new())
             }

@@ -1,6 +1,8 @@
 //! What one agent remembers of a chat, as messages.
 
-use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Outcome, Part, Transcript, Words};
+use polylogue_core::{
+    Body, Call, CallOutcome, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
+};
 
 /// What `who` remembers of `chat`, in order: what others said that it saw, what it was told alone, what it said, and its calls
 /// of tools with what came of them. Said again in the same order, it makes the same view.
@@ -21,7 +23,7 @@ struct Memory<'a> {
     draft: Option<Vec<Part>>,
     /// Calls that are not answered yet, with the answers that came early.
     calls: Vec<(Call, Option<Outcome>)>,
-    words: Option<Vec<Words>>,
+    words: Option<Vec<HistoryEntry>>,
 }
 
 impl Memory<'_> {
@@ -32,22 +34,22 @@ impl Memory<'_> {
                 opening.introduction.iter().for_each(|text| self.hear(text));
                 opening.messages.iter().for_each(|message| self.said(message));
             }
-            Body::Reopened { message: Some(message) } | Body::Posted(message) | Body::Said(message) => {
+            Body::Reopened { message: Some(message) } | Body::Posted(message) | Body::Message(message) => {
                 self.said(message);
             }
-            Body::Cued { cues } => {
+            Body::TurnStarted { turns: cues } => {
                 if let Some(cue) = cues.iter().find(|cue| me(&cue.who)) {
                     cue.prompt.iter().for_each(|text| self.hear(text));
                     self.begun = self.messages.len();
                 }
             }
-            Body::Sampled(sample) if me(&sample.who) => self.drafted(&sample.parts),
+            Body::ModelReplied(sample) if me(&sample.who) => self.drafted(&sample.parts),
             Body::Prompted { who, text } if me(who) => {
                 self.settle();
                 self.hear(text);
             }
-            Body::Returned { who, id, outcome } if me(who) => self.returned(id, outcome),
-            Body::Remembered { who, words } if me(who) => self.words = Some(words.clone()),
+            Body::ToolReturned { who, id, outcome } if me(who) => self.returned(id, outcome),
+            Body::Remembered { who, entries: words } if me(who) => self.words = Some(words.clone()),
             Body::Cleared { of, keep, .. } if of.as_ref().is_none_or(me) => self.clear(*keep),
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } if me(who) => {
                 self.end(None)
@@ -94,8 +96,8 @@ impl Memory<'_> {
             self.messages.truncate(self.begun);
             let who = self.who;
             self.messages.extend(words.into_iter().map(|words| match words {
-                Words::Heard(text) => Message::text(Name::user(), text),
-                Words::Spoken(text) => Message::text(who.clone(), text),
+                HistoryEntry::Received(text) => Message::text(Name::user(), text),
+                HistoryEntry::Sent(text) => Message::text(who.clone(), text),
             }));
             return;
         }

@@ -155,7 +155,7 @@ impl Session {
             let Body::Opened(opening) = &event.body else { continue };
             let is_new = event.at.is_within(&home) && !rooms.iter().any(|room| room.at == event.at);
             let below = event.at.as_str().strip_prefix(home.as_str()).unwrap_or_default();
-            if let ([who], true, false) = (&*opening.with, is_new, below.contains('.')) {
+            if let ([who], true, false) = (&*opening.participants, is_new, below.contains('.')) {
                 let key = below.trim_start_matches('/').replace('/', ".");
                 rooms.push(Room { key: format!("{key}.memory"), at: event.at.clone(), who: who.clone() });
             }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, AnyModel, Chat, Erred, Error, Finish, Name, Params, Part, Reply, Result, Status};
+use polylogue_core::{
+    Act, AnyModel, Chat, Error, Finish, ModelMistake, Name, Params, Part, Reply, Result, Status,
+};
 use serde_json::Value;
 
 use super::can::Hold;
 use super::work::{Work, spoken};
 use super::{check, lenient, words};
-use crate::{Assistant, once_each};
+use crate::{Assistant, sequential};
 
 impl Work<'_, '_> {
     /// Asks for the answer, and says it.
@@ -45,7 +47,7 @@ impl Work<'_, '_> {
     async fn say_or_give_up(&mut self, value: Option<Value>) -> Result<Act> {
         match value {
             Some(value) => self.say_value(value).await,
-            None => self.give_up(Erred::Answer, self.agent.repairs).await,
+            None => self.give_up(ModelMistake::Answer, self.agent.repairs).await,
         }
     }
 
@@ -78,7 +80,7 @@ impl Work<'_, '_> {
         for _ in 0..self.agent.repairs {
             let chat = self.workshop(schema)?;
             let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
-            let Status::Closed { summary, .. } = status else { return Err(Error::Halted) };
+            let Status::Closed { summary, .. } = status else { return Err(Error::Cancelled) };
             let reply = Reply::text(Arc::clone(&summary));
             match reads(&reply, schema) {
                 Ok(value) => return Ok(Some(value)),
@@ -97,7 +99,7 @@ impl Work<'_, '_> {
             ..self.agent.params.clone()
         };
         let mender = mender(self.turn.me(), self.agent.model.clone())?.params(params);
-        Chat::named("repair").with(mender).policy(once_each()).build()
+        Chat::named("repair").participant(mender).policy(sequential()).build()
     }
 }
 

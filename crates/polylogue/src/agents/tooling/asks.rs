@@ -1,6 +1,6 @@
 //! The kinds of requests that an assistant makes: to tell which of them one was.
 
-use polylogue_core::{Lens, Params, Tool, ToolSpec};
+use polylogue_core::{Params, Tool, ToolSpec, ViewOptions};
 
 use super::object;
 use super::work::Offer;
@@ -14,7 +14,7 @@ pub struct Asks {
     /// How the model is to write.
     pub params: Params,
     /// How the agent sees the room.
-    pub lens: Lens,
+    pub lens: ViewOptions,
 }
 
 impl Assistant {
@@ -32,8 +32,9 @@ impl Assistant {
         all.extend(params.map(|params| self.asking(&[], params)));
         // Where tools are called in words, what was called natively before is read in words.
         let worded = all.clone().into_iter().filter(|asks| asks.tools.is_empty());
-        let worded: Vec<Asks> =
-            worded.map(|asks| Asks { lens: Lens { calls_in_words: true, ..asks.lens }, ..asks }).collect();
+        let worded: Vec<Asks> = worded
+            .map(|asks| Asks { lens: ViewOptions { calls_as_text: true, ..asks.lens }, ..asks })
+            .collect();
         all.extend(worded);
         all
     }

@@ -1,8 +1,8 @@
 //! What a model can do, as far as is known in this turn.
 
-use polylogue_core::{Model, Skill, Skills, Turn};
+use polylogue_core::{Capabilities, Capability, Model, Turn};
 
-use super::ToolUse;
+use super::ToolCalling;
 use crate::Assistant;
 
 /// How tools are called.
@@ -24,52 +24,52 @@ pub(super) enum Hold {
 /// What a model can do, as far as is known: what it says of itself, without what it refused in earlier turns of the agent,
 /// and in this one. Of the log and of configuration alone, so that a fresh process comes to the same.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Can {
-    by: ToolUse,
-    skills: Skills,
+pub(super) struct ToolSupport {
+    by: ToolCalling,
+    skills: Capabilities,
 }
 
-impl Can {
-    pub(super) fn of(agent: &Assistant, refused: impl Iterator<Item = Skill>) -> Self {
-        let skills = refused.fold(agent.model.skills(), Skills::without);
+impl ToolSupport {
+    pub(super) fn of(agent: &Assistant, refused: impl Iterator<Item = Capability>) -> Self {
+        let skills = refused.fold(agent.model.capabilities(), Capabilities::without);
         Self { by: agent.tools_by, skills }
     }
 
     /// Whether what it cannot do is found out, and got round.
     pub(super) fn is_auto(&self) -> bool {
-        self.by == ToolUse::Auto
+        self.by == ToolCalling::Auto
     }
 
-    pub(super) fn lose(&mut self, skill: Skill) {
+    pub(super) fn lose(&mut self, skill: Capability) {
         self.skills = self.skills.without(skill);
     }
 
     pub(super) fn calls(&self) -> Way {
         let may = |skill| self.skills.has(skill) != Some(false);
         match self.by {
-            ToolUse::Native => Way::Native,
-            ToolUse::Schema => Way::Object,
-            ToolUse::Json | ToolUse::Text => Way::Talk,
-            ToolUse::Auto if may(Skill::Tools) => Way::Native,
-            ToolUse::Auto if may(Skill::Schema) => Way::Object,
-            ToolUse::Auto => Way::Talk,
+            ToolCalling::Native => Way::Native,
+            ToolCalling::Schema => Way::Object,
+            ToolCalling::Json | ToolCalling::Text => Way::Talk,
+            ToolCalling::Auto if may(Capability::Tools) => Way::Native,
+            ToolCalling::Auto if may(Capability::Schema) => Way::Object,
+            ToolCalling::Auto => Way::Talk,
         }
     }
 
     /// Whether JSON is asked for in JSON mode.
     pub(super) fn json(&self) -> bool {
         match self.by {
-            ToolUse::Json => true,
-            ToolUse::Text => self.skills.json == Some(true),
-            ToolUse::Auto | ToolUse::Native | ToolUse::Schema => self.skills.json != Some(false),
+            ToolCalling::Json => true,
+            ToolCalling::Text => self.skills.json == Some(true),
+            ToolCalling::Auto | ToolCalling::Native | ToolCalling::Schema => self.skills.json != Some(false),
         }
     }
 
     pub(super) fn holds(&self) -> Hold {
         let schema = match self.by {
-            ToolUse::Native | ToolUse::Schema => true,
-            ToolUse::Json | ToolUse::Text => false,
-            ToolUse::Auto => self.skills.schema != Some(false),
+            ToolCalling::Native | ToolCalling::Schema => true,
+            ToolCalling::Json | ToolCalling::Text => false,
+            ToolCalling::Auto => self.skills.schema != Some(false),
         };
         match (schema, self.json()) {
             (true, _) => Hold::Schema,
@@ -82,7 +82,7 @@ impl Can {
 impl Assistant {
     /// Whether its model is known to keep to a JSON Schema, and may be held to one.
     pub(crate) fn keeps_to_schemas(&self, turn: &Turn<'_>) -> bool {
-        let can = Can::of(self, turn.transcript().lacks(turn.me(), self.model.name()));
+        let can = ToolSupport::of(self, turn.transcript().missing_capabilities(turn.me(), self.model.name()));
         can.holds() == Hold::Schema && can.skills.schema == Some(true)
     }
 }

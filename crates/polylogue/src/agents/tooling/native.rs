@@ -1,6 +1,6 @@
 //! Tools called by the provider's function calls.
 
-use polylogue_core::{Act, Call, Erred, Error, Outcome, OutcomeStatus, Reason, Reply, Result};
+use polylogue_core::{Act, Call, Error, ModelMistake, Outcome, OutcomeStatus, Reply, Result, StopReason};
 
 use super::words;
 use super::work::{Work, spoken};
@@ -19,7 +19,9 @@ impl Work<'_, '_> {
             if calls.is_empty() {
                 match missing.remind() {
                     Reminder::None => return self.close(&reply).await.map(Some),
-                    Reminder::GiveUp(limit) => return self.give_up(Erred::Choice, limit).await.map(Some),
+                    Reminder::GiveUp(limit) => {
+                        return self.give_up(ModelMistake::Choice, limit).await.map(Some);
+                    }
                     Reminder::Tell(text) => self.tell(text).await?,
                 }
                 continue;
@@ -39,7 +41,7 @@ impl Work<'_, '_> {
     async fn last_round(&mut self, reply: &Reply) -> Result<Act> {
         if !reply.calls().is_empty() && spoken(reply, &[]).is_empty() {
             let (who, limit) = (self.turn.me().clone(), u64::from(self.agent.max_rounds));
-            return Ok(Act::Stop(Reason::ToolRounds { who, limit }));
+            return Ok(Act::Stop(StopReason::ToolRounds { who, limit }));
         }
         self.close(reply).await
     }

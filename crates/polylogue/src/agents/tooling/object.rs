@@ -87,7 +87,7 @@ impl<'w> Work<'w, '_> {
             return Ok(Made::Flaw(Flaw::of_tool(offer, text)));
         }
         if alone {
-            self.keep([polylogue_core::Words::Spoken(words::can_use(&offer.spec.name).into())]);
+            self.keep([polylogue_core::HistoryEntry::Sent(words::can_use(&offer.spec.name).into())]);
         }
         self.keep_call(&offer.spec.name, &args, &text);
         if offer.spec.ends_turn || (alone && self.says_outcome()) {

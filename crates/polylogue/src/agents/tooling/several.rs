@@ -1,6 +1,6 @@
 //! Several tools, called by a talk in plain text.
 
-use polylogue_core::{Act, Erred, Part, Result, Words};
+use polylogue_core::{Act, HistoryEntry, ModelMistake, Part, Result};
 
 use super::read::{Named, named};
 use super::talk::{CHOICES, Used};
@@ -16,11 +16,11 @@ impl<'w> Work<'w, '_> {
         if due.is_empty() && !self.wants(words::any_relevant(&self.task()), words::USE_IT).await? {
             return self.answer_without().await;
         }
-        self.keep([Words::Spoken(words::SHOULD_USE.into())]);
+        self.keep([HistoryEntry::Sent(words::SHOULD_USE.into())]);
         let mut last = Last::default();
         for _ in 0..self.agent.max_rounds.max(u32::try_from(due.len()).unwrap_or(u32::MAX)) {
             let Some(offer) = self.choose(if due.is_empty() { offers } else { &due }).await? else {
-                return self.give_up(Erred::Choice, CHOICES - 1).await;
+                return self.give_up(ModelMistake::Choice, CHOICES - 1).await;
             };
             due.retain(|due| due.spec.name != offer.spec.name);
             match self.call_by_text(offer, true).await? {
@@ -68,9 +68,9 @@ impl<'w> Work<'w, '_> {
         last.explanation = spoken(&reply, &[]);
         last.keep_question = true;
         let goes_on = self.decides(words::CALL_AGAIN).await?;
-        self.keep([Words::Heard(words::ANOTHER.into())]);
+        self.keep([HistoryEntry::Received(words::ANOTHER.into())]);
         if goes_on {
-            self.keep([Words::Spoken(in_words(&last.explanation).into())]);
+            self.keep([HistoryEntry::Sent(in_words(&last.explanation).into())]);
         }
         Ok(goes_on)
     }

@@ -1,6 +1,6 @@
 //! One tool, called by a talk in plain text.
 
-use polylogue_core::{Act, Call, Erred, OutcomeStatus, Part, Reply, Result, ToolSpec, Words};
+use polylogue_core::{Act, Call, HistoryEntry, ModelMistake, OutcomeStatus, Part, Reply, Result, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::answer::no_json;
@@ -25,7 +25,7 @@ pub(super) enum Used {
     /// Somebody else is to run it.
     ForOthers(Call),
     /// The model made too many errors.
-    GaveUp(Erred, u32),
+    GaveUp(ModelMistake, u32),
 }
 
 impl<'w> Work<'w, '_> {
@@ -47,7 +47,7 @@ impl<'w> Work<'w, '_> {
         if !offer.must() && !self.wants(words::relevant(offer.spec, &self.task()), words::USE_IT).await? {
             return self.answer_without().await;
         }
-        self.keep([Words::Spoken(words::can_use(&offer.spec.name).into())]);
+        self.keep([HistoryEntry::Sent(words::can_use(&offer.spec.name).into())]);
         match self.call_by_text(offer, !self.keeps_trace()).await? {
             Used::GaveUp(of, limit) => self.give_up(of, limit).await,
             // What comes of it is heard later: until then all of this stays.
@@ -226,20 +226,20 @@ pub(super) struct Errors {
 
 impl Errors {
     /// Counts an error, and says what to give up for, if it is one too many.
-    pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(Erred, u32)> {
-        use super::Taught;
+    pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(ModelMistake, u32)> {
+        use super::PromptedTool;
         let taught = flaw.offer.and_then(|offer| offer.taught);
         let name = || flaw.offer.map(|offer| offer.spec.name.clone()).unwrap_or_default();
         let (count, limit, of) = match flaw.kind {
             Kind::Tool => {
-                let limit = taught.map_or(Taught::DEFAULT_MAX_ERRORS, |taught| taught.max_errors);
-                (&mut self.tool, limit, Erred::Tool(name()))
+                let limit = taught.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |taught| taught.max_errors);
+                (&mut self.tool, limit, ModelMistake::Tool(name()))
             }
             Kind::Arguments => {
-                let limit = taught.map_or(Taught::DEFAULT_MAX_ERRORS, |taught| taught.max_call_errors);
-                (&mut self.arguments, limit, Erred::Arguments(name()))
+                let limit = taught.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |taught| taught.max_call_errors);
+                (&mut self.arguments, limit, ModelMistake::Arguments(name()))
             }
-            Kind::Choice => (&mut self.choice, CHOICES - 1, Erred::Choice),
+            Kind::Choice => (&mut self.choice, CHOICES - 1, ModelMistake::Choice),
         };
         *count += 1;
         (*count > limit).then_some((of, limit))

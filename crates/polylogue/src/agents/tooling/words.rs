@@ -3,7 +3,7 @@
 use polylogue_core::ToolSpec;
 use serde_json::{Map, Value};
 
-use super::Taught;
+use super::PromptedTool;
 
 /// Told to the model when it has called tools as often as it may in one turn.
 pub(super) const NO_MORE_TOOLS: &str =
@@ -77,7 +77,7 @@ pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Strin
 }
 
 /// How arguments are written.
-pub(super) fn how(spec: &ToolSpec, taught: Option<&Taught>) -> String {
+pub(super) fn how(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
     let name = &spec.name;
     let mut text = format!(
         "To use the tool `{name}`, write its arguments as one JSON object, like this:\n{}{}",
@@ -91,7 +91,7 @@ pub(super) fn how(spec: &ToolSpec, taught: Option<&Taught>) -> String {
 }
 
 /// As [`how`], to a model that is to say that it understood.
-pub(super) fn how_alone(spec: &ToolSpec, taught: Option<&Taught>) -> String {
+pub(super) fn how_alone(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
     format!("{}\n\nIf you understand, say so in one sentence. Do not use it yet.", how(spec, taught))
 }
 
@@ -166,8 +166,8 @@ pub(super) fn must_call(tool: &str) -> String {
 }
 
 /// Tools and the form of replies, for a model that is held to a schema.
-pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s Taught>)>) -> String {
-    let tool = |(spec, taught): (&ToolSpec, Option<&Taught>)| {
+pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s PromptedTool>)>) -> String {
+    let tool = |(spec, taught): (&ToolSpec, Option<&PromptedTool>)| {
         let mut text = format!(
             "- `{}`: {}\n  Arguments, as a JSON Schema: {}",
             spec.name, spec.description, spec.parameters

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, AnyTool, Ask, Attempt, Body, Call, Erred, Error, Finish, Lens, Model, Outcome, Params, Part, Reason,
-    Reply, Result, Skill, ToolSpec, Turn, Words, plain,
+    Act, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Model, ModelAttempt, ModelCall,
+    ModelMistake, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
-use super::can::{Can, Way};
-use super::{Taught, Trace, words};
+use super::can::{ToolSupport, Way};
+use super::{PromptedTool, ToolHistory, words};
 use crate::Assistant;
 use crate::approval::{Decided, Wanted};
 
@@ -18,10 +18,10 @@ use crate::approval::{Decided, Wanted};
 pub(crate) struct Work<'w, 't> {
     pub(super) agent: &'w Assistant,
     pub(super) turn: &'w mut Turn<'t>,
-    pub(super) can: Can,
+    pub(super) can: ToolSupport,
     system: Option<Arc<str>>,
     /// How the agent sees the room where calls are told in words.
-    worded: Lens,
+    worded: ViewOptions,
     /// How many tools were called by text.
     called: u64,
     /// How often agents and chats were asked, by the names of the tools.
@@ -29,7 +29,7 @@ pub(crate) struct Work<'w, 't> {
     /// Whether what is told in this turn stays out of the agent's history.
     pub(super) forgets: bool,
     /// What stays in it instead, if it is more than the answer.
-    trace: Vec<Words>,
+    trace: Vec<HistoryEntry>,
     /// Told before whatever is told next.
     preface: Option<&'static str>,
     /// Whether it is about a task, and no question by the way, though nobody hears the answer.
@@ -46,7 +46,7 @@ pub(crate) struct Work<'w, 't> {
 #[derive(Clone, Copy)]
 pub(super) struct Offer<'w> {
     pub(super) spec: &'w ToolSpec,
-    pub(super) taught: Option<&'w Taught>,
+    pub(super) taught: Option<&'w PromptedTool>,
 }
 
 impl Offer<'_> {
@@ -58,8 +58,8 @@ impl Offer<'_> {
 impl<'w, 't> Work<'w, 't> {
     pub(crate) fn begin(agent: &'w Assistant, turn: &'w mut Turn<'t>) -> Self {
         let transcript = turn.transcript();
-        let can = Can::of(agent, transcript.lacks(turn.me(), agent.model.name()));
-        let worded = Lens { calls_in_words: true, ..agent.lens.clone() };
+        let can = ToolSupport::of(agent, transcript.missing_capabilities(turn.me(), agent.model.name()));
+        let worded = ViewOptions { calls_as_text: true, ..agent.lens.clone() };
         let system = agent.system_for(transcript.task());
         Self {
             agent,
@@ -126,18 +126,22 @@ impl<'w, 't> Work<'w, 't> {
 
     /// The way in which the turn went on in an earlier run: it may be that another model speaks now, or that more is known of it.
     fn begun(&self) -> Option<Way> {
-        match self.turn.ahead()? {
+        match self.turn.next_logged()? {
             Body::Prompted { text, .. } if words::begins_objects(text) => Some(Way::Object),
             Body::Prompted { text, .. } if words::begins_talk(text) => Some(Way::Talk),
-            Body::Sampled(sample) if !self.is_by_the_way() || has_calls(&sample.parts) => Some(Way::Native),
-            Body::Unable { lacks: Skill::Tools, .. } => Some(Way::Native),
+            Body::ModelReplied(sample) if !self.is_by_the_way() || has_calls(&sample.parts) => {
+                Some(Way::Native)
+            }
+            Body::CapabilityMissing { capability: Capability::Tools, .. } => Some(Way::Native),
             _ => None,
         }
     }
 
     /// Whether the model is asked next, and not told anything, if the turn went on in an earlier run.
     pub(super) fn asks_next(&self) -> Option<bool> {
-        self.turn.ahead().map(|next| matches!(next, Body::Sampled(_) | Body::Unable { .. }))
+        self.turn
+            .next_logged()
+            .map(|next| matches!(next, Body::ModelReplied(_) | Body::CapabilityMissing { .. }))
     }
 
     /// Whether it is asked by the way.
@@ -146,7 +150,7 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     pub(super) fn is_aside(&self) -> bool {
-        self.turn.cue().to.is_aside()
+        self.turn.request().to.is_private()
     }
 
     pub(super) fn offers(&self) -> Vec<Offer<'w>> {
@@ -161,10 +165,10 @@ impl<'w, 't> Work<'w, 't> {
 
     /// What the turn is about, in words.
     pub(super) fn task(&self) -> String {
-        if let Some(prompt) = &self.turn.cue().prompt {
+        if let Some(prompt) = &self.turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
-        let heard = self.turn.heard().map(|line| line.message.plain().into_owned());
+        let heard = self.turn.last_message().map(|line| line.message.plain().into_owned());
         heard
             .filter(|text| !text.trim().is_empty())
             .unwrap_or_else(|| self.turn.transcript().task().to_owned())
@@ -172,7 +176,7 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Whether the five messages stay in the history.
     pub(super) fn keeps_trace(&self) -> bool {
-        self.agent.trace == Trace::FiveMessages
+        self.agent.trace == ToolHistory::Full
     }
 
     /// Whether what the one tool returns is what the agent says.
@@ -180,7 +184,7 @@ impl<'w, 't> Work<'w, 't> {
         self.keeps_trace() && self.agent.answers.is_none()
     }
 
-    pub(super) fn keep(&mut self, words: impl IntoIterator<Item = Words>) {
+    pub(super) fn keep(&mut self, words: impl IntoIterator<Item = HistoryEntry>) {
         if self.keeps_trace() {
             self.trace.extend(words);
         }
@@ -189,9 +193,9 @@ impl<'w, 't> Work<'w, 't> {
     /// Keeps a call as the five messages have it.
     pub(super) fn keep_call(&mut self, tool: &str, args: &Value, outcome: &str) {
         self.keep([
-            Words::Heard(words::output_json(tool).into()),
-            Words::Spoken(args.to_string().into()),
-            Words::Heard(outcome.into()),
+            HistoryEntry::Received(words::output_json(tool).into()),
+            HistoryEntry::Sent(args.to_string().into()),
+            HistoryEntry::Received(outcome.into()),
         ]);
     }
 
@@ -242,10 +246,10 @@ impl<'w, 't> Work<'w, 't> {
         let (turn, ask) = self.asking(&[], params);
         // That it could not do something else is no matter here.
         let reply = loop {
-            if !matches!(turn.ahead(), Some(Body::Unable { .. })) {
-                break turn.sample(ask).await?;
+            if !matches!(turn.next_logged(), Some(Body::CapabilityMissing { .. })) {
+                break turn.ask_model(ask).await?;
             }
-            if let Attempt::Reply(reply) = turn.attempt(ask).await? {
+            if let ModelAttempt::Reply(reply) = turn.try_model(ask).await? {
                 break reply;
             }
         };
@@ -266,23 +270,28 @@ impl<'w, 't> Work<'w, 't> {
         let is_auto = self.can.is_auto();
         let (turn, ask) = self.asking(tools, params);
         let attempt = match is_auto {
-            true => turn.attempt(ask).await?,
-            false => Attempt::Reply(turn.sample(ask).await?),
+            true => turn.try_model(ask).await?,
+            false => ModelAttempt::Reply(turn.ask_model(ask).await?),
         };
         match attempt {
-            Attempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
-            Attempt::Unable(skill) => {
+            ModelAttempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
+            ModelAttempt::Unable(skill) => {
                 self.can.lose(skill);
                 Ok(None)
             }
         }
     }
 
-    fn asking<'a>(&'a mut self, tools: &'a [ToolSpec], params: &'a Params) -> (&'a mut Turn<'t>, Ask<'a>) {
+    fn asking<'a>(
+        &'a mut self,
+        tools: &'a [ToolSpec],
+        params: &'a Params,
+    ) -> (&'a mut Turn<'t>, ModelCall<'a>) {
         let way = self.goes.unwrap_or_else(|| self.can.calls());
         let has_words = !self.agent.specs.is_empty() && way != Way::Native;
         let lens = if has_words { &self.worded } else { &self.agent.lens };
-        let ask = Ask { model: &self.agent.model, system: self.system.as_deref(), tools, params, lens };
+        let ask =
+            ModelCall { model: &self.agent.model, system: self.system.as_deref(), tools, params, view: lens };
         (&mut *self.turn, ask)
     }
 
@@ -340,7 +349,7 @@ impl<'w, 't> Work<'w, 't> {
     /// A call that is made by text, with an id of its own.
     pub(super) fn new_call(&mut self, tool: &str, args: Value) -> Call {
         self.called += 1;
-        let turn = self.turn.transcript().begun(self.turn.me());
+        let turn = self.turn.transcript().turns_begun_by(self.turn.me());
         Call { id: format!("text-{turn}-{}", self.called), tool: tool.to_owned(), args }
     }
 
@@ -353,7 +362,7 @@ impl<'w, 't> Work<'w, 't> {
 
     fn keep_said(&mut self, said: &str) {
         if self.keeps_trace() && !self.trace.is_empty() {
-            self.trace.push(Words::Spoken(said.into()));
+            self.trace.push(HistoryEntry::Sent(said.into()));
         }
     }
 
@@ -369,7 +378,7 @@ impl<'w, 't> Work<'w, 't> {
         if self.forgets {
             let mut words = std::mem::take(&mut self.trace);
             if words.is_empty() {
-                words.push(Words::Spoken(said.into()));
+                words.push(HistoryEntry::Sent(said.into()));
             }
             words.retain(|words| !text_of(words).trim().is_empty());
             self.turn.remember(words).await?;
@@ -378,17 +387,17 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     /// Ends the chat: the model makes error after error. Nothing of the turn stays in the history.
-    pub(super) async fn give_up(&mut self, of: Erred, limit: u32) -> Result<Act> {
+    pub(super) async fn give_up(&mut self, of: ModelMistake, limit: u32) -> Result<Act> {
         self.turn.remember(Vec::new()).await?;
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
-        Ok(Act::Stop(Reason::Errors { who, of, limit }))
+        Ok(Act::Stop(StopReason::Errors { who, of, limit }))
     }
 }
 
 /// As long as `reply` is a text that met the limit on tokens, asks for the rest of it: `limit` times at most.
 pub(crate) async fn continued(
     turn: &mut Turn<'_>,
-    ask: Ask<'_>,
+    ask: ModelCall<'_>,
     mut reply: Reply,
     limit: u32,
 ) -> Result<Reply> {
@@ -420,9 +429,9 @@ fn has_calls(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Call(_)))
 }
 
-fn text_of(words: &Words) -> &str {
+fn text_of(words: &HistoryEntry) -> &str {
     match words {
-        Words::Heard(text) | Words::Spoken(text) => text,
+        HistoryEntry::Received(text) | HistoryEntry::Sent(text) => text,
     }
 }
 

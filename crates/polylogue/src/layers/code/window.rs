@@ -10,7 +10,7 @@ pub(super) fn messages<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterato
     let (chat, me) = (turn.transcript(), turn.me());
     let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);
     let is_new = move |line: &&Line| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
-    let seen = chat.room().rev().filter(move |line| line.is_seen_by(me));
+    let seen = chat.messages().rev().filter(move |line| line.is_seen_by(me));
     let heard =
         seen.take_while(is_new).take(last.unwrap_or(usize::MAX)).filter(move |line| line.message.from != *me);
     let mut began = false;

@@ -118,7 +118,7 @@ impl Actions {
 
     /// What it can run, as a JSON list of names, descriptions and parameters: for the system text of whoever is to call it.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn instructions(&self) -> String {
         let tool = |(name, tool): (&str, &AnyTool)| {
             let spec = tool.spec();
             json!({"name": name, "description": spec.description, "parameters": spec.parameters})
@@ -194,7 +194,7 @@ impl Agent for Actions {
             Ok(admitted) => admitted,
             Err(Refusal { ran, why }) => return Ok(said(vec![Part::text(why)], &ran)),
         };
-        let id = format!("action-{}", turn.transcript().begun(turn.me()));
+        let id = format!("action-{}", turn.transcript().turns_begun_by(turn.me()));
         let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
         let wanted = vec![Wanted::new(turn.message().from, call)];
         let decided = match Decided::of(&self.approval, turn, wanted, |_| true).await {

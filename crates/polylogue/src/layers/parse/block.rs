@@ -74,7 +74,7 @@ impl ToolBlock {
 
     /// Sets what the model is told of the form.
     #[must_use]
-    pub fn told(self, template: impl Into<String>) -> Self {
+    pub fn instructions(self, template: impl Into<String>) -> Self {
         Self { template: template.into(), ..self }
     }
 
@@ -97,7 +97,7 @@ impl ToolBlock {
     /// Sends the model its earlier blocks with both begin and end, and without what it wrote after them; what was refused is
     /// left out.
     #[must_use]
-    pub fn restores(self) -> Self {
+    pub fn restore(self) -> Self {
         Self { restores: true, ..self }
     }
 
@@ -170,7 +170,7 @@ impl Mixed {
 
     /// Sets what the model is told before the forms of the blocks.
     #[must_use]
-    pub fn told(self, template: impl Into<String>) -> Self {
+    pub fn instructions(self, template: impl Into<String>) -> Self {
         Self { template: template.into(), ..self }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, Error, Name, NameError, Reason, Result, Turn};
+use polylogue_core::{Act, Agent, Error, Name, NameError, Result, StopReason, Turn};
 
 use super::{AnyReply, Reply};
 
@@ -93,8 +93,8 @@ impl Agent for Stack {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.reply(turn).await? {
             Some(act) => act,
-            None if turn.cue().to.is_aside() || self.may_be_silent() => Act::Pass,
-            None => Act::Stop(Reason::NoReply { who: turn.me().clone() }),
+            None if turn.request().to.is_private() || self.may_be_silent() => Act::Pass,
+            None => Act::Stop(StopReason::NoReply { who: turn.me().clone() }),
         })
     }
 }

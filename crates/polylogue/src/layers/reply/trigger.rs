@@ -71,13 +71,13 @@ impl Trigger {
     /// When anybody said anything.
     #[must_use]
     pub fn anyone() -> Self {
-        Self::on(|turn| turn.heard().is_some())
+        Self::on(|turn| turn.last_message().is_some())
     }
 
     /// When nobody else said anything yet.
     #[must_use]
     pub fn nobody() -> Self {
-        Self::on(|turn| turn.heard().is_none())
+        Self::on(|turn| turn.last_message().is_none())
     }
 
     /// When `name` spoke last.
@@ -96,13 +96,13 @@ impl Trigger {
     /// When `holds`, a pure function, does of the last message.
     #[must_use]
     pub fn heard(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
-        Self::on(move |turn| turn.heard().is_some_and(&holds))
+        Self::on(move |turn| turn.last_message().is_some_and(&holds))
     }
 
     /// When the last message is of this kind.
     #[must_use]
     pub fn kind(kind: Kind) -> Self {
-        Self::on(move |turn| turn.heard().is_some_and(|line| is(kind, line, turn.transcript())))
+        Self::on(move |turn| turn.last_message().is_some_and(|line| is(kind, line, turn.transcript())))
     }
 
     /// When one of `triggers` holds.
@@ -155,19 +155,19 @@ fn is_answered(line: &Line, chat: &Transcript) -> bool {
     let Message { from, .. } = &line.message;
     let before = chat.events().iter().rev().skip_while(|event| event.seq != line.seq).skip(1);
     let of_turn = before.take_while(|event| match &event.body {
-        Body::Sampled(sample) => sample.who == *from,
-        Body::Asked(question) => question.who == *from,
-        Body::Answered { to: who, .. }
+        Body::ModelReplied(sample) => sample.who == *from,
+        Body::InputRequired(question) => question.who == *from,
+        Body::InputProvided { to: who, .. }
         | Body::Prompted { who, .. }
-        | Body::Called { who, .. }
-        | Body::Returned { who, .. }
+        | Body::ToolCalled { who, .. }
+        | Body::ToolReturned { who, .. }
         | Body::Cleared { who, .. }
         | Body::Failed { who, .. } => who == from,
         _ => false,
     });
     // The last answer counts: an empty one leaves the reply to others.
     let mut answers = of_turn.filter_map(|event| match &event.body {
-        Body::Answered { text, .. } => Some(!text.trim().is_empty()),
+        Body::InputProvided { text, .. } => Some(!text.trim().is_empty()),
         _ => None,
     });
     answers.next().unwrap_or(false)

@@ -14,7 +14,7 @@ pub(super) struct Candidates {
 impl Candidates {
     /// Those whom the cue of the turn leaves the choice of; without any, everybody in the room.
     pub(super) fn in_turn(turn: &Turn<'_>) -> Self {
-        let of = turn.cue().choice.as_ref().map(|choice| choice.of.iter().collect());
+        let of = turn.request().choice.as_ref().map(|choice| choice.of.iter().collect());
         let names: Vec<&Name> = of.unwrap_or_else(|| turn.transcript().present().collect());
         let described: Vec<_> = names.into_iter().map(|name| (name, turn.description_of(name))).collect();
         Self::of(&described)

@@ -1,6 +1,6 @@
 //! A person who chooses the next speaker.
 
-use polylogue_core::{Act, Agent, Name, NameError, Reason, Result, Turn};
+use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn};
 
 use super::answer::Answer;
 use super::candidates::Candidates;
@@ -14,7 +14,7 @@ use super::method::next_in_order;
 /// more; then the order decides, and the log says why. As with every person, the run does not wait: it ends with a question
 /// and goes on with the answer.
 #[derive(Debug, Clone)]
-pub struct Chair {
+pub struct HumanSelector {
     name: Name,
 }
 
@@ -25,7 +25,7 @@ enum Said {
     Nonsense,
 }
 
-impl Chair {
+impl HumanSelector {
     /// A person of this name.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ fn question(turn: &Turn<'_>, candidates: &Candidates) -> String {
     )
 }
 
-impl Agent for Chair {
+impl Agent for HumanSelector {
     fn name(&self) -> &Name {
         &self.name
     }
@@ -78,11 +78,11 @@ impl Agent for Chair {
         let Some(mut answer) = turn.answer() else { return Ok(Act::Ask(question.into())) };
         let mut again = true;
         loop {
-            match Self::read(&answer, of, turn.transcript().members()) {
+            match Self::read(&answer, of, turn.transcript().participants()) {
                 Said::Answer(picked) => return Ok(picked.said(&answer)),
                 Said::Exit => {
                     let (who, why) = (self.name.clone(), "said `exit`".into());
-                    return Ok(Act::Stop(Reason::Left { who, why }));
+                    return Ok(Act::Stop(StopReason::Left { who, why }));
                 }
                 Said::Nonsense if again => {}
                 Said::Nonsense => {

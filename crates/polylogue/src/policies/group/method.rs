@@ -1,6 +1,6 @@
 //! The ways of choosing a speaker.
 
-use polylogue_core::{Body, Choice, Chooser, Cue, Event, Message, Name, Step, Transcript};
+use polylogue_core::{Body, Choice, Chooser, Event, Message, Name, Step, Transcript, TurnRequest};
 
 use super::answer::Answer;
 use crate::order::after;
@@ -57,14 +57,14 @@ impl Method {
 
 /// The turn of `who`, chosen among `of`.
 pub(super) fn cue(who: Name, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
-    Step::Cue(Cue::to_all(who).chosen(Choice { of, by, reply: reply.map(Into::into) }))
+    Step::Turn(TurnRequest::to_all(who).with_choice(Choice { of, by, reply: reply.map(Into::into) }))
 }
 
 /// `who` is asked aside to choose among `of`.
 fn ask(who: &Name, of: Vec<Name>) -> Step {
     let choice = Choice { of, by: Chooser::Agent(who.clone()), reply: None };
-    let cue = Cue { to: polylogue_core::Audience::aside(), ..Cue::to_all(who.clone()) };
-    Step::Cue(cue.chosen(choice))
+    let cue = TurnRequest { to: polylogue_core::Audience::private(), ..TurnRequest::to_all(who.clone()) };
+    Step::Turn(cue.with_choice(choice))
 }
 
 /// The turn of whoever of `of` comes next in the order of the members.
@@ -88,7 +88,7 @@ pub(super) fn next_in_order<'o>(chat: &Transcript, of: &'o [Name]) -> Option<&'o
 fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> Step {
     let text = message.plain();
     let reply = Some(&*text).filter(|reply| !reply.is_empty());
-    match Answer::read(message, &of, chat.members()) {
+    match Answer::read(message, &of, chat.participants()) {
         Answer::Picked(name) if of.contains(&name) => cue(name, of, Chooser::Agent(who.clone()), reply),
         Answer::Picked(name) => {
             fall_back(chat, of, &format!("`{who}` picked `{name}`, who may not speak now"), reply)
@@ -108,12 +108,12 @@ enum Asked<'c> {
 fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
     for event in chat.events().iter().rev().map(|event| -> &'c Event { event }) {
         match &event.body {
-            Body::Said(message) if message.from == *staff && message.to.is_aside() => {
+            Body::Message(message) if message.from == *staff && message.to.is_private() => {
                 return Asked::Said(message);
             }
             Body::Passed { who } | Body::Left { who, .. } if who == staff => return Asked::Silent,
-            Body::Cued { cues } if cues.iter().all(|cue| cue.to.is_aside()) => {}
-            Body::Cued { .. }
+            Body::TurnStarted { turns: cues } if cues.iter().all(|cue| cue.to.is_private()) => {}
+            Body::TurnStarted { .. }
             | Body::Opened(_)
             | Body::Reopened { .. }
             | Body::Posted(_)

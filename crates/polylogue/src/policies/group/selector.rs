@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Ask, Lens, Name, NameError, Params, PromptRole, Reply, Result, Turn, Window,
+    Act, Agent, AnyModel, ModelCall, Name, NameError, Params, PromptRole, Reply, Result, Turn, ViewOptions,
+    Window,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ pub struct Selector {
     attempts: u32,
     constrained: bool,
     params: Params,
-    lens: Lens,
+    lens: ViewOptions,
 }
 
 const SYSTEM: &str = "You moderate a conversation among these participants:\n{roles}\n\nRead what was said, then decide \
@@ -67,7 +68,7 @@ impl Selector {
             attempts: Self::DEFAULT_ATTEMPTS,
             constrained: false,
             params: Params::default(),
-            lens: Lens { forgets_asides: true, ..Lens::default() },
+            lens: ViewOptions { forget_private_turns: true, ..ViewOptions::default() },
         })
     }
 
@@ -111,7 +112,7 @@ impl Selector {
     /// Sets in which role the prompt and the corrections are sent. `User`, the default, is taken by every model.
     #[must_use]
     pub fn role(mut self, role: PromptRole) -> Self {
-        self.lens.prompts = role;
+        self.lens.prompt_role = role;
         self
     }
 
@@ -130,7 +131,7 @@ impl Selector {
 
     /// How it sees the room.
     #[must_use]
-    pub const fn sees(&self) -> &Lens {
+    pub const fn sees(&self) -> &ViewOptions {
         &self.lens
     }
 
@@ -200,8 +201,9 @@ impl Agent for Selector {
         loop {
             let Self { model, lens, .. } = self;
             let system = Some(&*system);
-            let reply = turn.sample(Ask { model, system, tools: &[], params: &params, lens }).await?;
-            let found = self.read(&reply, of, turn.transcript().members());
+            let reply =
+                turn.ask_model(ModelCall { model, system, tools: &[], params: &params, view: lens }).await?;
+            let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),
                 Mention::Several => &self.several,

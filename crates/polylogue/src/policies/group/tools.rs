@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_core::{Audience, Body, Choice, Chooser, Cue, Event, Name, Part, Step, Transcript};
+use polylogue_core::{Audience, Body, Choice, Chooser, Event, Name, Part, Step, Transcript, TurnRequest};
 
 /// Who runs which tool.
 #[derive(Debug, Clone, Default)]
@@ -22,29 +22,30 @@ impl Owners {
         let had_turns = ran_tools(chat);
         // They need not be members; those who left, or have not joined, run nothing.
         let here = |name: &&Name| {
-            !chat.left().iter().any(|(gone, _)| gone == *name) && !chat.outside().any(|other| other == *name)
+            !chat.left().iter().any(|(gone, _)| gone == *name)
+                && !chat.late_joiners().any(|other| other == *name)
         };
         let mut owners: Vec<&Name> = Vec::new();
-        for owner in chat.pending().iter().filter_map(|(_, call)| self.0.get(&call.tool)).filter(here) {
+        for owner in chat.pending_calls().iter().filter_map(|(_, call)| self.0.get(&call.tool)).filter(here) {
             if !had_turns.contains(&owner) && !owners.contains(&owner) {
                 owners.push(owner);
             }
         }
         if !owners.is_empty() {
-            return Some(Step::Together(owners.into_iter().map(|owner| cue(owner, None)).collect()));
+            return Some(Step::Parallel(owners.into_iter().map(|owner| cue(owner, None)).collect()));
         }
         let unknown = self.unknown(chat, !had_turns.is_empty());
         if had_turns.is_empty() && unknown.is_none() {
             return None;
         }
         let asker = asker(chat)?;
-        here(&asker).then(|| Step::Cue(cue(asker, unknown.as_deref())))
+        here(&asker).then(|| Step::Turn(cue(asker, unknown.as_deref())))
     }
 
     /// What whoever asked is told of a call that nobody runs: at once, and not if it was told so in the turn before.
     fn unknown(&self, chat: &Transcript, ran_others: bool) -> Option<String> {
-        let (who, call) = chat.pending().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
-        let was_told = |cues: &[Cue]| cues.iter().any(|cue| cue.prompt.is_some());
+        let (who, call) = chat.pending_calls().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
+        let was_told = |cues: &[TurnRequest]| cues.iter().any(|cue| cue.prompt.is_some());
         let at_once = ran_others || chat.last_speaker() == Some(who);
         if !at_once || last_cues(chat).next().is_some_and(was_told) {
             return None;
@@ -55,25 +56,27 @@ impl Owners {
 }
 
 /// The turn of `who` for the tools' sake.
-fn cue(who: &Name, prompt: Option<&str>) -> Cue {
+fn cue(who: &Name, prompt: Option<&str>) -> TurnRequest {
     let choice = Choice { of: vec![who.clone()], by: Chooser::Tools, reply: None };
-    Cue { prompt: prompt.map(Into::into), ..Cue::to_all(who.clone()) }.chosen(choice)
+    TurnRequest { prompt: prompt.map(Into::into), ..TurnRequest::to_all(who.clone()) }.with_choice(choice)
 }
 
 /// The steps in the room that gave turns, newest first, since it was opened last.
-fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[Cue]> {
+fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
     let since_opened =
         |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
     let events = chat.events().iter().rev().map(|event| -> &Event { event }).take_while(since_opened);
     events.filter_map(|event| match &event.body {
-        Body::Cued { cues } if !cues.iter().all(|cue| cue.to == Audience::aside()) => Some(&**cues),
+        Body::TurnStarted { turns: cues } if !cues.iter().all(|cue| cue.to == Audience::private()) => {
+            Some(&**cues)
+        }
         _ => None,
     })
 }
 
 /// Those who had turns to run tools since somebody asked for them last.
 fn ran_tools(chat: &Transcript) -> Vec<&Name> {
-    let for_tools = |cue: &Cue| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
+    let for_tools = |cue: &TurnRequest| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
     let mut turns = last_cues(chat).take_while(|cues| cues.iter().all(for_tools)).flatten().peekable();
     if turns.peek().is_none() {
         return Vec::new();
@@ -85,5 +88,5 @@ fn ran_tools(chat: &Transcript) -> Vec<&Name> {
 /// Who asked for tools last.
 fn asker(chat: &Transcript) -> Option<&Name> {
     let asks = |part: &Part| matches!(part, Part::Call(_));
-    chat.room().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)
+    chat.messages().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{Body, ChargeReason, Event, Money, Name, Path, Saved, Spent, Uncertain};
+use polylogue_core::{
+    Body, CacheSavings, ChargeReason, Event, Money, Name, Path, TotalUsage, UncertainUsage,
+};
 use serde::Serialize;
 
 /// What one agent spent on one model for one purpose in one chat.
@@ -18,7 +20,7 @@ pub struct Row {
     /// For what.
     pub purpose: Purpose,
     /// How much.
-    pub spent: Spent,
+    pub spent: TotalUsage,
 }
 
 /// What a model call was for.
@@ -47,13 +49,13 @@ pub struct Figures {
 impl Figures {
     /// What was paid for: the replies of a cache are left out.
     #[must_use]
-    pub const fn excluding_cached(spent: &Spent) -> Self {
+    pub const fn excluding_cached(spent: &TotalUsage) -> Self {
         Self { calls: spent.calls, tokens: spent.tokens(), cost: spent.cost }
     }
 
     /// What it would have been without a cache of replies.
     #[must_use]
-    pub fn including_cached(spent: &Spent) -> Self {
+    pub fn including_cached(spent: &TotalUsage) -> Self {
         let saved = spent.saved;
         Self {
             calls: spent.calls + saved.calls,
@@ -64,20 +66,20 @@ impl Figures {
 }
 
 /// The sum over rows.
-pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Spent {
-    rows.into_iter().fold(Spent::default(), |sum, Row { spent, .. }| Spent {
+pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> TotalUsage {
+    rows.into_iter().fold(TotalUsage::default(), |sum, Row { spent, .. }| TotalUsage {
         calls: sum.calls + spent.calls,
         input: sum.input + spent.input,
         output: sum.output + spent.output,
         unmetered: sum.unmetered + spent.unmetered,
         cost: sum.cost + spent.cost,
         unpriced: sum.unpriced + spent.unpriced,
-        saved: Saved {
+        saved: CacheSavings {
             calls: sum.saved.calls + spent.saved.calls,
             tokens: sum.saved.tokens + spent.saved.tokens,
             cost: sum.saved.cost + spent.saved.cost,
         },
-        uncertain: Uncertain {
+        uncertain: UncertainUsage {
             calls: sum.uncertain.calls + spent.uncertain.calls,
             tokens: sum.uncertain.tokens + spent.uncertain.tokens,
             cost: sum.uncertain.cost + spent.uncertain.cost,
@@ -88,14 +90,14 @@ pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Spent {
 type Key = (Path, Name, Arc<str>, Purpose);
 
 /// Adds up as events are read.
-pub(super) struct Ledger {
+pub(super) struct UsageTable {
     at: Path,
-    rows: BTreeMap<Key, Spent>,
+    rows: BTreeMap<Key, TotalUsage>,
     /// The turns aside that are open.
     asides: BTreeSet<(Path, Name)>,
 }
 
-impl Ledger {
+impl UsageTable {
     /// An empty ledger of the chat `at`.
     pub(super) const fn of(at: Path) -> Self {
         Self { at, rows: BTreeMap::new(), asides: BTreeSet::new() }
@@ -103,7 +105,7 @@ impl Ledger {
 
     pub(super) fn read(&mut self, event: &Event) {
         self.follow(event);
-        if let Body::Sampled(sample) = &event.body {
+        if let Body::ModelReplied(sample) = &event.body {
             let (at, who) = (event.at.clone(), sample.who.clone());
             let purpose = self.purpose(&at, &who);
             self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
@@ -115,11 +117,11 @@ impl Ledger {
             let purpose = self.purpose(&at, &who);
             self.rows.entry((at, who, Arc::clone(&charge.model), purpose)).or_default().charge(charge);
         }
-        if let Body::Returned { who, outcome, .. } = &event.body {
+        if let Body::ToolReturned { who, outcome, .. } = &event.body {
             for used in &outcome.used {
                 let purpose = self.purpose(&event.at, who);
                 let key = (event.at.clone(), who.clone(), Arc::clone(&used.model), purpose);
-                self.rows.entry(key).or_default().add_used(used);
+                self.rows.entry(key).or_default().add_tool(used);
             }
         }
     }
@@ -128,17 +130,17 @@ impl Ledger {
     pub(super) fn follow(&mut self, event: &Event) {
         let at = &event.at;
         match &event.body {
-            Body::Cued { cues } => {
+            Body::TurnStarted { turns: cues } => {
                 for cue in cues {
                     let turn = (at.clone(), cue.who.clone());
-                    if cue.to.is_aside() {
+                    if cue.to.is_private() {
                         self.asides.insert(turn)
                     } else {
                         self.asides.remove(&turn)
                     };
                 }
             }
-            Body::Said(polylogue_core::Message { from: who, .. })
+            Body::Message(polylogue_core::Message { from: who, .. })
             | Body::Passed { who }
             | Body::Left { who, .. }
             | Body::Stopped { who, .. } => {

@@ -9,9 +9,9 @@ use super::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
 const SHORT: usize = 160;
 
 /// Calls that are decided.
-pub(crate) struct Decided(Vec<(Call, Fate)>);
+pub(crate) struct Decided(Vec<(Call, Decision)>);
 
-enum Fate {
+enum Decision {
     Made,
     /// With the arguments that the person gave.
     Edited,
@@ -34,7 +34,7 @@ impl Decided {
             let fate = if can_be_made(&wanted.call) && wanted.call.args.is_object() {
                 decide(approval, turn, &mut wanted)?
             } else {
-                Fate::Made
+                Decision::Made
             };
             decided.push((wanted.call, fate));
         }
@@ -58,22 +58,22 @@ impl Decided {
 
     /// The calls that are made.
     pub(crate) fn made(&self) -> Vec<Call> {
-        let made = self.0.iter().filter(|(_, fate)| !matches!(fate, Fate::Rejected(_)));
+        let made = self.0.iter().filter(|(_, fate)| !matches!(fate, Decision::Rejected(_)));
         made.map(|(call, _)| call.clone()).collect()
     }
 
     /// Those that are not, each with why.
     fn rejected(&self) -> Vec<(Call, String)> {
         let rejected = self.0.iter().filter_map(|(call, fate)| match fate {
-            Fate::Rejected(why) => Some((call.clone(), why.clone())),
-            Fate::Made | Fate::Edited => None,
+            Decision::Rejected(why) => Some((call.clone(), why.clone())),
+            Decision::Made | Decision::Edited => None,
         });
         rejected.collect()
     }
 
     /// `tools`, which say with what comes of it when a call of theirs was changed before.
     pub(crate) fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
-        let edited = self.0.iter().filter(|(_, fate)| matches!(fate, Fate::Edited));
+        let edited = self.0.iter().filter(|(_, fate)| matches!(fate, Decision::Edited));
         let edited: Vec<&Call> = edited.map(|(call, _)| call).collect();
         let noting = |tool: &AnyTool| {
             let of_it = edited.iter().filter(|call| call.tool == tool.spec().name);
@@ -87,14 +87,14 @@ impl Decided {
     pub(crate) fn outcomes(self, made: Vec<Outcome>) -> Vec<Outcome> {
         let mut made = made.into_iter();
         let outcomes = self.0.into_iter().filter_map(|(_, fate)| match fate {
-            Fate::Rejected(why) => Some(Outcome::failed(why)),
-            Fate::Made | Fate::Edited => made.next(),
+            Decision::Rejected(why) => Some(Outcome::failed(why)),
+            Decision::Made | Decision::Edited => made.next(),
         });
         outcomes.collect()
     }
 }
 
-fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Fate, Act> {
+fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Decision, Act> {
     let mut args = None;
     let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
@@ -102,12 +102,12 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
     };
     let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
     Ok(match (verdict, args) {
-        (Verdict::Rejected(why), _) => Fate::Rejected(rejected("This call was not made", &why)),
+        (Verdict::Rejected(why), _) => Decision::Rejected(rejected("This call was not made", &why)),
         (Verdict::Edited(_), Some(args)) => {
             wanted.call.args = args;
-            Fate::Edited
+            Decision::Edited
         }
-        (Verdict::Run | Verdict::Edited(_), _) => Fate::Made,
+        (Verdict::Run | Verdict::Edited(_), _) => Decision::Made,
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a person says who is asked before something is done.
 
-use polylogue_core::{Name, Reason};
+use polylogue_core::{Name, StopReason};
 
 use super::exact;
 use crate::code::blocks;
@@ -35,7 +35,7 @@ const LONG: usize = 20;
 pub(super) const UNCLEAR: &str = "That was none of the answers below. ";
 
 /// What `answer` comes to, for the agent `me`: a verdict, or that the chat is to end; nothing if it is unclear.
-pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, Reason>> {
+pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, StopReason>> {
     let answer = answer.trim();
     if let Some(edited) = blocks(answer).into_iter().next() {
         return Some(Ok(Verdict::Edited(edited.code)));
@@ -45,7 +45,9 @@ pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, Reason>> {
     // The words that the question names, and no others, in any case of letters.
     match word.to_lowercase().as_str() {
         "yes" if rest.is_empty() => Some(Ok(Verdict::Run)),
-        "exit" if rest.is_empty() => Some(Err(Reason::Left { who: me.clone(), why: "said `exit`".into() })),
+        "exit" if rest.is_empty() => {
+            Some(Err(StopReason::Left { who: me.clone(), why: "said `exit`".into() }))
+        }
         "no" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
         _ => None,
     }

@@ -45,7 +45,7 @@ impl<A: Agent> Reminded<A> {
 
     async fn remind(&self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(query) = query(turn).filter(|_| self.facts > 0) else { return Ok(()) };
-        let nth = turn.transcript().begun(turn.me());
+        let nth = turn.transcript().turns_begun_by(turn.me());
         let known = told(turn.transcript(), turn.me());
         let mut args = json!({"query": query, "limit": self.facts});
         if !known.is_empty()
@@ -84,13 +84,13 @@ impl<A: Agent> Agent for Reminded<A> {
 
 /// What is looked for: what was said to the agent last, or what the chat is about.
 fn query(turn: &Turn<'_>) -> Option<String> {
-    if turn.cue().to.is_aside() {
+    if turn.request().to.is_private() {
         return None;
     }
-    let heard = turn.heard().map(|line| line.message.plain().into_owned());
+    let heard = turn.last_message().map(|line| line.message.plain().into_owned());
     let heard = heard.filter(|text| !text.trim().is_empty());
     let text = heard.unwrap_or_else(|| turn.transcript().task().to_owned());
-    let prompt = turn.cue().prompt.as_deref().unwrap_or_default();
+    let prompt = turn.request().prompt.as_deref().unwrap_or_default();
     let text: String = format!("{text}\n{prompt}").trim().chars().take(QUERY_CHARS).collect();
     (!text.is_empty()).then_some(text)
 }
@@ -101,13 +101,13 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     let mut forgotten = false;
     for event in transcript.events().iter().rev() {
         match &event.body {
-            Body::Returned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
+            Body::ToolReturned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
                 within = ids(outcome);
             }
             // It remembers something else in place of what happened in this turn.
             Body::Remembered { who, .. } if who == me => forgotten = true,
             Body::Cleared { of, .. } if of.as_ref().is_none_or(|of| of == me) => break,
-            Body::Cued { cues } if cues.iter().any(|cue| cue.who == *me) => {
+            Body::TurnStarted { turns: cues } if cues.iter().any(|cue| cue.who == *me) => {
                 let seen = std::mem::take(&mut within);
                 known.extend(seen.into_iter().filter(|_| !forgotten));
                 forgotten = false;

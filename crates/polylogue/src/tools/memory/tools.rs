@@ -23,7 +23,7 @@ fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
 fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
     let last = cx.turn.last().or_else(|| cx.transcript.events().last());
     let time = last.map_or(Timestamp(0), |event| event.time);
-    let (turn, before) = (cx.transcript.begun(cx.who), cx.turn.len());
+    let (turn, before) = (cx.transcript.turns_begun_by(cx.who), cx.turn.len());
     let call = format!("{}:{}:{turn}:{before}:{}", cx.at, cx.who, cx.id);
     (time, Source { conversation: cx.log.clone(), call })
 }

@@ -61,8 +61,8 @@ async fn whatever_ran_is_not_run_again() {
     let (mut same, mut in_flight) = (0, 0);
     for cut in 1..whole.len() {
         let prefix = &whole[..cut];
-        let returned = count(prefix, |body| matches!(body, Body::Returned { .. }));
-        let called = count(prefix, |body| matches!(body, Body::Called { .. }));
+        let returned = count(prefix, |body| matches!(body, Body::ToolReturned { .. }));
+        let called = count(prefix, |body| matches!(body, Body::ToolCalled { .. }));
         let before = lines[..returned].concat();
         if called == returned {
             let (again, effects) = play(prefix, &before).await.unwrap();

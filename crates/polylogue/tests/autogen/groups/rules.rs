@@ -27,8 +27,8 @@ fn error(group: &Group) -> String {
 async fn a_chain_ends_where_nobody_follows_and_asks_no_model_where_only_one_does() {
     let spy = Spy::on(script("[]"));
     let chain = Transitions::allowed([after("Ann", &["Bob"]), after("Bob", &["Cid"])]);
-    let group = Group::picked_by(name("sel")).transitions(chain);
-    let chat = begun_by_ann(room(group).aside(Selector::new("sel", spy.model()).unwrap()));
+    let group = Group::selected_by(name("sel")).transitions(chain);
+    let chat = begun_by_ann(room(group).private_agent(Selector::new("sel", spy.model()).unwrap()));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     assert_eq!(closed(&status).0, "nobody may speak after Cid");

@@ -1,6 +1,6 @@
 //! Who chooses, and how: items 76 to 80 and 90.
 
-use polylogue::group::{Chair, Method, Pick, Repeat, Selector, Transitions};
+use polylogue::group::{HumanSelector, Method, Pick, Repeat, Selector, Transitions};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{Chooser, Error, Group, Name, PromptRole, Transcript, until};
 
@@ -15,12 +15,12 @@ async fn selected(
     set: fn(Selector) -> Selector,
 ) -> (Vec<Choice>, Vec<crate::stage::Asked>) {
     let spy = Spy::on(script(replies));
-    let group = until(max_turns(turns), Group::picked_by(name("sel")));
+    let group = until(max_turns(turns), Group::selected_by(name("sel")));
     let chat = Chat::named("room")
-        .with(speaker("Ann"))
-        .with(speaker("Coder"))
-        .with(speaker("Coder_2"))
-        .aside(set(Selector::new("sel", spy.model()).unwrap()))
+        .participant(speaker("Ann"))
+        .participant(speaker("Coder"))
+        .participant(speaker("Coder_2"))
+        .private_agent(set(Selector::new("sel", spy.model()).unwrap()))
         .policy(group);
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     (choices(&events), spy.asked())
@@ -46,11 +46,11 @@ async fn a_model_that_answers_a_name_gives_that_member_the_turn() {
     let selector =
         selector.system("Play:\n{roles}\nOf {agentlist}, {no one else}.").prompt("Now one of {agentlist}.");
     let chat = Chat::named("room")
-        .with(described("Ann", "asks"))
-        .with(described("Bob", "answers {roles}"))
-        .with(described("Cid", ""))
-        .aside(selector)
-        .policy(until(max_turns(2), Group::picked_by(name("sel")).repeat(Repeat::No)));
+        .participant(described("Ann", "asks"))
+        .participant(described("Bob", "answers {roles}"))
+        .participant(described("Cid", ""))
+        .private_agent(selector)
+        .policy(until(max_turns(2), Group::selected_by(name("sel")).repeat(Repeat::No)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let asked = spy.asked();
@@ -103,8 +103,8 @@ async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
     let replies =
         r#"[{"sel": "?"}, {"sel": ""}, {"sel": "Ann, Coder"}, {"sel": "x"}, {"sel": "x"}, {"sel": "x"}]"#;
     let spy = Spy::on(script(replies));
-    let group = Group::picked_by(name("sel")).repeat(Repeat::No);
-    let chat = room(until(max_turns(2), group)).aside(Selector::new("sel", spy.model()).unwrap());
+    let group = Group::selected_by(name("sel")).repeat(Repeat::No);
+    let chat = room(until(max_turns(2), group)).private_agent(Selector::new("sel", spy.model()).unwrap());
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let choice = &choices(&events)[0];
@@ -139,11 +139,11 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
         let (_, events) = {
             let selector = Selector::new("sel", script(&format!(r#"[{{"sel": "{reply}"}}]"#))).unwrap();
             let chat = Chat::named("room")
-                .with(speaker("Ann"))
-                .with(speaker("Coder"))
-                .with(speaker("Coder_2"))
-                .aside(selector)
-                .policy(until(max_turns(1), Group::picked_by(name("sel"))));
+                .participant(speaker("Ann"))
+                .participant(speaker("Coder"))
+                .participant(speaker("Coder_2"))
+                .private_agent(selector)
+                .policy(until(max_turns(1), Group::selected_by(name("sel"))));
             run(&begun_by_ann(chat), "hi").await
         };
         assert_eq!(speakers(&events), format!("Ann {chosen}"), "{reply}");
@@ -183,8 +183,8 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 // Item 79.
 #[tokio::test]
 async fn a_person_chooses_by_number_or_name_and_is_told_what_to_type() {
-    let policy = until(max_turns(5), Group::picked_by(name("chair")));
-    let chat = room(policy).aside(Chair::new("chair").unwrap()).build().unwrap();
+    let policy = until(max_turns(5), Group::selected_by(name("chair")));
+    let chat = room(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
     let (_, events) = talk(&chat, "hi", &answers).await;
     assert_eq!(speakers(&events), "user Cid Bob Cid Ann Bob");
@@ -203,8 +203,8 @@ async fn a_person_chooses_by_number_or_name_and_is_told_what_to_type() {
 // Item 79: a person who chooses can end it, too.
 #[tokio::test]
 async fn a_person_who_chooses_can_end_the_conversation() {
-    let policy = Group::picked_by(name("chair"));
-    let chat = room(policy).aside(Chair::new("chair").unwrap()).build().unwrap();
+    let policy = Group::selected_by(name("chair"));
+    let chat = room(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["1", " EXIT "]).await;
     assert_eq!(closed(&status), ("chair left: said `exit`".into(), "Ann 1".into()));
     assert_eq!(speakers(&events), "user Ann");
@@ -221,7 +221,7 @@ async fn a_rule_of_ones_own_names_a_member_or_a_method_or_the_end() {
         _ => Pick::End,
     };
     let selector = Selector::new("sel", script(r#"[{"sel": "Bob"}]"#)).unwrap();
-    let chat = room(Group::by(rule)).aside(selector).build().unwrap();
+    let chat = room(Group::by(rule)).private_agent(selector).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     assert_eq!(by, [Chooser::Rule, by_selector(), Chooser::Chance { seed: 3 }, Chooser::Rule]);
@@ -257,14 +257,16 @@ async fn whoever_is_asked_and_names_a_stranger_leaves_it_to_the_order() {
         (Act::Pass, "`boss` said nothing"),
     ] {
         let boss = Function::new("boss", move |_| Ok(said.clone())).unwrap();
-        let chat = room(until(max_turns(1), Group::picked_by(name("boss")))).aside(boss).build().unwrap();
+        let chat =
+            room(until(max_turns(1), Group::selected_by(name("boss")))).private_agent(boss).build().unwrap();
         let (_, events) = run(&chat, "hi").await;
         assert_eq!(choices(&events)[0].by, Chooser::Fallback { why: why.into() });
         assert_eq!(speakers(&events), "user Ann");
     }
     // A name in plain words is a choice.
     let boss = Function::new("boss", |_| Ok(Act::say("I want to hear Cid."))).unwrap();
-    let chat = room(until(max_turns(1), Group::picked_by(name("boss")))).aside(boss).build().unwrap();
+    let chat =
+        room(until(max_turns(1), Group::selected_by(name("boss")))).private_agent(boss).build().unwrap();
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Cid");
 }
 
@@ -280,8 +282,9 @@ async fn no_way_of_choosing_leads_out_of_the_transitions() {
         ])
     };
     let selector = |replies: &str| Selector::new("sel", script(replies)).unwrap().attempts(1);
-    let chat = room(until(max_messages(4), Group::picked_by(name("sel")).transitions(graph())));
-    let chat = begun_by_ann(chat.aside(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
+    let chat = room(until(max_messages(4), Group::selected_by(name("sel")).transitions(graph())));
+    let chat =
+        begun_by_ann(chat.private_agent(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
     // Ann, Bob and Cid each name themselves, whom the transitions do not allow.
     assert_eq!(speakers(&run(&chat, "hi").await.1), "Ann Bob Cid Ann");
     let chat = begun_by_ann(room(until(max_messages(30), Group::random(Some(5)).transitions(graph()))));
@@ -307,7 +310,8 @@ async fn the_role_of_the_prompt_changes_only_the_role_of_the_prompt() {
 async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     let replies = r#"[{"sel": "Bob"}, {"sel": {"error": {"message": "the line broke"}}}, {"sel": "Cid"}]"#;
     let selector = Selector::new("sel", script(replies)).unwrap();
-    let chat = begun_by_ann(room(until(max_turns(2), Group::picked_by(name("sel")))).aside(selector));
+    let chat =
+        begun_by_ann(room(until(max_turns(2), Group::selected_by(name("sel")))).private_agent(selector));
     let mut log = log().await;
     let error = chat.run(&mut log, "hi").await.unwrap_err();
     assert!(error.to_string().contains("the line broke"), "{error}");
@@ -321,7 +325,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 // Whoever is to choose and takes no part is a mistake of the set-up.
 #[tokio::test]
 async fn staff_that_is_not_there_is_an_error() {
-    let chat = room(Group::picked_by(name("sel"))).build().unwrap();
+    let chat = room(Group::selected_by(name("sel"))).build().unwrap();
     let error = chat.run(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` gives a turn to `sel`, who is no participant");
 }

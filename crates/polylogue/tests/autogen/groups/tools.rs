@@ -2,7 +2,7 @@
 
 use polylogue::executor::{Declared, Executor};
 use polylogue::group::{Pick, Transitions};
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::{Stack, of};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Chooser, Group, Name, Tool, ToolError, until};
@@ -31,10 +31,10 @@ fn tooled(spy: &Spy, policy: impl Policy) -> Chat {
     let ann = Assistant::new("Ann", spy.model()).unwrap();
     let offered = ["double", "triple", "cube"].map(|which| tool(which, |n| n).spec().clone());
     Chat::named("room")
-        .with(speaker("Bob"))
-        .with(offered.into_iter().fold(ann, Assistant::advertise))
-        .with(runner("Two", "double", |n| n * 2))
-        .with(runner("Three", "triple", |n| n * 3))
+        .participant(speaker("Bob"))
+        .participant(offered.into_iter().fold(ann, Assistant::suggest_tool))
+        .participant(runner("Two", "double", |n| n * 2))
+        .participant(runner("Three", "triple", |n| n * 3))
         .policy(policy)
         .build()
         .unwrap()
@@ -113,11 +113,11 @@ async fn whoever_runs_tools_need_not_be_a_member() {
     let model = script(
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "10"}, {"Ann": "bye"}]"#,
     );
-    let ann = assistant("Ann", &model).advertise(tool("double", |n| n).spec().clone());
+    let ann = assistant("Ann", &model).suggest_tool(tool("double", |n| n).spec().clone());
     let chat = Chat::named("room")
-        .with(ann)
-        .with(speaker("Bob"))
-        .aside(runner("Two", "double", |n| n * 2))
+        .participant(ann)
+        .participant(speaker("Bob"))
+        .private_agent(runner("Two", "double", |n| n * 2))
         .policy(until(max_turns(5), Group::round_robin().runs(&name("Two"), ["double"])))
         .build()
         .unwrap();
@@ -130,16 +130,16 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
         Spy::on(script(r#"[{"Ann": "a1"}, {"Ann": "a2"}]"#)),
         Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#)),
     );
-    let me = Stack::new("Me").unwrap().then(Oversight::always().clear_command());
+    let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
     let chat = Chat::named("room")
-        .with(Assistant::new("Ann", ann.model()).unwrap())
-        .with(Assistant::new("Bob", bob.model()).unwrap())
-        .with(me.then(of(|_| Ok(Some(Act::say("auto"))))))
+        .participant(Assistant::new("Ann", ann.model()).unwrap())
+        .participant(Assistant::new("Bob", bob.model()).unwrap())
+        .participant(me.then(of(|_| Ok(Some(Act::say("auto"))))))
         .policy(until(max_turns(5), Group::round_robin()))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", answers).await;
-    let said = folded(&events).room().map(|line| line.message.plain().into_owned()).collect();
+    let said = folded(&events).messages().map(|line| line.message.plain().into_owned()).collect();
     (said, sent(&ann.asked()[1].entries), sent(&bob.asked()[1].entries))
 }
 
@@ -183,11 +183,15 @@ async fn clearing_keeps_calls_and_results_together() {
         let spy = Spy::on(script(
             r#"[{"Ann": {"say": "asks", "calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "ten"}, {"Ann": "end"}]"#,
         ));
-        let me = Stack::new("Me").unwrap().then(Oversight::always().clear_command());
+        let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
         let chat = Chat::named("room")
-            .with(Assistant::new("Ann", spy.model()).unwrap().advertise(tool("double", |n| n).spec().clone()))
-            .with(me.then(of(|_| Ok(None))))
-            .with(runner("Two", "double", |n| n * 2))
+            .participant(
+                Assistant::new("Ann", spy.model())
+                    .unwrap()
+                    .suggest_tool(tool("double", |n| n).spec().clone()),
+            )
+            .participant(me.then(of(|_| Ok(None))))
+            .participant(runner("Two", "double", |n| n * 2))
             .policy(until(says("end"), Group::round_robin().runs(&name("Two"), ["double"])))
             .build()
             .unwrap();

@@ -1,12 +1,12 @@
 //! What holds of a group as a whole: items 74, 75, 86 to 88, and 91 to 96.
 
 use polylogue::group::introduce;
-use polylogue::oversight::Oversight;
+use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
-    AnyStore, Brief, Error, Group, Human, Log, LogId, Media, Message, Meta, Part, Reason, Sees, Selector,
-    Status, in_turn, joining, once_each, until,
+    AnyStore, Error, Group, Human, JoinHistory, Log, LogId, Media, Message, Meta, Part, Selector, Status,
+    StopReason, TaskFrom, joining, round_robin, sequential, until,
 };
 use polylogue_store::Memory;
 
@@ -16,7 +16,7 @@ use crate::stage::{Spy, closed, log};
 
 /// A group of agents that speak by one script, with what is sent to them.
 fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
-    let add = |chat: ChatBuilder, who: &&str| chat.with(Assistant::new(who, spy.model()).unwrap());
+    let add = |chat: ChatBuilder, who: &&str| chat.participant(Assistant::new(who, spy.model()).unwrap());
     names.iter().fold(Chat::named("room"), add).policy(policy)
 }
 
@@ -42,15 +42,19 @@ async fn everybody_speaks_in_order_and_reads_the_same_with_names() {
 #[tokio::test]
 async fn a_message_that_ends_it_ends_it_before_anybody_is_chosen() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
-    let policy = until(says("TERMINATE"), Group::picked_by(name("sel")));
+    let policy = until(says("TERMINATE"), Group::selected_by(name("sel")));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
-    let chat = Chat::named("room").with(speaker("Ann")).with(bob).with(speaker("Cid")).policy(policy);
-    let chat = begun_by_ann(chat.aside(Selector::new("sel", selector.model()).unwrap()));
+    let chat = Chat::named("room")
+        .participant(speaker("Ann"))
+        .participant(bob)
+        .participant(speaker("Cid"))
+        .policy(policy);
+    let chat = begun_by_ann(chat.private_agent(Selector::new("sel", selector.model()).unwrap()));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status).0, "Bob said `TERMINATE`");
     assert_eq!(selector.asked().len(), 1);
     for who in ["Ann", "Cid"] {
-        let view = polylogue::View::of(&folded(&events), &name(who), polylogue::Lens::default());
+        let view = polylogue::View::of(&folded(&events), &name(who), polylogue::ViewOptions::default());
         assert_eq!(sent(view.entries()).last().unwrap(), "user: Bob: done TERMINATE");
     }
 }
@@ -60,17 +64,20 @@ async fn a_message_that_ends_it_ends_it_before_anybody_is_chosen() {
 async fn a_persons_exit_and_a_members_limit_end_the_run() {
     let bob = |oversight| Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
     let room = |oversight| {
-        let chat = Chat::named("room").with(speaker("Ann")).with(bob(oversight)).with(speaker("Cid"));
+        let chat = Chat::named("room")
+            .participant(speaker("Ann"))
+            .participant(bob(oversight))
+            .participant(speaker("Cid"));
         chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap()
     };
-    let (status, events) = talk(&room(Oversight::always()), "hi", &["well", "exit"]).await;
+    let (status, events) = talk(&room(HumanInput::always()), "hi", &["well", "exit"]).await;
     assert!(
-        matches!(&status, Status::Closed { reason: Reason::Left { who, .. }, .. } if *who == "Bob"),
+        matches!(&status, Status::Closed { reason: StopReason::Left { who, .. }, .. } if *who == "Bob"),
         "{status:?}"
     );
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
-    let (status, events) = run(&room(Oversight::never().max_auto_replies(1)), "hi").await;
-    let limit = Reason::AutoReplies { who: name("Bob"), limit: 1 };
+    let (status, events) = run(&room(HumanInput::never().max_auto_replies(1)), "hi").await;
+    let limit = StopReason::AutoReplies { who: name("Bob"), limit: 1 };
     assert!(matches!(&status, Status::Closed { reason, .. } if *reason == limit), "{status:?}");
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
 }
@@ -81,15 +88,15 @@ async fn members_are_introduced_once_and_before_all_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
     let member = |who: &str, about: &str| Assistant::new(who, spy.model()).unwrap().description(about);
     let chat = Chat::named("room")
-        .with(member("Ann", "adds\nnumbers"))
-        .with(member("Bob", ""))
+        .participant(member("Ann", "adds\nnumbers"))
+        .participant(member("Bob", ""))
         .introduction_of(introduce)
         .policy(until(max_turns(2), Group::round_robin()))
         .build()
         .unwrap();
     let mut log = log().await;
     chat.run(&mut log, "hi").await.unwrap();
-    chat.go_on(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
     let introduction = "user: Who is in this conversation:\nAnn: adds numbers\nBob";
     for asked in spy.asked() {
         let entries = sent(&asked.entries);
@@ -98,12 +105,12 @@ async fn members_are_introduced_once_and_before_all_else() {
     }
     let transcript = folded(&log.events().await);
     assert_eq!(transcript.last_of(&name("Ann")).unwrap().message.plain(), "a2");
-    assert!(!transcript.room().any(|line| line.message.plain().contains("Who is in")));
+    assert!(!transcript.messages().any(|line| line.message.plain().contains("Who is in")));
 }
 
 /// The group of the document, as a participant of another chat: adds one and doubles.
 fn numbers(spy: &Spy) -> ChatBuilder {
-    scripted(spy, &["Adder", "Doubler"], until(max_turns(2), Group::round_robin())).brief(Brief::Last)
+    scripted(spy, &["Adder", "Doubler"], until(max_turns(2), Group::round_robin())).task_from(TaskFrom::Last)
 }
 
 const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"Doubler": "18"}]"#;
@@ -112,8 +119,9 @@ const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"D
 #[tokio::test]
 async fn a_group_twice_in_a_sequence_begins_anew_with_what_came_of_the_first() {
     let spy = Spy::on(script(TWO_RUNS));
-    let outer =
-        Chat::named("twice").with(numbers(&spy).build().unwrap()).policy(until(max_turns(2), in_turn()));
+    let outer = Chat::named("twice")
+        .participant(numbers(&spy).build().unwrap())
+        .policy(until(max_turns(2), round_robin()));
     let (status, _) = run(&outer.build().unwrap(), "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 8"]);
@@ -123,8 +131,9 @@ async fn a_group_twice_in_a_sequence_begins_anew_with_what_came_of_the_first() {
 #[tokio::test]
 async fn a_group_twice_in_a_sequence_goes_on_if_asked() {
     let spy = Spy::on(script(TWO_RUNS));
-    let group = numbers(&spy).goes_on_from(name("room")).build().unwrap();
-    let outer = Chat::named("twice").with(group).policy(until(max_turns(2), in_turn())).build().unwrap();
+    let group = numbers(&spy).continues(name("room")).build().unwrap();
+    let outer =
+        Chat::named("twice").participant(group).policy(until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&outer, "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);
@@ -145,11 +154,14 @@ async fn the_summary_is_the_last_message_whoever_began() {
 #[tokio::test]
 async fn a_group_in_a_group_contributes_its_summary_and_the_outer_goes_on() {
     let inner = room(until(max_turns(2), Group::round_robin())).build().unwrap();
-    let outer =
-        Chat::named("house").with(speaker("Dan")).with(inner).with(speaker("Eve")).policy(once_each());
+    let outer = Chat::named("house")
+        .participant(speaker("Dan"))
+        .participant(inner)
+        .participant(speaker("Eve"))
+        .policy(sequential());
     let (_, events) = run(&outer.build().unwrap(), "hi").await;
     let transcript = folded(&events);
-    let said: Vec<_> = transcript.room().map(|line| line.message.plain().into_owned()).collect();
+    let said: Vec<_> = transcript.messages().map(|line| line.message.plain().into_owned()).collect();
     assert_eq!(said, ["hi", "Dan 1", "Bob 2", "Eve 3"]);
 }
 
@@ -160,10 +172,10 @@ async fn pictures_survive() {
     let spy = Spy::on(script(r#"[{"Bob": "I see"}, {"Cid": "me too"}]"#));
     let ann = Function::new("Ann", move |_| Ok(Act::Say(vec![Part::text("look"), picture()]))).unwrap();
     let chat = Chat::named("room")
-        .with(ann)
-        .with(Assistant::new("Bob", spy.model()).unwrap())
-        .with(Assistant::new("Cid", spy.model()).unwrap())
-        .policy(once_each())
+        .participant(ann)
+        .participant(Assistant::new("Bob", spy.model()).unwrap())
+        .participant(Assistant::new("Cid", spy.model()).unwrap())
+        .policy(sequential())
         .build()
         .unwrap();
     run(&chat, "hi").await;
@@ -179,12 +191,12 @@ async fn a_group_goes_on_in_another_process_as_if_nothing_had_happened() {
         {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
     let build = |spy: &Spy, turns| {
         let member = |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::GetHistory::default());
-        let group = joining(name("Cid"), max_turns(2), Sees::All, Group::picked_by(name("sel")));
+        let group = joining(name("Cid"), max_turns(2), JoinHistory::All, Group::selected_by(name("sel")));
         Chat::named("room")
-            .with(member("Ann"))
-            .with(member("Bob"))
-            .later(member("Cid"))
-            .aside(Selector::new("sel", spy.model()).unwrap())
+            .participant(member("Ann"))
+            .participant(member("Bob"))
+            .late_joiner(member("Cid"))
+            .private_agent(Selector::new("sel", spy.model()).unwrap())
             .introduction_of(introduce)
             .policy(until(max_turns(turns), group))
             .build()
@@ -214,11 +226,15 @@ async fn a_group_goes_on_in_another_process_as_if_nothing_had_happened() {
 // Item 96, trap T35.
 #[test]
 fn names_are_given_once() {
-    let twice = Chat::named("room").with(speaker("Ann")).with(speaker("Ann")).policy(Group::round_robin());
+    let twice = Chat::named("room")
+        .participant(speaker("Ann"))
+        .participant(speaker("Ann"))
+        .policy(Group::round_robin());
     let Err(Error::Config(why)) = twice.build() else { panic!("two agents have one name") };
     assert_eq!(why, "two agents of `room` are named `Ann`");
     let selector = Selector::new("Ann", script("[]")).unwrap();
-    let twice = Chat::named("room").with(speaker("Ann")).aside(selector).policy(Group::round_robin());
+    let twice =
+        Chat::named("room").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
     assert!(twice.build().is_err());
     let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
         panic!("a group of nobody")
@@ -232,21 +248,28 @@ async fn members_join_and_see_what_they_are_to_see() {
     let seen_by_cid = async |sees| {
         let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1 Cid!"}, {"Cid": "c1"}]"#));
         let member = |who| Assistant::new(who, spy.model()).unwrap();
-        let chat = Chat::named("room").with(member("Ann")).with(member("Bob")).later(member("Cid"));
+        let chat = Chat::named("room")
+            .participant(member("Ann"))
+            .participant(member("Bob"))
+            .late_joiner(member("Cid"));
         let group = joining(name("Cid"), says("Cid!"), sees, Group::round_robin());
         let (_, events) = run(&chat.policy(until(max_turns(3), group)).build().unwrap(), "hi").await;
         assert_eq!(speakers(&events), "user Ann Bob Cid");
         sent(&spy.asked()[2].entries)
     };
-    assert_eq!(seen_by_cid(Sees::All).await, ["user: user: hi", "user: Ann: a1", "user: Bob: b1 Cid!"]);
-    assert_eq!(seen_by_cid(Sees::New).await, ["user: Begin."]);
+    assert_eq!(
+        seen_by_cid(JoinHistory::All).await,
+        ["user: user: hi", "user: Ann: a1", "user: Bob: b1 Cid!"]
+    );
+    assert_eq!(seen_by_cid(JoinHistory::New).await, ["user: Begin."]);
 }
 
 // A group of whom one is left has nobody to talk to; one of whom two are left goes on.
 #[tokio::test]
 async fn a_group_goes_on_until_one_is_left() {
     let human = |who: &str| Human::new(who).unwrap();
-    let chat = Chat::named("room").with(speaker("Ann")).with(human("Bob")).with(human("Cid"));
+    let chat =
+        Chat::named("room").participant(speaker("Ann")).participant(human("Bob")).participant(human("Cid"));
     let chat = chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
     assert_eq!(speakers(&events), "user Ann Cid Ann");
@@ -256,7 +279,7 @@ async fn a_group_goes_on_until_one_is_left() {
 // Somebody who joins and was never added is a mistake of the set-up.
 #[tokio::test]
 async fn a_stranger_cannot_join() {
-    let group = joining(name("Zoe"), max_turns(1), Sees::All, Group::round_robin());
+    let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());
     let error = room(group).build().unwrap().run(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` admits `Zoe`, who is not waiting to join");
 }

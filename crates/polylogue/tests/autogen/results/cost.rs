@@ -6,8 +6,8 @@ use polylogue::order::{TAKEAWAY, reflecting};
 use polylogue::report::{Figures, Purpose};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, Assistant, Chat, Deltas, Event, Group, Limits, Message, Model, ModelError, Money, Name, Reply,
-    Report, Request, Selector, Usage, in_turn, once_each, sequence, until,
+    AnyModel, Assistant, Chat, DeltaSink, Event, Group, Limits, Message, Model, ModelError, Money, Name,
+    Reply, Report, Request, Selector, Usage, round_robin, sequence, sequential, until,
 };
 use polylogue_models::Cache;
 
@@ -20,7 +20,7 @@ impl Model for Priced {
     fn name(&self) -> &str {
         self.0.name()
     }
-    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.0.complete(request, deltas).await
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
@@ -55,8 +55,8 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
     let chat = || {
         let [ann, bob] =
             ["Ann", "Bob"].map(|who| assistant(who, &AnyModel::new(cache.around(model(&[who])))));
-        let policy = until(max_turns(2), in_turn());
-        Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+        let policy = until(max_turns(2), round_robin());
+        Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     let first = Report::of(&run(&chat(), "go").await.1);
     assert_eq!(Figures::excluding_cached(&first.spent), figures(2));
@@ -66,17 +66,17 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
     assert_eq!(Figures::including_cached(&second.spent), figures(2));
     assert_eq!(second.messages, first.messages);
     // Per model, too.
-    let spent = second.spent_on(|row| &*row.model == "script:test");
+    let spent = second.usage_of(|row| &*row.model == "script:test");
     assert_eq!(Figures::including_cached(&spent), figures(2));
-    assert_eq!(second.spent_on(|row| &*row.model == "other:model"), polylogue::Spent::default());
+    assert_eq!(second.usage_of(|row| &*row.model == "other:model"), polylogue::TotalUsage::default());
 }
 
 #[tokio::test]
 async fn without_a_cache_every_call_is_made() {
     // trap T28: there is none unless one is made
     let chat = || {
-        let chat = Chat::named("solo").with(assistant("Ann", &model(&["Ann"])));
-        chat.policy(once_each()).build().unwrap()
+        let chat = Chat::named("solo").participant(assistant("Ann", &model(&["Ann"])));
+        chat.policy(sequential()).build().unwrap()
     };
     for _ in 0..2 {
         let report = Report::of(&run(&chat(), "go").await.1);
@@ -87,12 +87,13 @@ async fn without_a_cache_every_call_is_made() {
 /// A group with a selector, and a chat of its own within it, which are summed up.
 fn group() -> Chat {
     let model = model(&["Ann", "Inner", "Picker", "Summary", "Inners_summary"]);
-    let inner = Chat::named("Bob").with(assistant("Inner", &model));
+    let inner = Chat::named("Bob").participant(assistant("Inner", &model));
     let inner =
-        reflecting(inner, assistant("Inners_summary", &model), TAKEAWAY, once_each()).build().unwrap();
+        reflecting(inner, assistant("Inners_summary", &model), TAKEAWAY, sequential()).build().unwrap();
     let picker = Selector::new("Picker", picks()).unwrap();
-    let group = Chat::named("group").with(assistant("Ann", &model)).with(inner).aside(picker);
-    let policy = until(max_turns(2), Group::picked_by(name("Picker")));
+    let group =
+        Chat::named("group").participant(assistant("Ann", &model)).participant(inner).private_agent(picker);
+    let policy = until(max_turns(2), Group::selected_by(name("Picker")));
     reflecting(group, assistant("Summary", &model), TAKEAWAY, policy).build().unwrap()
 }
 
@@ -127,26 +128,26 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     let first = Report::of(&log.events().await);
     assert_eq!(rows(&first), once);
     assert_eq!(Figures::excluding_cached(&first.spent), figures(6));
-    assert_eq!(first.spent_on(|row| row.purpose == Purpose::Aside).calls, 4);
-    assert_eq!(first.spent, log.spent().await);
+    assert_eq!(first.usage_of(|row| row.purpose == Purpose::Aside).calls, 4);
+    assert_eq!(first.spent, log.usage().await);
 
-    chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let events = log.events().await;
     let second = Report::of(&events);
     assert_eq!(rows(&second).iter().map(|row| row.replace("Bob.2", "Bob.1")).collect::<Vec<_>>(), once);
     let all = Report::of_all(&events);
     assert_eq!((second.spent.calls, all.spent.calls), (6, 12));
-    assert_eq!(all.spent, log.spent().await);
+    assert_eq!(all.spent, log.usage().await);
 }
 
 #[tokio::test]
 async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
     // trap T7
     let model = model(&["Ann", "Deep"]);
-    let deep = Chat::named("deep").with(assistant("Deep", &model)).policy(sequence()).build().unwrap();
-    let judge = Chat::named("judge").with(deep).policy(sequence()).build().unwrap();
-    let chat = Chat::named("solo").with(assistant("Ann", &model));
-    let chat = reflecting(chat, judge, TAKEAWAY, once_each()).build().unwrap();
+    let deep = Chat::named("deep").participant(assistant("Deep", &model)).policy(sequence()).build().unwrap();
+    let judge = Chat::named("judge").participant(deep).policy(sequence()).build().unwrap();
+    let chat = Chat::named("solo").participant(assistant("Ann", &model));
+    let chat = reflecting(chat, judge, TAKEAWAY, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
     let report = Report::of(&events);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Aside 1"]);
@@ -161,13 +162,13 @@ async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
 async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     // trap T7
     let model = model(&["Ann", "Summary"]);
-    let chat = Chat::named("solo").with(assistant("Ann", &model));
-    let chat = reflecting(chat, assistant("Summary", &model), TAKEAWAY, once_each()).build().unwrap();
+    let chat = Chat::named("solo").participant(assistant("Ann", &model));
+    let chat = reflecting(chat, assistant("Summary", &model), TAKEAWAY, sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });
     chat.run(&mut log, "go").await.unwrap();
     assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);
     let mut log = log.limits(Limits::default());
-    chat.go_on(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let report = Report::of(&log.events().await);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Aside 2"]);
 }

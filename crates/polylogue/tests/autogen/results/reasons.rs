@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue::circles::Circles;
 use polylogue::group::Transitions;
+use polylogue::loop_detector::LoopDetector;
 use polylogue::reply::Stack;
 use polylogue::stop::{matches, max_messages, max_time_ms, max_tokens, max_turns, says, when};
 use polylogue::{
-    Act, Agent, AnyAgent, Assistant, Call, Chat, Event, Fault, Function, Group, Human, Limits, Media,
-    Message, Money, Oversight, Part, Policy, Report, Status, Stop, Timestamp, Transcript, all_at_once,
-    in_turn, once_each, until,
+    Act, Agent, AnyAgent, Assistant, Call, Chat, Event, Fault, Function, Group, Human, HumanInput, Limits,
+    Media, Message, Money, Part, Policy, Report, Status, Stop, Timestamp, Transcript, parallel, round_robin,
+    sequential, until,
 };
 use serde_json::json;
 
@@ -22,8 +22,8 @@ fn parrot(who: &str, text: &'static str) -> impl Agent {
 
 /// Ann, who says `text`, and Bob, who says "well", in turn until `stop`.
 fn pair(text: &'static str, stop: impl Into<Stop>) -> Chat {
-    let chat = Chat::named("pair").with(parrot("Ann", text)).with(parrot("Bob", "well"));
-    chat.policy(until(stop, in_turn())).build().unwrap()
+    let chat = Chat::named("pair").participant(parrot("Ann", text)).participant(parrot("Bob", "well"));
+    chat.policy(until(stop, round_robin())).build().unwrap()
 }
 
 async fn why(chat: &Chat, task: &str) -> String {
@@ -63,7 +63,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
             | matches("TERMINATE", Vec::new()).unwrap()
             | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
             | max_turns(1);
-        let chat = Chat::named("c").with(mute).policy(until(stop, in_turn())).build().unwrap();
+        let chat = Chat::named("c").participant(mute).policy(until(stop, round_robin())).build().unwrap();
         // Of what is no text, only what can be shown is something that was said.
         let why = why(&chat, "go").await;
         assert!(["1 of 1 turn", "no participant said anything; 1 of 1 turn"].contains(&&*why), "{why}");
@@ -71,7 +71,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
 }
 
 fn solo(agent: impl Agent, policy: impl Policy) -> Chat {
-    Chat::named("solo").with(agent).policy(policy).build().unwrap()
+    Chat::named("solo").participant(agent).policy(policy).build().unwrap()
 }
 
 fn metered() -> Assistant {
@@ -89,41 +89,54 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
     let say = |text| parrot("Ann", text);
     let leaves = || Function::new("Ann", |_| Ok(Act::Leave("I am tired".into()))).unwrap();
     let both = says("well").by(name("Ann")) & max_turns(2);
-    let group = Chat::named("group").with(say("x")).with(parrot("Bob", "y")).policy(graph()).build().unwrap();
-    let never = Oversight::never().max_auto_replies(1);
+    let group = Chat::named("group")
+        .participant(say("x"))
+        .participant(parrot("Bob", "y"))
+        .policy(graph())
+        .build()
+        .unwrap();
+    let never = HumanInput::never().max_auto_replies(1);
     let layered = Stack::new("Ann").unwrap().then(never).then(AnyAgent::new(say("x")));
-    let nested = (0..2).fold(solo(say("x"), once_each()), |chat, depth| {
-        Chat::named(&format!("c{depth}")).with(chat).policy(once_each()).build().unwrap()
+    let nested = (0..2).fold(solo(say("x"), sequential()), |chat, depth| {
+        Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
     });
     vec![
-        (solo(say("x"), once_each()), none, "everybody had their turn"),
-        (solo(say("x"), all_at_once()), none, "everybody had their turn"),
+        (solo(say("x"), sequential()), none, "everybody had their turn"),
+        (solo(say("x"), parallel()), none, "everybody had their turn"),
         (pair("DONE", says("DONE")), none, "Ann said `DONE`"),
         (pair("DONE 7", matches(r"\d", Vec::new()).unwrap()), none, r"Ann's message matched `\d`"),
         (pair("x", when("enough", |chat| chat.turns() > 2)), none, "the condition `enough` held"),
         (pair("x", max_turns(3)), none, "3 of 3 turns"),
         (pair("x", max_messages(3)), none, "3 of 3 messages"),
         (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
-        (pair("x", Circles::default()), none, "going in circles: nearly the same messages again and again"),
-        (solo(metered(), until(max_tokens(150), in_turn())), none, "the limit of 150 tokens (200 used)"),
-        (solo(metered(), in_turn()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (
-            solo(metered(), in_turn()),
+            pair("x", LoopDetector::default()),
+            none,
+            "going in circles: nearly the same messages again and again",
+        ),
+        (solo(metered(), until(max_tokens(150), round_robin())), none, "the limit of 150 tokens (200 used)"),
+        (solo(metered(), round_robin()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
+        (
+            solo(metered(), round_robin()),
             Limits { tokens: Some(100), ..none },
             "the limit of 100 tokens (100 used)",
         ),
         (
-            solo(metered(), in_turn()),
+            solo(metered(), round_robin()),
             Limits { cost: Some(Money::default()), ..none },
             "the budget of $0.0000 ($0.0000 spent)",
         ),
-        (solo(say("x"), in_turn()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
-        (solo(say("x"), in_turn()), none, "the limit of 100 turns"),
+        (solo(say("x"), round_robin()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
+        (solo(say("x"), round_robin()), none, "the limit of 100 turns"),
         (nested, Limits { depth: 1, ..none }, "the limit of 1 chats within chats"),
-        (solo(leaves(), in_turn()), none, "nobody is left; Ann left last: I am tired"),
+        (solo(leaves(), round_robin()), none, "nobody is left; Ann left last: I am tired"),
         (group, none, "nobody may speak after Bob"),
-        (solo(layered, in_turn()), none, "Ann's limit of 1 reply that nobody had a part in"),
-        (solo(Stack::new("Ann").unwrap(), in_turn()), none, "no participant said anything; Ann has no reply"),
+        (solo(layered, round_robin()), none, "Ann's limit of 1 reply that nobody had a part in"),
+        (
+            solo(Stack::new("Ann").unwrap(), round_robin()),
+            none,
+            "no participant said anything; Ann has no reply",
+        ),
     ]
 }
 
@@ -149,13 +162,18 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     let status = pair("x", max_time_ms(5_000)).run(&mut log().await.clock(tick), "go").await.unwrap();
     assert_eq!(closed(&status).0, "the limit of 5 s");
 
-    let human = Stack::new("Me").unwrap().then(Oversight::always());
-    let chat = Chat::named("pair").with(human).with(parrot("Bob", "well")).policy(in_turn()).build().unwrap();
+    let human = Stack::new("Me").unwrap().then(HumanInput::always());
+    let chat = Chat::named("pair")
+        .participant(human)
+        .participant(parrot("Bob", "well"))
+        .policy(round_robin())
+        .build()
+        .unwrap();
     let (status, _) = answered(&chat, &["exit"]).await;
     assert_eq!(closed(&status).0, "Me left: said `exit`");
 
     let mut log = log().await;
-    log.halt().after_step();
+    log.cancellation().after_step();
     let chat = pair("x", max_turns(3));
     chat.run(&mut log, "go").await.unwrap();
     log.close("the owner").await.unwrap();
@@ -182,8 +200,8 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let failing = r#"[{"Ann": "one"}, {"Bob": {"error": {"status": 503, "message": "overloaded"}}}]"#;
     let agents = ["Ann", "Bob"].map(|who| Assistant::new(who, script(failing)).unwrap());
     let [ann, bob] = agents;
-    let chat = Chat::named("pair").with(ann).with(bob).policy(in_turn()).build().unwrap();
-    let house = Chat::named("house").with(chat).policy(once_each()).build().unwrap();
+    let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
+    let house = Chat::named("house").participant(chat).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let error = house.run(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
@@ -199,7 +217,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
 async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     // item 41, trap T2
     let idle = |who| Stack::new(who).unwrap();
-    let chat = Chat::named("pair").with(idle("Ann")).with(idle("Bob")).policy(in_turn());
+    let chat = Chat::named("pair").participant(idle("Ann")).participant(idle("Bob")).policy(round_robin());
     let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
@@ -210,10 +228,14 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
 async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_question() {
     // item 35, trap T8
     let me = Human::new("Me").unwrap().question("Well?");
-    let inner = Chat::named("inner").with(Human::new("You").unwrap().question("And you?"));
-    let inner = inner.policy(once_each()).build().unwrap();
-    let chat =
-        Chat::named("talk").with(me).with(inner).policy(until(max_turns(3), in_turn())).build().unwrap();
+    let inner = Chat::named("inner").participant(Human::new("You").unwrap().question("And you?"));
+    let inner = inner.policy(sequential()).build().unwrap();
+    let chat = Chat::named("talk")
+        .participant(me)
+        .participant(inner)
+        .policy(until(max_turns(3), round_robin()))
+        .build()
+        .unwrap();
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
     let told = |report: &Report| -> Vec<String> {
         let tell =

@@ -3,8 +3,8 @@
 use polylogue::order::{TAKEAWAY, last_said, reflecting};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Assistant, Chat, Entry, Error, Function, Lens, Message, PromptRole, Report, in_turn, summed_up,
-    until, without,
+    Act, Assistant, Chat, Entry, Error, Function, Message, PromptRole, Report, ViewOptions, round_robin,
+    summed_up, until, without,
 };
 
 use crate::stage::{Spy, closed, log, name, run, script};
@@ -13,8 +13,11 @@ use crate::stage::{Spy, closed, log, name, run, script};
 async fn summary_of(text: &'static str) -> (String, String) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let bob = Function::new("Bob", move |_| Ok(Act::say(text))).unwrap();
-    let chat = Chat::named("pair").with(ann).with(bob).opening(|task| vec![Message::text(name("Ann"), task)]);
-    let policy = until(says("TERMINATE") | max_turns(1), in_turn());
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .opening(|task| vec![Message::text(name("Ann"), task)]);
+    let policy = until(says("TERMINATE") | max_turns(1), round_robin());
     let chat = chat.policy(summed_up(policy, without("TERMINATE"))).build().unwrap();
     let (status, events) = run(&chat, "go").await;
     (closed(&status).1, Report::of(&events).messages.last().unwrap().plain().into_owned())
@@ -32,18 +35,22 @@ async fn the_summary_is_the_last_message_without_the_word_that_ended_it() {
 #[tokio::test]
 async fn what_a_chat_begins_with_need_not_be_what_came_of_it() {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("solo").with(ann).policy(summed_up(until(max_turns(1), in_turn()), last_said));
+    let chat =
+        Chat::named("solo").participant(ann).policy(summed_up(until(max_turns(1), round_robin()), last_said));
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
 }
 
 /// Ann and Bob say a word each; who sums up is asked as `lens` says. Every request, and the summary.
-async fn reflection(lens: Lens) -> (Vec<crate::stage::Asked>, String) {
+async fn reflection(lens: ViewOptions) -> (Vec<crate::stage::Asked>, String) {
     let spy = Spy::on(script(r#"[{"Ann": "two"}, {"Bob": "one"}, {"Bobs_summary": "They counted."}]"#));
     let [ann, bob] = ["Ann", "Bob"].map(|who| Assistant::new(who, spy.model()).unwrap().system("Count."));
     // On Bob's model: who it is on is said, and not searched for.
-    let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().lens(lens);
-    let chat = Chat::named("pair").with(ann).with(bob).opening(|task| vec![Message::text(name("Ann"), task)]);
-    let chat = reflecting(chat, summary, TAKEAWAY, until(max_turns(2), in_turn())).build().unwrap();
+    let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().view(lens);
+    let chat = Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .opening(|task| vec![Message::text(name("Ann"), task)]);
+    let chat = reflecting(chat, summary, TAKEAWAY, until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&chat, "three").await;
     (spy.asked(), closed(&status).1)
 }
@@ -52,13 +59,14 @@ async fn reflection(lens: Lens) -> (Vec<crate::stage::Asked>, String) {
 async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
     // item 43, trap T21: as somebody's words, which every model accepts at the end
     let history = ["Ann: three", "Bob: one", "Ann: two"].map(Entry::user);
-    let (asked, summary) = reflection(Lens::default()).await;
+    let (asked, summary) = reflection(ViewOptions::default()).await;
     assert_eq!((asked.len(), summary.as_str()), (3, "They counted."));
     assert_eq!((asked[2].who.as_str(), asked[2].system.as_deref()), ("Bobs_summary", None));
     assert_eq!(asked[2].entries, [&history[..], &[Entry::user(TAKEAWAY)]].concat());
 
     // In the role that AutoGen has by default, if it is wanted.
-    let (asked, _) = reflection(Lens { prompts: PromptRole::System, ..Lens::default() }).await;
+    let (asked, _) =
+        reflection(ViewOptions { prompt_role: PromptRole::System, ..ViewOptions::default() }).await;
     let prompt = Entry::System { parts: vec![polylogue::Part::text(TAKEAWAY)] };
     assert_eq!(asked[2].entries, [&history[..], &[prompt]].concat());
 }
@@ -67,7 +75,7 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 fn a_reflection_by_nobody_is_refused_before_the_first_message() {
     // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
-    let twice = reflecting(Chat::named("solo").with(bob()), bob(), TAKEAWAY, in_turn()).build();
+    let twice = reflecting(Chat::named("solo").participant(bob()), bob(), TAKEAWAY, round_robin()).build();
     assert!(matches!(twice, Err(Error::Config(why)) if why == "two agents of `solo` are named `Bob`"));
 }
 
@@ -76,11 +84,13 @@ async fn an_own_summary_is_made_of_the_whole_chat() {
     // item 45: it reads sender, recipient and messages; its arguments are what it captures
     let chat = |args: Option<&'static str>| {
         let [ann, bob] = ["Ann", "Bob"].map(|who| Function::new(who, |_| Ok(Act::say("well"))).unwrap());
-        let policy = summed_up(until(max_turns(2), in_turn()), move |chat| match args {
-            Some(args) => format!("{args}: {} messages of {} members", chat.room_len(), chat.members().len()),
+        let policy = summed_up(until(max_turns(2), round_robin()), move |chat| match args {
+            Some(args) => {
+                format!("{args}: {} messages of {} members", chat.message_count(), chat.participants().len())
+            }
             None => String::new(),
         });
-        Chat::named("pair").with(ann).with(bob).policy(policy).build().unwrap()
+        Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     assert_eq!(closed(&run(&chat(Some("in short")), "go").await.0).1, "in short: 3 messages of 2 members");
     assert_eq!(closed(&run(&chat(None), "go").await.0).1, "");
@@ -91,12 +101,13 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     // item 14, trap T6
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
     let bob = Assistant::new("Bob", model).unwrap();
-    let chat = Chat::named("solo").with(bob).policy(until(max_turns(1), in_turn())).build().unwrap();
+    let chat =
+        Chat::named("solo").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     let mut log = log().await;
     chat.run(&mut log, "go").await.unwrap();
     let first = Report::of(&log.events().await);
     let before = first.clone();
-    chat.go_on(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
     assert_eq!(first, before);
     let texts = |report: &Report| -> Vec<String> {
         report.messages.iter().map(|message| message.plain().into_owned()).collect()

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::consult::Consult;
+use polylogue::agent_tool::AgentTool;
 use polylogue::executor::Declared;
 use polylogue::parse::Actions;
 use polylogue::reason::{React, Rewoo};
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus, Status,
-    Store, Taught, Timestamp, Tool, ToolUse, in_turn, until,
+    AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus,
+    PromptedTool, Status, Store, Timestamp, Tool, ToolCalling, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -28,15 +28,15 @@ fn echo(name: &str) -> impl Tool + use<> {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::named("alone").with(ann).policy(until(max_turns(2), in_turn())).build().unwrap()
+    Chat::named("alone").participant(ann).policy(until(max_turns(2), round_robin())).build().unwrap()
 }
 
 /// The log of Ann, who calls `echo`, whole and cut after every event; the person gives these answers.
-async fn talk(by: ToolUse, script: &str, answers: &'static [&'static str]) -> String {
+async fn talk(by: ToolCalling, script: &str, answers: &'static [&'static str]) -> String {
     let chat = |cast: &Cast<'_>| {
         alone(
             cast.assistant("Ann")
-                .tools_by(by)
+                .tool_calling(by)
                 .tool(echo("echo"))
                 .tool(echo("mute"))
                 .approval(Approval::of_tools(["ec*"])),
@@ -56,7 +56,7 @@ const NATIVE: &str = r#"[
 #[tokio::test]
 async fn calls_of_its_own_are_made_rejected_and_changed() {
     let text =
-        talk(ToolUse::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
+        talk(ToolCalling::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
     let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n\\n`yes` runs it; `no`, with a reason if you like,";
     assert!(text.contains(asked), "{text}");
     // Nobody is asked about what the rule does not name, and what cannot be called.
@@ -73,9 +73,9 @@ async fn calls_of_its_own_are_made_rejected_and_changed() {
 
 #[tokio::test]
 async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
-    let text = talk(ToolUse::Native, NATIVE, &["maybe", "yes", "yes"]).await;
+    let text = talk(ToolCalling::Native, NATIVE, &["maybe", "yes", "yes"]).await;
     assert!(text.contains("asks: That was none of the answers below. `Ann` calls `echo`"), "{text}");
-    let text = talk(ToolUse::Native, NATIVE, &["yes", "exit"]).await;
+    let text = talk(ToolCalling::Native, NATIVE, &["yes", "exit"]).await;
     assert!(text.contains("closed (Ann left: said `exit`)") && !text.contains("calls mute"), "{text}");
 }
 
@@ -83,7 +83,7 @@ async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
 async fn only_the_words_that_the_question_names_approve_or_reject() {
     for other in ["y", "ok", "run", "Run it", "yes please", "n", "reject", "always", "", "y\n"] {
         let answers: &'static [&'static str] = vec![other, "yEs", "NO: too loud"].leak();
-        let text = talk(ToolUse::Native, NATIVE, answers).await;
+        let text = talk(ToolCalling::Native, NATIVE, answers).await;
         assert_eq!(text.matches("That was none of the answers below.").count(), 1, "{other:?}: {text}");
         assert_eq!(text.matches(" is answered: ").count(), 3, "{other:?}: {text}");
         assert!(text.contains("it was rejected. too loud"), "{other:?}: {text}");
@@ -97,9 +97,13 @@ async fn a_rejection_by_text_is_what_came_of_the_call() {
         {"Ann": "Understood."}, {"Ann": "{\"text\": \"a\"}"},
         {"Ann": {"say": "Then not.", "expect": {"last": "The tool `echo` returned:\nThis call was not made: it was rejected. Not now."}}}]"#;
     let chat = |cast: &Cast<'_>| {
-        let must = Taught::new(echo("echo")).mandatory().max_errors(0);
-        let ann = cast.assistant("Ann").tools_by(ToolUse::Text).teach(must).approval(Approval::always());
-        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+        let must = PromptedTool::new(echo("echo")).mandatory().max_errors(0);
+        let ann = cast
+            .assistant("Ann")
+            .tool_calling(ToolCalling::Text)
+            .prompted_tool(must)
+            .approval(Approval::always());
+        Chat::named("alone").participant(ann).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let text = print(&events_with(script, &|_| "no, Not now.", chat).await);
     assert!(text.contains("Ann says: Then not.") && text.contains("closed (1 of 1 turn"), "{text}");
@@ -111,7 +115,7 @@ async fn a_rejection_by_text_is_what_came_of_the_call() {
         {"Ann": "Understood."}, {"Ann": "One would help."}, {"Ann": "yes"}, {"Ann": "echo"}, {"Ann": "{\"text\": \"a\"}"},
         {"Ann": {"say": "No, that was not to be.", "expect": {"last": "another"}}}, {"Ann": "no"}, {"Ann": "Then not."},
         {"Ann": "Understood."}, {"Ann": "No."}, {"Ann": "no"}, {"Ann": "And that is all."}]"#;
-    let text = talk(ToolUse::Text, script, &["no"]).await;
+    let text = talk(ToolCalling::Text, script, &["no"]).await;
     assert!(text.contains("returned:\\nThis call was not made: it was rejected."), "{text}");
     assert!(text.contains("Ann says: Then not."), "{text}");
 }
@@ -122,7 +126,7 @@ async fn calls_in_objects_are_asked_about() {
         {"Ann": "{\"say\": null, \"call\": {\"tool\": \"echo\", \"args\": {\"text\": \"a\"}}}"},
         {"Ann": "{\"say\": null, \"call\": {\"tool\": \"echo\", \"args\": {\"text\": \"b\"}}}"},
         {"Ann": "{\"say\": \"So it is.\", \"call\": null}"}, {"Ann": "{\"say\": \"All.\", \"call\": null}"}]"#;
-    let text = talk(ToolUse::Schema, script, &["no, louder", "yes"]).await;
+    let text = talk(ToolCalling::Schema, script, &["no, louder", "yes"]).await;
     assert!(text.contains("returned:\\nThis call was not made: it was rejected. louder"), "{text}");
     assert!(text.contains("returned:\\nb") && text.contains("Ann says: So it is."), "{text}");
 }
@@ -134,7 +138,7 @@ async fn an_agent_is_asked_only_when_a_person_lets_it() {
                            {"tool": "Bob", "args": {"task": "Sing."}, "id": "c2"}]}},
         {"Bob": {"say": "4", "expect": {"last": "Add 1 and 3."}}}, {"Ann": "It is 4."}, {"Ann": "All."}]"#;
     let chat = |cast: &Cast<'_>| {
-        let ann = cast.assistant("Ann").consult(Consult::agent(cast.assistant("Bob")));
+        let ann = cast.assistant("Ann").agent_tool(AgentTool::agent(cast.assistant("Bob")));
         alone(ann.approval(Approval::always()))
     };
     let answers = [" {\"task\": \"Add 1 and 3.\"}", "no"];
@@ -176,7 +180,8 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
     let model: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(model.model("test"))).unwrap();
     let ann = ann.tool(write(effects)).approval(Approval::always());
-    let chat = Chat::named("one").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap();
+    let chat =
+        Chat::named("one").participant(ann).policy(until(max_turns(1), round_robin())).build().unwrap();
     let (store, id) = (AnyStore::new(Memory::new()), LogId::new("one").unwrap());
     let claim = store.create(&id, &Meta::default()).await.unwrap();
     if !prefix.is_empty() {
@@ -207,16 +212,16 @@ async fn what_was_approved_is_done_once_wherever_the_process_dies() {
     for cut in 1..whole.len() {
         let prefix = &whole[..cut];
         let count = |is: fn(&Body) -> bool| prefix.iter().filter(|event| is(&event.body)).count();
-        let called = count(|body| matches!(body, Body::Called { .. }));
-        let returned = count(|body| matches!(body, Body::Returned { .. }));
+        let called = count(|body| matches!(body, Body::ToolCalled { .. }));
+        let returned = count(|body| matches!(body, Body::ToolReturned { .. }));
         // All that was called was done before the process died.
         let effects = Effects::default();
         effects.lock().unwrap().extend(all[..called].iter().map(|text| (*text).to_owned()));
         let again = play(prefix, &effects).await;
         assert_eq!(*effects.lock().unwrap(), all, "cut before event {cut}");
-        let asked = again.iter().filter(|event| matches!(event.body, Body::Asked(_))).count();
+        let asked = again.iter().filter(|event| matches!(event.body, Body::InputRequired(_))).count();
         assert_eq!(asked, 3, "cut before event {cut}");
-        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::Returned { outcome, .. } if outcome.status == OutcomeStatus::Unknown);
+        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Unknown);
         let unknown = again.iter().filter(unknown).count();
         assert_eq!(unknown, called - returned, "cut before event {cut}");
         if unknown == 0 {
@@ -235,7 +240,7 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).tool(echo("mute"));
         let ann = React::new(ann.approval(Approval::of_tools(["echo"])));
-        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+        Chat::named("alone").participant(ann).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let script = r#"[
         {"Ann": {"calls": [
@@ -253,7 +258,7 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).approval(Approval::always());
         let ann = React::new(ann).in_text();
-        Chat::named("alone").with(ann).policy(until(max_turns(1), in_turn())).build().unwrap()
+        Chat::named("alone").participant(ann).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let text = print(&events_with(script, &|_| "no, not a", chat).await);
     assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
@@ -265,7 +270,7 @@ async fn calls_of_a_plan_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let rewoo = Rewoo::new("Ann", cast.assistant("Planner"), cast.assistant("Solver")).unwrap();
         let rewoo = rewoo.tool(echo("echo")).approval(Approval::always());
-        Chat::named("alone").with(rewoo).policy(until(max_turns(1), in_turn())).build().unwrap()
+        Chat::named("alone").participant(rewoo).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let script = r##"[
         {"Planner": "Plan: ask\n#E1 = echo[{\"text\": \"a\"}]\nPlan: ask again\n#E2 = echo[{\"text\": \"#E1\"}]"},
@@ -293,9 +298,9 @@ async fn what_a_parser_read_is_asked_about() {
         let _ = cast;
         let actions = Actions::new("Bob").unwrap().tool(echo("echo")).approval(Approval::of_tools(["echo"]));
         Chat::named("pair")
-            .with(ann.unwrap())
-            .with(actions)
-            .policy(until(max_turns(2), in_turn()))
+            .participant(ann.unwrap())
+            .participant(actions)
+            .policy(until(max_turns(2), round_robin()))
             .build()
             .unwrap()
     };

@@ -1,0 +1,135 @@
+//! What went wrong, as a person is told.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use polylogue::{Error, Fault, ModelError, RunOutcome, Status, StopReason, StoreError};
+use polylogue_models::{CassetteError, EnvError};
+use polylogue_team::Diagnostics;
+
+/// What the program says by its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The chat reached what it was for.
+    Done = 0,
+    /// A turn, a tool, the store or the program failed.
+    Failed = 1,
+    /// The command line or a team file is wrong.
+    Usage = 2,
+    /// A limit on turns, time, calls or depth was met, or the chat went in circles.
+    Limit = 3,
+    /// A limit on tokens or money was met.
+    Budget = 4,
+    /// A person has to answer.
+    Waiting = 5,
+    /// Somebody stopped it.
+    Stopped = 6,
+    /// No participant said anything, so there is no result.
+    NoOutput = 7,
+    /// The chat reached what it was for, but its result is cut off.
+    Cut = 8,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<&Status> for Exit {
+    fn from(status: &Status) -> Self {
+        match status {
+            Status::Closed { reason, .. } => Self::from(reason),
+            Status::Waiting(_) => Self::Waiting,
+            Status::Halted => Self::Stopped,
+        }
+    }
+}
+
+impl From<&StopReason> for Exit {
+    fn from(reason: &StopReason) -> Self {
+        match reason.outcome() {
+            RunOutcome::Done => Self::Done,
+            RunOutcome::Limit => Self::Limit,
+            RunOutcome::Budget => Self::Budget,
+            RunOutcome::Stopped => Self::Stopped,
+            RunOutcome::NoOutput => Self::NoOutput,
+        }
+    }
+}
+
+/// What went wrong, whose fault it is and what to do.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: Exit,
+    what: String,
+    fault: Option<Fault>,
+    hint: Option<String>,
+}
+
+impl CliError {
+    /// The command line asks for something that cannot be.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, what: what.into(), fault: Some(Fault::Config), hint: None }
+    }
+
+    /// The machine did not do what was asked.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, what: what.into(), fault: Some(Fault::System), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for CliError {
+    /// A first line with what happened and whose fault it is, then what to do about it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fault {
+            Some(fault) => write!(f, "error ({fault}): {}", self.what)?,
+            // What is told by others is whole already.
+            None => f.write_str(&self.what)?,
+        }
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+    }
+}
+
+impl From<Error> for CliError {
+    fn from(error: Error) -> Self {
+        let (what, fault, hint) = (error.to_string(), Some(error.fault()), error.hint());
+        Self { exit: Exit::Failed, what, fault, hint }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        Error::Store(error).into()
+    }
+}
+
+impl From<ModelError> for CliError {
+    fn from(error: ModelError) -> Self {
+        Self { exit: Exit::Usage, ..Error::Model(error).into() }
+    }
+}
+
+impl From<CassetteError> for CliError {
+    fn from(error: CassetteError) -> Self {
+        let (what, fault, hint) = (error.to_string(), Some(error.fault()), error.hint());
+        Self { exit: Exit::Failed, what, fault, hint }
+    }
+}
+
+impl From<EnvError> for CliError {
+    fn from(error: EnvError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<Diagnostics> for CliError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        let what = diagnostics.to_string().trim_end().to_owned();
+        Self { exit: Exit::Usage, what, fault: None, hint: None }
+    }
+}

@@ -1,0 +1,100 @@
+//! Claims that are renewed for as long as the program is well: by a task among those that run conversations, so that a program
+//! that is stopped or hangs renews none of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use polylogue::{AnyStore, Claim, Event, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
+use tokio::task::AbortHandle;
+
+/// A store whose claims are renewed until they are given back.
+pub(crate) struct LeaseRenewal {
+    store: Arc<AnyStore>,
+    held: Held,
+    /// Renews what is held, from the first claim on.
+    renews: Mutex<Option<AbortHandle>>,
+}
+
+type Held = Arc<Mutex<BTreeMap<u64, Claim>>>;
+
+impl LeaseRenewal {
+    pub(crate) fn of(store: AnyStore) -> AnyStore {
+        AnyStore::new(Self { store: Arc::new(store), held: Held::default(), renews: Mutex::default() })
+    }
+
+    fn hold(&self, claim: Claim) -> Claim {
+        locked(&self.held).insert(claim.fence, claim.clone());
+        locked(&self.renews).get_or_insert_with(|| {
+            tokio::spawn(renew(Arc::downgrade(&self.store), Arc::clone(&self.held))).abort_handle()
+        });
+        claim
+    }
+}
+
+impl Drop for LeaseRenewal {
+    fn drop(&mut self) {
+        if let Some(task) = locked(&self.renews).take() {
+            task.abort();
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does not keep the store: it is closed when the program is done with it.
+async fn renew(store: Weak<AnyStore>, held: Held) {
+    loop {
+        tokio::time::sleep(LEASE / 3).await;
+        let Some(store) = store.upgrade() else { return };
+        let claims: Vec<Claim> = locked(&held).values().cloned().collect();
+        for claim in claims {
+            // One that is lost is noticed by the next append, which says so.
+            let _ = store.renew(&claim).await;
+        }
+    }
+}
+
+impl Store for LeaseRenewal {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        self.store.create(id, meta).await.map(|claim| self.hold(claim))
+    }
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.store.claim(id).await.map(|claim| self.hold(claim))
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.store.take_over(id).await.map(|claim| self.hold(claim))
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        self.store.append(claim, batch).await
+    }
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        locked(&self.held).remove(&claim.fence);
+        self.store.release(claim).await
+    }
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.store.read(id, from).await
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        self.store.read_intact(id).await
+    }
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        self.store.meta(id).await
+    }
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        self.store.list().await
+    }
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        self.store.remove(id).await
+    }
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.store.renew(claim).await
+    }
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.store.repair(id).await
+    }
+    async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
+        self.store.damage().await
+    }
+}

@@ -1,0 +1,274 @@
+//! Which models speak for a team: its script, real ones, or a recording.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue::{
+    AnyModel, Body, Embed as _, Error, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
+};
+use polylogue_models::{
+    Cassette, Embedder, LearnedCapabilities, Models, Recorder, Recording, Script, ScriptStep,
+};
+use polylogue_team::Team;
+
+use crate::args;
+use crate::endpoint_resolver::EndpointResolver;
+use crate::error::CliError;
+use crate::probe::{listens, shown};
+use crate::trust::Access;
+
+/// Gives models by name.
+pub(crate) struct ModelBuilder {
+    source: ModelSource,
+    record: Option<Cassette>,
+    /// What the team says that models cost.
+    prices: Vec<(String, Price)>,
+    /// The models for which that counts, even below the list price.
+    cheap: BTreeSet<String>,
+    budget: bool,
+}
+
+/// How the models are to be used.
+pub(crate) struct ModelOptions<'a> {
+    /// What the command line says of them.
+    pub(crate) wish: &'a args::Models,
+    /// Whether replies are asked for in pieces.
+    pub(crate) stream: bool,
+    /// Whether there is a limit on the cost.
+    pub(crate) budget: bool,
+    /// Whether somebody watches the replies being written.
+    pub(crate) watched: bool,
+    /// Whether the conversation has begun before.
+    pub(crate) resumed: bool,
+    /// What is known of what models can do.
+    pub(crate) known: Option<LearnedCapabilities>,
+    /// Where keys are, and which endpoints of the team may be used.
+    pub(crate) access: &'a Access,
+}
+
+enum ModelSource {
+    /// With the reason why no real model speaks, unless that was asked for.
+    Script(AnyModel, Option<String>),
+    Live(Models),
+    Recording(Recording),
+}
+
+/// The name that stands for the team's script.
+const SCRIPT: &str = "script";
+
+impl ModelBuilder {
+    /// Chooses as the command line wants; without a wish, real models when all that the team names can be reached, else
+    /// its script.
+    ///
+    /// Changes `team` so that every agent has a model.
+    pub(crate) async fn choose(team: &mut Team, manner: &ModelOptions<'_>) -> Result<Self, CliError> {
+        let wish = manner.wish;
+        if let Some(model) = &wish.model {
+            team.use_model(model);
+        }
+        let source = match (&wish.replay, wish.offline) {
+            (Some(file), _) => replayed(team, file)?,
+            // People among themselves, or agents that only run tools, need no model.
+            (None, _) if team.voices().is_empty() => {
+                ModelSource::Live(EndpointResolver::of(team, manner).models)
+            }
+            (None, true) => scripted(team, manner, None)?,
+            (None, false) => live_or_scripted(team, manner).await?,
+        };
+        // A run that goes on goes on being recorded in the same file.
+        let record = wish
+            .record
+            .as_ref()
+            .map(|file| if manner.resumed { Cassette::append(file) } else { Cassette::create(file) });
+        let record = record.transpose()?;
+        let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
+        let cheap = manner.access.lower_prices(team);
+        Ok(Self { source, record, prices, cheap, budget: manner.budget })
+    }
+
+    /// Whether the team's script speaks.
+    pub(crate) const fn is_scripted(&self) -> bool {
+        matches!(self.source, ModelSource::Script(..))
+    }
+
+    /// Why the team's script speaks, unless that was asked for.
+    pub(crate) fn why_scripted(&self) -> Option<&str> {
+        match &self.source {
+            ModelSource::Script(_, why) => why.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The model called `name`.
+    pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
+        self.model_or(None, name)
+    }
+
+    /// Takes note of the forms of requests that models refused, as the log of a conversation tells that is resumed.
+    pub(crate) fn learn(&self, events: &[Arc<Event>]) {
+        let ModelSource::Live(models) = &self.source else { return };
+        for event in events {
+            if let Body::CapabilityMissing { model, capability: lacks, why, .. } = &event.body
+                && lacks.is_of_form()
+            {
+                // One that is no longer known is not asked either.
+                let _ = models.learn(model, *lacks, why);
+            }
+        }
+    }
+
+    /// The models of `team` that have a price but no known limit on the length of their replies: under a budget their calls are
+    /// made one after the other, because nothing says what one takes at most.
+    pub(crate) fn unbounded(&self, team: &Team) -> Vec<String> {
+        let ModelSource::Live(models) = &self.source else { return Vec::new() };
+        if team
+            .agents
+            .iter()
+            .filter(|agent| agent.speaks_by_model())
+            .all(|agent| agent.parameters.max_tokens.is_some())
+        {
+            return Vec::new();
+        }
+        let is_unbounded = |name: &&str| {
+            let Ok(model) = models.model(name) else { return false };
+            let price = self.price(model.name(), model.price()).ok().flatten();
+            price.is_some_and(|price| price != Price::FREE) && model.max_output(&Params::default()).is_none()
+        };
+        team.models().into_iter().filter(is_unbounded).map(str::to_owned).collect()
+    }
+
+    /// The model called `name`, to make vectors of texts; none where no real model speaks.
+    pub(crate) fn embedder(&self, name: &str) -> Result<Option<Embedder>, ModelError> {
+        match &self.source {
+            ModelSource::Live(models) => {
+                let model = models.embedder(name)?;
+                let price = self.price(model.name(), model.price())?;
+                Ok(Some(model.with_price(price)))
+            }
+            ModelSource::Script(..) | ModelSource::Recording(_) => Ok(None),
+        }
+    }
+
+    /// The crew for another team that is the same but for its task and the values of its variables.
+    ///
+    /// Changes `team` so that every agent has a model.
+    pub(crate) fn cast(&self, team: &mut Team) -> impl Fn(&str) -> Result<AnyModel, Error> + use<'_> {
+        let script = match &self.source {
+            ModelSource::Script(..) => Some(speak_by(&at_once(&team.script), team)),
+            ModelSource::Recording(recording) => {
+                use_recorded(team, recording);
+                None
+            }
+            ModelSource::Live(_) => None,
+        };
+        move |name| self.model_or(script.as_ref(), name)
+    }
+
+    /// The model called `name`, or `script` where one speaks.
+    fn model_or(&self, script: Option<&AnyModel>, name: &str) -> Result<AnyModel, Error> {
+        let model = match &self.source {
+            ModelSource::Script(own, _) => script.unwrap_or(own).clone(),
+            ModelSource::Recording(recording) => AnyModel::new(recording.model(name)),
+            ModelSource::Live(models) => {
+                let model = models.model(name)?;
+                let price = self.price(model.name(), model.price())?;
+                AnyModel::new(model.with_price(price))
+            }
+        };
+        Ok(match &self.record {
+            Some(cassette) => AnyModel::new(Recorder::new(model, cassette)),
+            None => model,
+        })
+    }
+
+    /// What the model called `name` costs: as the team says, but no less than by its `list` price unless the user allows that. Under a budget, a model of unknown price is
+    /// refused before it costs anything.
+    fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
+        let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| *price);
+        let price = match (own, list) {
+            (Some(own), Some(list)) if !self.cheap.contains(name) => Some(own.at_least(list)),
+            _ => own.or(list),
+        };
+        if self.budget && price.is_none() {
+            let what = "there is a budget, but its price is unknown";
+            let error = ModelError::new(ModelErrorKind::Config, name, what);
+            return Err(
+                error.hint(format!("add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team"))
+            );
+        }
+        Ok(price)
+    }
+}
+
+fn scripted(
+    team: &mut Team,
+    manner: &ModelOptions<'_>,
+    why: Option<String>,
+) -> Result<ModelSource, CliError> {
+    if team.script.is_empty() {
+        return Err(no_model(team));
+    }
+    let script = match manner.watched {
+        true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
+        false => at_once(&team.script),
+    };
+    Ok(ModelSource::Script(speak_by(&script, team), why))
+}
+
+fn speak_by(script: &Script, team: &mut Team) -> AnyModel {
+    team.use_model(SCRIPT);
+    AnyModel::new(script.model(team.name.as_str()))
+}
+
+/// The script without its pauses, which are for those who watch.
+fn at_once(script: &Script) -> Script {
+    let step = |step: &ScriptStep| ScriptStep { delay_ms: 0, pace: Some(0.0), ..step.clone() };
+    script.steps().iter().map(step).collect()
+}
+
+fn replayed(team: &mut Team, file: &Path) -> Result<ModelSource, CliError> {
+    let recording = Recording::open(file)?;
+    use_recorded(team, &recording);
+    Ok(ModelSource::Recording(recording))
+}
+
+fn use_recorded(team: &mut Team, recording: &Recording) {
+    let recorded: Vec<&str> = recording.models().into_iter().collect();
+    if let [only] = recorded.as_slice() {
+        // A run with `--model` has one model for all.
+        team.use_model(only);
+    }
+}
+
+async fn live_or_scripted(team: &mut Team, manner: &ModelOptions<'_>) -> Result<ModelSource, CliError> {
+    let reach = EndpointResolver::of(team, manner);
+    // A script stands in for models that the team names, not for one that was asked for.
+    let may_play = manner.wish.model.is_none() && !team.script.is_empty();
+    if team.models().is_empty() {
+        return scripted(team, manner, Some("no model is named".into()));
+    }
+    let mut why = None;
+    for name in team.models() {
+        match reach.check(name, manner) {
+            Err(error) if !may_play => return Err(error.into()),
+            Err(error) => why = why.or(Some(error.message)),
+            Ok(Some(server)) if may_play && !listens(&server).await => {
+                why = why.or(Some(format!("nothing answers at {}", shown(&server))));
+            }
+            Ok(_) => {}
+        }
+    }
+    match why {
+        None => Ok(ModelSource::Live(reach.models)),
+        why => scripted(team, manner, why),
+    }
+}
+
+fn no_model(team: &Team) -> CliError {
+    CliError::usage(format!("`{}` names no model and has no script", team.name)).hint(MODEL_HINT)
+}
+
+/// How to use a real model.
+pub(crate) const MODEL_HINT: &str =
+    "`--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running";

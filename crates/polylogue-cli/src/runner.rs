@@ -1,0 +1,309 @@
+//! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use polylogue::{
+    Agent as _, AnyStore, Body, Cancellation, Chat, Event, Limits, Log, LogId, Message, Path, Question,
+    RunOutcome as Kind, Status, Store, Subscription,
+};
+
+use polylogue_mcp::Progress;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::args::piped::Input;
+use crate::commands::{limit, work};
+use crate::error::{CliError, Exit};
+use crate::prompt::{self, tell_verbatim};
+use crate::screen::text::{Line, neutral, wrap};
+use crate::screen::{Flow, RunEnd, Screen, Settings, Size, Style};
+use crate::signals::{FINISHING, Signals};
+use crate::trust::rules::Always;
+
+/// How often a screen is told that time passes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A chat to be run on a log, and how it is shown.
+pub(crate) struct Runner<'a> {
+    pub(crate) chat: &'a Chat,
+    pub(crate) log: Log,
+    /// The limits of the log.
+    pub(crate) limits: Limits,
+    pub(crate) store: AnyStore,
+    pub(crate) settings: Settings,
+    /// The task, for a log that is empty.
+    pub(crate) task: String,
+    /// What a conversation that is over goes on about.
+    pub(crate) more: Option<Message>,
+    /// Answers the first question instead of asking at the terminal.
+    pub(crate) answer: Option<String>,
+    /// What a standard input that is no terminal answers.
+    pub(crate) input: Input,
+    /// The store, as the command line names it: the work directory is beside it.
+    pub(crate) work: Option<PathBuf>,
+    /// What the answer `always` to a question for approval does.
+    pub(crate) always: Always,
+    /// What MCP servers say of calls that take long.
+    pub(crate) progress: Option<UnboundedReceiver<Progress>>,
+}
+
+impl Runner<'_> {
+    /// Runs until the chat is over, nobody here can answer, or it is stopped; shows it, and says how it ended.
+    pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
+        let begun = Instant::now();
+        let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.subscribe().await);
+        let mut view = View { screen: self.screen(begun), watch, store, id, broken: None };
+        let before = self.log.events().await;
+        before.iter().for_each(|event| view.screen.recall(event));
+        for (at, question) in self.log.questions().await? {
+            view.remind(&before, &at, &question, &self.log.cancellation());
+        }
+        let mut signals = Signals::new()?;
+        let status = loop {
+            let status = self.step(&mut view, &mut signals).await;
+            let Ok(Status::Waiting(questions)) = &status else { break status };
+            let Some((at, question)) = questions.first().filter(|_| !signals.stopped()) else { break status };
+            let _ = view.screen.rest();
+            match self.answered(at, question, &mut signals).await? {
+                InputOutcome::Yes => {}
+                InputOutcome::No => break status,
+            }
+        };
+        self.finish(view, status, begun.elapsed()).await
+    }
+
+    fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
+        let pictures = work::pictures(self.work.as_deref(), self.log.id(), self.settings.looks);
+        let screen = Screen::new(
+            io::stdout(),
+            self.chat.name().as_str(),
+            self.settings,
+            Box::new(Size::of_terminal),
+            Box::new(move || begun.elapsed()),
+        );
+        screen.with(pictures)
+    }
+
+    /// Runs the chat as far as it goes, and shows what happens.
+    async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue::Result<Status> {
+        let halt = self.log.cancellation();
+        let is_new = !self.log.has_begun().await?;
+        let (chat, task, more, log) = (self.chat, &self.task, self.more.take(), &mut self.log);
+        let progress = &mut self.progress;
+        let run = async move {
+            match more {
+                Some(message) => chat.continue_with(log, message).await,
+                None if is_new => chat.run(log, task).await,
+                None => chat.resume(log).await,
+            }
+        };
+        let mut run = std::pin::pin!(run);
+        let mut ticks = tokio::time::interval(TICK);
+        let status = loop {
+            tokio::select! {
+                biased;
+                () = signals.next() => obey(signals, &halt, &mut view.screen),
+                Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
+                // Once an order was given, what it does stands there.
+                Some(said) = heard(progress), if !halt.is_requested() => {
+                    view.hear(|screen| noticed(screen, &said), &halt);
+                }
+                status = &mut run => break status,
+                _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
+            }
+        };
+        // What was appended last is shown before the end is told.
+        while let Some(Some(signal)) = view.watch.next().now_or_never() {
+            view.show(&signal, &halt).await;
+        }
+        status
+    }
+
+    /// Asks the person, if there is one.
+    async fn answered(
+        &mut self,
+        at: &Path,
+        question: &Question,
+        signals: &mut Signals,
+    ) -> Result<InputOutcome, CliError> {
+        let text = match self.answer.take() {
+            Some(text) => Some(text),
+            None if prompt::is_possible() => {
+                if !self.is_seen() {
+                    tell_verbatim(&question.text);
+                }
+                if question.is_approval() {
+                    tell_wrapped(Always::HINT);
+                }
+                prompt::ask(question.who.as_str(), signals).await?
+            }
+            None => self.read(question, signals).await?,
+        };
+        let Some(text) = text else { return Ok(InputOutcome::No) };
+        let text = self.always.answer(question, text)?;
+        self.log.answer(at, &question.who, text).await?;
+        Ok(InputOutcome::Yes)
+    }
+
+    /// Reads the answer from a standard input that is no terminal, if that may answer the question.
+    async fn read(&self, question: &Question, signals: &mut Signals) -> Result<Option<String>, CliError> {
+        if self.input == Input::None || prompt::is_typed() {
+            return Ok(None);
+        }
+        if question.is_approval() && self.input != Input::Approvals {
+            tell_wrapped(&format!(
+                "`{}` waits for approval. Standard input gives none unless you say `--input approvals`.",
+                question.who
+            ));
+            return Ok(None);
+        }
+        let id = self.log.id();
+        let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
+        prompt::read_piped(signals).await.map_err(|trouble| trouble.hint(hint()))
+    }
+
+    /// Whether the person at the terminal sees what happens.
+    fn is_seen(&self) -> bool {
+        self.settings.output.is_conversation() && io::stdout().is_terminal()
+    }
+
+    async fn finish(
+        self,
+        mut view: View,
+        status: polylogue::Result<Status>,
+        elapsed: Duration,
+    ) -> Result<Exit, CliError> {
+        let (spent, turns, id) = (self.log.usage().await, self.log.turns().await, self.log.id().clone());
+        let cut = match &status {
+            Ok(Status::Closed { .. }) => polylogue::Report::of(&self.log.events().await).cut,
+            _ => None,
+        };
+        let told = match &status {
+            Ok(Status::Closed { reason, .. }) => RunEnd::why_cut(reason, cut),
+            Ok(Status::Waiting(questions)) => waiting(questions),
+            Ok(_) => "stopped: it can be resumed".into(),
+            Err(_) => "failed: it can be resumed".into(),
+        };
+        let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
+        let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
+        let raises = match &status {
+            Ok(Status::Closed { reason, .. }) => limit::option(reason, &self.limits),
+            _ => None,
+        };
+        let files = work::told(self.work.as_deref(), &id);
+        view.hear(
+            |screen| screen.end(&RunEnd { status: told, spent, turns, elapsed, id, goes_on, raises, files }),
+            &self.log.cancellation(),
+        );
+        let is_told = self.is_seen()
+            && self.log.events().await.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
+        // What was appended is kept, whatever the store says now.
+        let released = self.log.release().await;
+        if status.is_err() && is_told {
+            return Ok(Exit::Failed);
+        }
+        let exit = match Exit::from(&status?) {
+            Exit::Done if cut.is_some() => Exit::Cut,
+            exit => exit,
+        };
+        released?;
+        view.broken
+            .map_or(Ok(exit), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
+    }
+}
+
+enum InputOutcome {
+    Yes,
+    No,
+}
+
+fn waiting(questions: &[(Path, Question)]) -> String {
+    let names: Vec<_> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
+    format!("waiting for {}", names.join(" and "))
+}
+
+/// What the person sees, and where it comes from.
+struct View {
+    screen: Screen<io::Stdout>,
+    watch: Subscription,
+    store: AnyStore,
+    id: LogId,
+    /// Why the output cannot be written.
+    broken: Option<io::Error>,
+}
+
+impl View {
+    async fn show(&mut self, signal: &polylogue::Update, halt: &Cancellation) {
+        let Flow::Reread(from) = self.hear(|screen| screen.hear(signal), halt) else { return };
+        // The screen fell behind. Whatever cannot be read now is read when the next event comes.
+        for event in self.store.read(&self.id, from).await.unwrap_or_default() {
+            self.hear(|screen| screen.reread(&event), halt);
+        }
+    }
+
+    /// Shows a question that was asked in an earlier process, and what was said before it.
+    fn remind(&mut self, events: &[Arc<Event>], at: &Path, question: &Question, halt: &Cancellation) {
+        let here = || events.iter().rev().filter(|event| event.at == *at);
+        let asked = |body: &Body| matches!(body, Body::InputRequired(asked) if asked == question);
+        let said = |body: &Body| matches!(body, Body::Message(_) | Body::Posted(_));
+        for event in
+            here().find(|event| said(&event.body)).into_iter().chain(here().find(|event| asked(&event.body)))
+        {
+            self.hear(|screen| screen.remind(event), halt);
+        }
+    }
+
+    /// When nobody reads any more, or the output cannot be written, the run ends with its step.
+    fn hear(
+        &mut self,
+        show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>,
+        halt: &Cancellation,
+    ) -> Flow {
+        let flow = show(&mut self.screen).unwrap_or_else(|error| {
+            self.broken.get_or_insert(error);
+            Flow::Gone
+        });
+        if flow == Flow::Gone {
+            halt.after_step();
+        }
+        flow
+    }
+}
+
+/// What the next MCP server says; nothing, ever, when there are none.
+async fn heard(progress: &mut Option<UnboundedReceiver<Progress>>) -> Option<Progress> {
+    match progress {
+        Some(progress) => progress.recv().await,
+        None => None,
+    }
+}
+
+/// Shows at a terminal how far a call has come.
+fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow> {
+    screen.notice(&neutral(&said.to_string())).map(|_| Flow::Go)
+}
+
+/// Passes an order to stop on, and says what it does.
+fn obey(signals: &Signals, halt: &Cancellation, screen: &mut Screen<io::Stdout>) {
+    if signals.pass_on(halt) && !screen.notice(FINISHING).unwrap_or(false) {
+        tell(FINISHING);
+    }
+}
+
+/// A line for the person, beside the output.
+pub(crate) fn tell(text: &str) {
+    // If there is nobody to tell, there is nothing to do about it.
+    let _ = writeln!(io::stderr(), "{}", neutral(text));
+}
+
+/// As [`tell`], in rows that fit the terminal.
+pub(crate) fn tell_wrapped(text: &str) {
+    if !io::stderr().is_terminal() {
+        return tell(text);
+    }
+    let line = Line::new(text, Style::PLAIN);
+    wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
+}

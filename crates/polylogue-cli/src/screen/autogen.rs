@@ -1,0 +1,459 @@
+//! A conversation in the layout that users of AutoGen know: `show --style autogen`.
+//!
+//! ```text
+//! Ann (to Bob):
+//!
+//! What is 2 + 2?
+//!
+//! --------------------------------------------------------------------------------
+//! ```
+//!
+//! It is told in whole messages, of the log alone. What has no counterpart there - what is said aside, the choice of a
+//! speaker, why a chat ended - is left out; [`teller`](super::teller) tells it.
+
+mod room;
+
+use std::collections::{HashMap, HashSet};
+
+use polylogue_core::{
+    Body, Call, CallOutcome, Event, Message, ModelReply, Name, Opening, Outcome, Part, Path, Question,
+    StopReason,
+};
+
+use super::again;
+use super::call::result_text;
+use super::moves;
+use super::renderer::Key;
+use super::style::{Colour, Style};
+use super::text::Line;
+use super::value::{self, Told};
+use room::{Room, Turn};
+use serde_json::Value;
+
+/// How wide the line below a message is, and the stars around the beginning of a chat.
+const RULE: usize = 80;
+
+const NAME: Style = Style::PLAIN.colour(Colour::Yellow);
+const TOOL: Style = Style::PLAIN.colour(Colour::Green);
+const NOTICE: Style = Style::PLAIN.colour(Colour::Red);
+const BANNER: Style = Style::PLAIN.colour(Colour::Blue);
+const RUNNING: Style = Style::PLAIN.colour(Colour::Magenta);
+
+/// Turns events into lines of that layout.
+pub(crate) struct AutoGenRenderer {
+    /// What the outermost chat is called: whoever speaks to many there, speaks to it.
+    title: String,
+    /// Whether the events come while they happen: a question is then shown before its answer is there.
+    live: bool,
+    /// Chats that are known to be more than sequences of chats.
+    spoken: HashSet<Path>,
+    rooms: HashMap<Path, Room>,
+    turns: HashMap<Key, Turn>,
+    /// The words of a handoff that were told with its call, and who hands over.
+    handed: Option<(Key, String)>,
+    out: Vec<Line>,
+}
+
+impl AutoGenRenderer {
+    pub(crate) fn new(title: &str, live: bool) -> Self {
+        let (spoken, rooms, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
+        Self { title: title.into(), live, spoken, rooms, turns, handed: None, out: Vec::new() }
+    }
+
+    /// The lines that tell of `events`, which are all there are.
+    pub(crate) fn whole(title: &str, events: &[Event]) -> Vec<Line> {
+        let mut first = Self::new(title, false);
+        events.iter().for_each(|event| drop(first.event(event)));
+        let spoken = first.rooms.into_iter().filter(|(_, room)| room.has_speakers).map(|(at, _)| at);
+        let mut second = Self { spoken: spoken.collect(), ..Self::new(title, false) };
+        let mut lines: Vec<Line> = events.iter().flat_map(|event| second.event(event)).collect();
+        lines.extend(second.unfinished());
+        lines
+    }
+
+    /// The lines that tell of `event`.
+    pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
+        let at = &event.at;
+        let key = |who: &Name| (at.clone(), who.clone());
+        match &event.body {
+            Body::Opened(opening) => self.opened(at, opening),
+            Body::TurnStarted { turns: cues } => {
+                let is_group = self.room(at).with.len() > 2;
+                let turns = cues.iter().map(|cue| (key(&cue.who), Turn::of(cue, is_group)));
+                self.turns.extend(turns);
+            }
+            Body::ModelReplied(sample) => self.sampled(&key(&sample.who), sample),
+            Body::ToolCalled { who, call } => self.called(&key(who), call),
+            Body::ToolReturned { who, id, outcome } => self.returned(&key(who), id, outcome),
+            Body::Message(message) => self.said(at, message),
+            Body::Posted(message) => self.posted(at, message),
+            Body::InputRequired(question) => self.asked(at, question),
+            Body::InputProvided { to, text } => self.answered(&key(to), text),
+            Body::Failed { who, error } => {
+                self.acts(&key(who));
+                self.notice(&format!("{who} failed ({}): {}", error.fault, error.message), NOTICE);
+            }
+            Body::Closed { summary, .. } => self.closed(at, summary),
+            Body::Reopened { message } => message.iter().for_each(|message| self.message(at, message)),
+            other => self.moved(at, other),
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// What is left to tell when there are no more events.
+    pub(crate) fn unfinished(&mut self) -> Vec<Line> {
+        let mut rooms: Vec<Path> = self.rooms.keys().cloned().collect();
+        rooms.sort_by_key(|at| (at.depth(), at.as_str().to_owned()));
+        for at in &rooms {
+            if !self.is_sequence(at) {
+                self.release(at);
+            }
+        }
+        let mut ran: Vec<Key> = self.turns.keys().cloned().collect();
+        ran.sort_by_key(|(at, who)| (at.as_str().to_owned(), who.clone()));
+        ran.iter().for_each(|key| self.tell_ran(key));
+        let mut asked: Vec<(Key, String)> =
+            self.turns.iter_mut().filter_map(|(key, turn)| Some((key.clone(), turn.asked.take()?))).collect();
+        asked.sort_by_key(|(key, _)| (key.0.as_str().to_owned(), key.1.clone()));
+        asked.iter().for_each(|(_, question)| self.text(question, Style::PLAIN));
+        std::mem::take(&mut self.out)
+    }
+
+    fn room(&mut self, at: &Path) -> &mut Room {
+        self.rooms.entry(at.clone()).or_default()
+    }
+
+    fn turn(&mut self, key: &Key) -> &mut Turn {
+        self.turns.entry(key.clone()).or_default()
+    }
+
+    fn is_sequence(&self, at: &Path) -> bool {
+        self.rooms.get(at).is_some_and(|room| room.has_chats && !room.has_speakers)
+    }
+
+    fn opened(&mut self, at: &Path, opening: &Opening) {
+        if let Some(outer) = room::outer(at) {
+            self.begins_within(&outer);
+        }
+        let mut room = Room::of(opening);
+        self.rooms.values().for_each(|before| room.goes_on_from(before));
+        // A member who speaks is heard by others: this is no mere sequence of chats.
+        room.has_speakers = self.spoken.contains(at) || room.begins_by_member();
+        let is_spoken = room.has_speakers;
+        self.rooms.insert(at.clone(), room);
+        if is_spoken {
+            self.release(at);
+        }
+    }
+
+    /// A chat begins in the turn `outer`.
+    fn begins_within(&mut self, outer: &Key) {
+        let room = self.room(&outer.0);
+        room.has_chats = true;
+        let has_speakers = room.has_speakers;
+        let turn = self.turn(outer);
+        turn.within = None;
+        // Whose turn it is in a sequence of chats is told by the chats themselves.
+        let next = std::mem::take(&mut turn.next);
+        let told = next && (turn.chosen || has_speakers);
+        if told {
+            self.release(&outer.0);
+            self.next_speaker(&outer.1);
+        }
+        self.banner();
+    }
+
+    fn banner(&mut self) {
+        let stars = "*".repeat(RULE);
+        for line in ["", &stars, "Starting a new chat....", "", &stars] {
+            self.out.push(Line::new(line, BANNER));
+        }
+    }
+
+    fn next_speaker(&mut self, who: &Name) {
+        self.out.push(Line::default());
+        self.out.push(Line::new(&format!("Next speaker: {who}"), TOOL));
+        self.out.push(Line::default());
+    }
+
+    /// Whoever has the turn `key` does something, other than to let a chat of its own run.
+    fn acts(&mut self, key: &Key) {
+        let turn = self.turn(key);
+        if turn.aside {
+            return;
+        }
+        let (next, skipped) = (std::mem::take(&mut turn.next), std::mem::take(&mut turn.skipped));
+        self.room(&key.0).has_speakers = true;
+        self.release(&key.0);
+        if next {
+            self.next_speaker(&key.1);
+        }
+        if skipped {
+            self.notice("USING AUTO REPLY...", NOTICE);
+        }
+    }
+
+    /// Tells what was held back because the room might be a mere sequence of chats, whose own messages nobody hears.
+    fn release(&mut self, at: &Path) {
+        for message in std::mem::take(&mut self.room(at).held) {
+            self.message(at, &message);
+        }
+    }
+
+    fn sampled(&mut self, key: &Key, sample: &ModelReply) {
+        self.acts(key);
+        let turn = self.turn(key);
+        turn.calls = calls(&sample.parts).map(|call| call.id.clone()).collect();
+        turn.text = (!turn.calls.is_empty()).then(|| content(&sample.parts)).flatten();
+    }
+
+    /// A call of one's own is told as if the agent spoke to itself; one that another asked for was told with the message
+    /// that asks for it.
+    fn called(&mut self, key: &Key, call: &Call) {
+        self.acts(key);
+        if self.runs_code(key, &call.id) {
+            return self.code_block(call);
+        }
+        self.turn(key).made = Some(call.clone());
+        if self.is_own(key, &call.id) {
+            let text = self.turn(key).text.take();
+            self.turn(key).told.clone_from(&text);
+            self.head(&key.1, key.1.as_str());
+            text.iter().for_each(|text| self.text(text, Style::PLAIN));
+            self.suggested(call);
+            self.rule();
+        }
+        self.notice(&format!("EXECUTING FUNCTION {}...", call.tool), RUNNING);
+    }
+
+    fn is_own(&mut self, key: &Key, id: &str) -> bool {
+        let asked = self.room(&key.0).asked.iter().any(|asked| asked == id);
+        !asked || self.turn(key).calls.iter().any(|own| own == id)
+    }
+
+    fn returned(&mut self, key: &Key, id: &str, outcome: &Outcome) {
+        self.acts(key);
+        if self.runs_code(key, id) {
+            return self.turn(key).ran.push((id.to_owned(), outcome.clone()));
+        }
+        let made = self.turn(key).made.take().filter(|made| made.id == id);
+        let handed = made.and_then(|call| Some((again::note_of_transfer(&call, outcome)?, call)));
+        let is_told = handed.as_ref().is_some_and(|(words, call)| again::is_argument(call, words));
+        self.handed = handed.map(|(words, _)| (key.clone(), words));
+        if self.is_own(key, id) && !is_told {
+            self.own_response(key, id, outcome);
+        }
+    }
+
+    fn own_response(&mut self, key: &Key, id: &str, outcome: &Outcome) {
+        self.head(&key.1, key.1.as_str());
+        self.response(id, outcome);
+        self.rule();
+    }
+
+    /// Whether the call is that of code in a message. The reply with its result follows.
+    fn runs_code(&mut self, key: &Key, id: &str) -> bool {
+        let is_asked_for = self.room(&key.0).asked.iter().any(|asked| asked == id);
+        again::runs_code(id) && !is_asked_for && !self.turn(key).calls.iter().any(|own| own == id)
+    }
+
+    fn code_block(&mut self, call: &Call) {
+        let by_tool = if call.tool == "shell" { "sh" } else { &call.tool };
+        let language = call.args.get("language").and_then(Value::as_str).unwrap_or(by_tool);
+        self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
+    }
+
+    /// Tells the results of code that no reply had.
+    fn tell_ran(&mut self, key: &Key) {
+        for (id, outcome) in std::mem::take(&mut self.turn(key).ran) {
+            self.own_response(key, &id, &outcome);
+        }
+    }
+
+    fn said(&mut self, at: &Path, message: &Message) {
+        if message.to.is_private() {
+            return;
+        }
+        self.room(at).all.push(message.clone());
+        let key = (at.clone(), message.from.clone());
+        let of_chat = self.turn(&key).within.as_deref() == Some(&*message.plain());
+        if of_chat && !self.room(at).has_speakers {
+            return self.room(at).held.push(message.clone());
+        }
+        self.acts(&key);
+        let ran = self.turn(&key).ran.iter().map(|(_, outcome)| outcome.clone()).collect::<Vec<_>>();
+        match again::besides_results(message, &ran) {
+            Some(_) => self.turn(&key).ran.clear(),
+            None => self.tell_ran(&key),
+        }
+        // What was said with calls of its own is not said again.
+        let told = self.turn(&key).told.take();
+        let is_text = message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Thought(_)));
+        if !(is_text && told.is_some() && told == content(&message.parts)) {
+            self.message(at, message);
+        }
+        self.turns.remove(&key);
+    }
+
+    fn posted(&mut self, at: &Path, message: &Message) {
+        self.room(at).all.push(message.clone());
+        self.release(at);
+        if !again::is_of_handoff(self.handed.take(), at, message) {
+            self.message(at, message);
+        }
+    }
+
+    fn asked(&mut self, at: &Path, question: &Question) {
+        let key = (at.clone(), question.who.clone());
+        self.acts(&key);
+        self.tell_ran(&key);
+        if self.live {
+            self.text(&question.text, Style::PLAIN);
+        } else {
+            self.turn(&key).asked = Some(question.text.to_string());
+        }
+    }
+
+    fn answered(&mut self, key: &Key, answer: &str) {
+        if let Some(question) = self.turn(key).asked.take() {
+            self.text(format!("{} {answer}", question.trim_end()).trim_end(), Style::PLAIN);
+        }
+        if answer.trim().is_empty() {
+            self.notice("NO HUMAN INPUT RECEIVED.", NOTICE);
+            self.turn(key).skipped = true;
+        }
+    }
+
+    fn closed(&mut self, at: &Path, summary: &str) {
+        if self.is_sequence(at) {
+            self.room(at).held.clear();
+        }
+        self.release(at);
+        if let Some(outer) = room::outer(at) {
+            self.turn(&outer).within = Some(summary.into());
+        }
+    }
+
+    fn moved(&mut self, at: &Path, body: &Body) {
+        match body {
+            Body::Cleared { of, keep, .. } => {
+                let whose = of.as_ref().map_or("all agents", Name::as_str);
+                let kept = if *keep == 0 { String::new() } else { format!(" except last {keep} messages") };
+                self.text(&format!("Clearing history for {whose}{kept}."), Style::PLAIN);
+            }
+            Body::Joined { who, .. } => {
+                self.room(at).with.push(who.clone());
+                self.told(body);
+            }
+            Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
+                let key = (at.clone(), who.clone());
+                // Whoever was asked and typed nothing ended or left it by that, unless a reply was looked for in vain.
+                let in_vain = matches!(body, Body::Stopped { reason: StopReason::NoReply { .. }, .. });
+                self.turn(&key).skipped &= in_vain;
+                self.acts(&key);
+                self.tell_ran(&key);
+                self.turns.remove(&key);
+                // There, turns without a message, and members that end the chat, make no line.
+                if matches!(body, Body::Left { .. }) {
+                    self.told(body);
+                }
+            }
+            Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => self.told(body),
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, body: &Body) {
+        if let Some((who, does)) = moves::told(body) {
+            self.notice(&format!("{who} {does}"), NOTICE);
+        }
+    }
+
+    fn message(&mut self, at: &Path, message: &Message) {
+        let to = room::addressee(self.rooms.get(at), at, &self.title, message);
+        self.room(at).asked.extend(calls(&message.parts).map(|call| call.id.clone()));
+        self.head(&message.from, &to);
+        let outcomes: Vec<&CallOutcome> = outcomes(&message.parts).collect();
+        for outcome in &outcomes {
+            self.head(&message.from, &to);
+            self.response(&outcome.id, &outcome.outcome);
+            self.rule();
+        }
+        let content = content(&message.parts);
+        if content.is_none() && !outcomes.is_empty() {
+            return;
+        }
+        content.iter().for_each(|text| self.text(text, Style::PLAIN));
+        calls(&message.parts).for_each(|call| self.suggested(call));
+        self.rule();
+    }
+
+    fn head(&mut self, from: &Name, to: &str) {
+        self.out.push(Line::new(from.as_str(), NAME).with(&format!(" (to {to}):"), Style::PLAIN));
+        self.out.push(Line::default());
+    }
+
+    fn rule(&mut self) {
+        self.out.push(Line::default());
+        self.out.push(Line::new(&"-".repeat(RULE), Style::PLAIN));
+    }
+
+    fn suggested(&mut self, call: &Call) {
+        let title = format!("***** Suggested tool call ({}): {} *****", call.id, call.tool);
+        let args = call.args.as_str().map_or_else(|| call.args.to_string(), str::to_owned);
+        self.boxed(&title, &format!("Arguments: \n{args}"));
+    }
+
+    fn response(&mut self, id: &str, outcome: &Outcome) {
+        self.boxed(&format!("***** Response from calling tool ({id}) *****"), &result_text(outcome));
+    }
+
+    fn boxed(&mut self, title: &str, text: &str) {
+        self.out.push(Line::new(title, TOOL));
+        self.text(text, Style::PLAIN);
+        self.out.push(Line::new(&"*".repeat(title.chars().count()), TOOL));
+    }
+
+    fn notice(&mut self, text: &str, style: Style) {
+        self.out.push(Line::default());
+        self.text(&format!(">>>>>>>> {text}"), style);
+    }
+
+    fn text(&mut self, text: &str, style: Style) {
+        let lines = text.split('\n').map(|line| Line::new(line.trim_end_matches('\r'), style));
+        self.out.extend(lines);
+    }
+}
+
+fn calls(parts: &[Part]) -> impl Iterator<Item = &Call> {
+    parts.iter().filter_map(|part| match part {
+        Part::Call(call) => Some(call),
+        _ => None,
+    })
+}
+
+fn outcomes(parts: &[Part]) -> impl Iterator<Item = &CallOutcome> {
+    parts.iter().filter_map(|part| match part {
+        Part::Outcome(outcome) => Some(outcome),
+        _ => None,
+    })
+}
+
+/// What is said, flattened: texts one after the other, `<image>` for a picture. Nothing if there are only calls or outcomes.
+fn content(parts: &[Part]) -> Option<String> {
+    let is_silent = |part: &Part| matches!(part, Part::Call(_) | Part::Outcome(_) | Part::Thought(_));
+    if !parts.is_empty() && parts.iter().all(is_silent) {
+        return None;
+    }
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.to_string()),
+        Part::Media(media) => Some(format!("<{}>", media.kind.split('/').next().unwrap_or_default())),
+        Part::Data(value) => match value::told(value, parts) {
+            Told::Nothing => None,
+            Told::Words(words) => Some(format!("\n({words})")),
+            Told::Json(json) => Some(json),
+        },
+        _ => None,
+    });
+    Some(texts.collect())
+}

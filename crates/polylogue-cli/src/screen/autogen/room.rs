@@ -1,0 +1,102 @@
+//! Who is in a chat, and what its open turns are at.
+
+use polylogue_core::{Audience, Call, Message, Name, Opening, Outcome, Path, TurnRequest};
+
+use crate::screen::renderer::Key;
+use crate::screen::room::participant;
+
+/// A chat.
+#[derive(Default)]
+pub(super) struct Room {
+    /// Its members.
+    pub(super) with: Vec<Name>,
+    /// Whoever said its opening and is no member.
+    host: Option<Name>,
+    /// Messages that are told when somebody here does more than to let a chat of its own run.
+    pub(super) held: Vec<Message>,
+    /// Whether chats ran in turns here.
+    pub(super) has_chats: bool,
+    /// Whether somebody did something else in a turn.
+    pub(super) has_speakers: bool,
+    /// All its messages, those that are not told included.
+    pub(super) all: Vec<Message>,
+    /// The calls that messages ask others to make, by their ids.
+    pub(super) asked: Vec<String>,
+}
+
+impl Room {
+    pub(super) fn of(opening: &Opening) -> Self {
+        let with = opening.participants.clone();
+        let author = opening.messages.iter().map(|message| &message.from).find(|from| !with.contains(from));
+        let all = opening.messages.clone();
+        Self { host: author.cloned(), held: all.clone(), all, with, ..Self::default() }
+    }
+
+    /// Does not tell again what was said in a chat before, with which this one goes on.
+    pub(super) fn goes_on_from(&mut self, before: &Self) {
+        let said = before.all.as_slice();
+        if said.len() > 1 && self.held.starts_with(said) {
+            self.held.drain(..said.len());
+        }
+    }
+
+    /// Whether a member says something in the opening.
+    pub(super) fn begins_by_member(&self) -> bool {
+        self.held.iter().any(|message| self.with.contains(&message.from))
+    }
+}
+
+/// A turn that is open.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// Whether only the policy hears it.
+    pub(super) aside: bool,
+    /// Whether it has yet to be told that it has begun.
+    pub(super) next: bool,
+    /// Whether there was a choice of speakers.
+    pub(super) chosen: bool,
+    /// What came of the chat that ran in it last.
+    pub(super) within: Option<String>,
+    /// The ids of the calls in its last reply.
+    pub(super) calls: Vec<String>,
+    /// The call that was made last.
+    pub(super) made: Option<Call>,
+    /// The results of code that the reply is going to have, by the ids of the calls.
+    pub(super) ran: Vec<(String, Outcome)>,
+    /// What the reply said besides.
+    pub(super) text: Option<String>,
+    /// The same, once it was told with the calls.
+    pub(super) told: Option<String>,
+    /// A question that is told together with its answer.
+    pub(super) asked: Option<String>,
+    /// Whether the person left the reply to the program.
+    pub(super) skipped: bool,
+}
+
+impl Turn {
+    pub(super) fn of(cue: &TurnRequest, is_group: bool) -> Self {
+        let aside = cue.to.is_private();
+        let chosen = !aside && cue.choice.is_some();
+        Self { aside, chosen, next: !aside && (chosen || is_group), ..Self::default() }
+    }
+}
+
+/// In whose turn, in which chat, the chat `at` runs.
+pub(super) fn outer(at: &Path) -> Option<Key> {
+    Some((at.ancestors().next()?, Name::new(participant(at)?).ok()?))
+}
+
+/// Whom a message is said to: the other of two, those it is for alone, or the chat.
+pub(super) fn addressee(room: Option<&Room>, at: &Path, title: &str, message: &Message) -> String {
+    if let Audience::Only(names) = &message.to {
+        return names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    }
+    let members = room.map(|room| room.with.as_slice()).unwrap_or_default();
+    let mut others = members.iter().filter(|name| **name != message.from);
+    let is_member = members.contains(&message.from);
+    match (others.next(), others.next()) {
+        (Some(other), None) if is_member || members.len() == 1 => other.to_string(),
+        (None, _) if is_member => room.and_then(|room| room.host.as_ref()).map_or(title, Name::as_str).into(),
+        _ => participant(at).unwrap_or(title).to_owned(),
+    }
+}

@@ -1,0 +1,235 @@
+//! What models turned out to be able to do, kept in a file for later processes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
+use serde::{Deserialize, Serialize};
+
+/// What the models of endpoints turned out to be able to do, or not, kept in a small file. Cloning shares it.
+///
+/// A model that refused tools, a schema or JSON mode is not asked for them again for a day, in whatever process: the refusal
+/// is given again as it was. What stands in [`Config::skills`](crate::Config::skills) goes before it.
+///
+/// It is a cache. A file that is not there, or cannot be read or written, only means that models are asked again.
+///
+/// ```
+/// use polylogue_models::{Config, KnownSkills};
+/// let known = KnownSkills::at(std::env::temp_dir().join("polylogue-example").join("skills.json"));
+/// let config = Config { known: Some(known.clone()), ..Config::new("http://127.0.0.1:8000/v1") };
+/// assert!(known.of("http://127.0.0.1:8000/v1", "small").is_empty());
+/// # let _ = config;
+/// ```
+#[derive(Clone)]
+pub struct LearnedCapabilities(Arc<Shared>);
+
+struct Shared {
+    place: PathBuf,
+    book: Mutex<CapabilityFile>,
+}
+
+/// What is known of one skill of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Whether the model has it.
+    pub has: bool,
+    /// What the model, or its server, said when it turned out that it has not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// When it turned out, in milliseconds since 1970.
+    pub time_ms: u64,
+}
+
+impl Finding {
+    fn age(&self) -> Duration {
+        Duration::from_millis(now_ms().saturating_sub(self.time_ms))
+    }
+
+    /// Whether it still counts.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        self.age() < LearnedCapabilities::FOR
+    }
+}
+
+/// What is known of a model, by its skills.
+pub type Findings = BTreeMap<Capability, Finding>;
+
+/// The file: by base URL, then by the model's name there.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct CapabilityFile {
+    polylogue_skills: u64,
+    models: BTreeMap<String, BTreeMap<String, Findings>>,
+}
+
+impl CapabilityFile {
+    const VERSION: u64 = 1;
+    /// A larger file is none of ours, in bytes.
+    const MAX_BYTES: u64 = 1 << 20;
+    /// So many models are kept.
+    const MAX_MODELS: usize = 500;
+
+    /// What the file at `place` says; nothing when it cannot be read.
+    fn read(place: &Path) -> Self {
+        let small = fs::metadata(place).is_ok_and(|file| file.len() <= Self::MAX_BYTES);
+        let bytes = small.then(|| fs::read(place).ok()).flatten();
+        let book: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        book.filter(|book| book.polylogue_skills == Self::VERSION).unwrap_or_default()
+    }
+
+    /// Replaces the file at `place` in one step, so that nobody reads half of it.
+    fn write(&self, place: &Path) -> io::Result<()> {
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let beside = place.with_extension(format!("{}.tmp", std::process::id()));
+        let written = serde_json::to_vec_pretty(self).map_err(io::Error::other);
+        let moved =
+            written.and_then(|bytes| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, place));
+        if moved.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        moved
+    }
+
+    /// Adds what `other` knows better.
+    fn add(&mut self, other: &Self) {
+        for (base, models) in &other.models {
+            for (model, findings) in models {
+                let own = self.models.entry(base.clone()).or_default().entry(model.clone()).or_default();
+                for (skill, finding) in findings {
+                    if own.get(skill).is_none_or(|known| known.time_ms < finding.time_ms) {
+                        own.insert(*skill, finding.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves out the models that were asked longest ago, if there are too many.
+    fn bound(&mut self) {
+        let count = |book: &Self| book.models.values().map(BTreeMap::len).sum::<usize>();
+        while count(self) > Self::MAX_MODELS {
+            let last = |findings: &Findings| findings.values().map(|finding| finding.time_ms).max();
+            let all = self.models.iter().flat_map(|(base, models)| {
+                models.iter().map(move |(model, findings)| (last(findings), base.clone(), model.clone()))
+            });
+            let Some((_, base, model)) = all.min() else { return };
+            if let Some(models) = self.models.get_mut(&base) {
+                models.remove(&model);
+            }
+            self.models.retain(|_, models| !models.is_empty());
+        }
+    }
+}
+
+impl LearnedCapabilities {
+    /// For how long a finding counts: a server may be started anew, with more.
+    pub const FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// How much of what a server said is kept, in characters.
+    const MAX_WHY: usize = 300;
+
+    /// What the file at `place` says. A file that is not there, or is none of this kind, says nothing, and is written anew when
+    /// there is something to keep.
+    #[must_use]
+    pub fn at(place: impl Into<PathBuf>) -> Self {
+        let place = place.into();
+        let book = Mutex::new(CapabilityFile::read(&place));
+        Self(Arc::new(Shared { place, book }))
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.0.place
+    }
+
+    /// What is known of the model that the endpoint at `base_url` calls `model`; what is too old to count, too.
+    #[must_use]
+    pub fn of(&self, base_url: &str, model: &str) -> Findings {
+        let book = self.book();
+        book.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
+    }
+
+    /// All that is known: base URL, model, findings.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, String, Findings)> {
+        let book = self.book();
+        let of = |(base, models): (&String, &BTreeMap<String, Findings>)| {
+            models
+                .iter()
+                .map(|(model, findings)| (base.clone(), model.clone(), findings.clone()))
+                .collect::<Vec<_>>()
+        };
+        book.models.iter().flat_map(of).collect()
+    }
+
+    fn book(&self) -> MutexGuard<'_, CapabilityFile> {
+        // Nothing is left half done by a panic elsewhere.
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps that a model has a skill, or why it has not. What is known and fresh is not written again.
+    pub(crate) fn learn(&self, base_url: &str, model: &str, skill: Capability, lacks: Option<&str>) {
+        let why: String = lacks.unwrap_or_default().chars().take(Self::MAX_WHY).collect();
+        let finding = Finding { has: lacks.is_none(), why, time_ms: now_ms() };
+        let mut book = self.book();
+        let known = book.models.get(base_url).and_then(|models| models.get(model)?.get(&skill));
+        if known.is_some_and(|known| known.has == finding.has && known.age() < Self::FOR / 2) {
+            return;
+        }
+        // Other processes may have found out more since.
+        let mut now = CapabilityFile {
+            polylogue_skills: CapabilityFile::VERSION,
+            ..CapabilityFile::read(&self.0.place)
+        };
+        now.add(&book);
+        let models = now.models.entry(base_url.to_owned()).or_default();
+        models.entry(model.to_owned()).or_default().insert(skill, finding);
+        now.bound();
+        // What cannot be written is known to this process all the same.
+        let _ = now.write(&self.0.place);
+        *book = now;
+    }
+
+    /// The skill that a model asked for `wanted` is known not to have, and why.
+    pub(crate) fn refusal(&self, asked: &ModelKey<'_>, wanted: &[Capability]) -> Option<ModelError> {
+        let findings = self.of(asked.base_url, asked.model);
+        let lacks = wanted.iter().copied().find_map(|skill| {
+            let finding = findings.get(&skill).filter(|finding| !finding.has && finding.is_fresh())?;
+            // What is configured is not doubted.
+            (asked.skills.has(skill) != Some(true)).then_some((skill, finding))
+        });
+        let (skill, finding) = lacks?;
+        let why = format!("as it was found before: {}", finding.why);
+        Some(ModelError::new(ModelErrorKind::Unsupported(skill), asked.name, why))
+    }
+}
+
+/// Which model is asked.
+pub(crate) struct ModelKey<'a> {
+    pub(crate) base_url: &'a str,
+    pub(crate) model: &'a str,
+    /// `provider:model`.
+    pub(crate) name: &'a str,
+    /// What is configured of it.
+    pub(crate) skills: Capabilities,
+}
+
+impl fmt::Debug for LearnedCapabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KnownSkills").field(&self.0.place).finish()
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,181 @@
+//! How processes know of one another: each that writes holds a file locked.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use polylogue_core::LogId;
+
+use super::heads::{self, Heads};
+use crate::head::Head;
+use crate::{fence, private};
+
+/// The file that this store holds locked for as long as it lives, in which it says how far its logs go.
+///
+/// What it says was committed before: when a log has less, its database has lost commits, such as by damage to its journal.
+#[derive(Debug)]
+pub(super) struct ProcessLock {
+    token: String,
+    place: PathBuf,
+    heads: Heads,
+}
+
+impl ProcessLock {
+    /// Takes a seat beside the database at `place`.
+    ///
+    /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a seat
+    /// at once.
+    pub(super) fn take(place: &Path) -> io::Result<Self> {
+        let writers = folder(place);
+        let token = format!("{}-{}", std::process::id(), fence::next());
+        let draft = writers.join(format!(".{token}"));
+        let file = open_in(&writers, &draft)?;
+        file.lock()?;
+        // It gets its name when it is locked, so that nobody takes it for a dead one.
+        fs::rename(&draft, writers.join(&token))?;
+        Ok(Self { token, place: place.to_owned(), heads: Heads::new(file) })
+    }
+
+    /// What claims call it.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// What it says.
+    pub(super) const fn heads(&mut self) -> &mut Heads {
+        &mut self.heads
+    }
+
+    /// The seats of dead processes, and what became of processes that died while they took theirs.
+    pub(super) fn dead(&self) -> Vec<DeadProcess> {
+        let mut dead = Vec::new();
+        for entry in fs::read_dir(folder(&self.place)).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let token = name.to_str().map(|name| name.strip_prefix('.').unwrap_or(name));
+            if token.is_some_and(|token| token != self.token && is_token(token) && !is_locked(&entry.path()))
+            {
+                dead.push(DeadProcess { heads: heads::read(&entry.path()), path: entry.path() });
+            }
+        }
+        dead
+    }
+}
+
+impl Drop for ProcessLock {
+    fn drop(&mut self) {
+        // While there is a journal, what was said of its commits is needed. It, and what stays after a crash, is cleared away
+        // by the next process; the folder stays while others have seats.
+        if super::connect::journal_bytes(&self.place) == 0 {
+            let writers = folder(&self.place);
+            let _ = fs::remove_file(writers.join(&self.token));
+            let _ = fs::remove_dir(&writers);
+        }
+    }
+}
+
+/// What a dead process left.
+#[derive(Debug)]
+pub(super) struct DeadProcess {
+    pub(super) heads: Vec<Head>,
+    path: PathBuf,
+}
+
+impl DeadProcess {
+    /// Clears it away.
+    pub(super) fn clear(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
+
+/// What all who write, or died, say of how far logs go; of each log, what was said under the latest claim.
+pub(super) fn acknowledged(place: &Path) -> HashMap<LogId, Head> {
+    let mut all = HashMap::new();
+    for entry in fs::read_dir(folder(place)).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_token) {
+            heads::read(&entry.path()).into_iter().for_each(|head| heads::keep_latest(&mut all, head));
+        }
+    }
+    all
+}
+
+/// What the process that took the seat `token` says of the log `id`.
+pub(super) fn said_by(place: &Path, token: &str, id: &LogId) -> Option<Head> {
+    let heads = if is_token(token) { heads::read(&folder(place).join(token)) } else { Vec::new() };
+    heads.into_iter().find(|head| head.id == *id)
+}
+
+fn folder(place: &Path) -> PathBuf {
+    let mut folder = place.as_os_str().to_owned();
+    folder.push(".writers");
+    folder.into()
+}
+
+/// Makes a file; a process that leaves may remove the empty folder in between.
+fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
+    const TRIES: u32 = 10;
+    let mut opened = Err(ErrorKind::NotFound.into());
+    for _ in 0..TRIES {
+        private::make_folder(writers)?;
+        opened = private::options().read(true).write(true).create_new(true).open(path);
+        if !opened.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
+            break;
+        }
+    }
+    opened
+}
+
+/// Whether the process that took the seat `token` beside the database at `place` is alive.
+pub(super) fn is_taken(place: &Path, token: &str) -> bool {
+    // The token comes out of a file: it must not lead to other places.
+    is_token(token) && is_locked(&folder(place).join(token))
+}
+
+fn is_token(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+fn is_locked(seat: &Path) -> bool {
+    match File::open(seat) {
+        Err(error) => error.kind() != ErrorKind::NotFound,
+        Ok(file) => !matches!(file.try_lock_shared(), Ok(())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_taken_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("db");
+        let seat = ProcessLock::take(&place).unwrap();
+        let token = seat.token().to_owned();
+        assert!(is_taken(&place, &token));
+        drop(seat);
+        assert!(!is_taken(&place, &token));
+        assert!(!folder(&place).exists());
+    }
+
+    #[test]
+    fn dead_seats_are_cleared_away_and_live_ones_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("db");
+        let alive = ProcessLock::take(&place).unwrap();
+        let dead = ["4711-1", ".4711-2"].map(|name| folder(&place).join(name));
+        dead.iter().for_each(|seat| fs::write(seat, "").unwrap());
+        let other = ProcessLock::take(&place).unwrap();
+        other.dead().into_iter().for_each(DeadProcess::clear);
+        assert!(!dead.iter().any(|seat| seat.exists()));
+        assert!(is_taken(&place, alive.token()));
+    }
+
+    #[test]
+    fn a_token_does_not_lead_out_of_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("7")).unwrap();
+        file.lock().unwrap();
+        assert!(!is_taken(&dir.path().join("db"), "../7"));
+    }
+}

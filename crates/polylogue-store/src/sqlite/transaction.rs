@@ -1,0 +1,294 @@
+//! What the writer does to the tables, within a transaction.
+
+use polylogue_core::{Claim, LogId, Meta, StoreError};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+use super::process_lock;
+use super::write_error::WriteError;
+use super::writer_state::WriterState;
+use crate::batch::Batch;
+use crate::head::{Head, lease_from_now};
+use crate::io_error::show;
+use crate::{holder, io_error};
+use polylogue_core::chain::Link;
+
+/// A transaction, and who writes in it.
+///
+/// Whatever can be refused is checked before anything is written.
+pub(super) struct WriteTransaction<'a> {
+    connection: &'a Connection,
+    office: &'a WriterState,
+}
+
+/// The link of a log without events.
+pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str) -> Link {
+    Link::first(&[id.as_bytes(), title.as_bytes(), &created_ms.to_le_bytes(), team.as_bytes()])
+}
+
+impl<'a> WriteTransaction<'a> {
+    pub(super) fn new(connection: &'a Connection, office: &'a WriterState) -> Self {
+        Self { connection, office }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
+    /// One value, or none when there is no such row.
+    fn get<T: rusqlite::types::FromSql>(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+    ) -> Result<Option<T>> {
+        self.connection.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()
+    }
+
+    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute(params).map(drop)
+    }
+
+    /// The log's number.
+    fn log(&self, id: &LogId) -> Result<i64, WriteError> {
+        let log = self.get("SELECT nr FROM logs WHERE id = ?1", [id.as_str()])?;
+        log.ok_or_else(|| StoreError::NotFound { id: id.clone() }.into())
+    }
+
+    /// What claims call this store, which is about to have one. Takes in what dead processes said.
+    fn token(&self) -> Result<String, WriteError> {
+        let token = self.office.token().map_err(|error| io_error::writing(self.office.place(), &error))?;
+        for head in self.office.said_by_the_dead() {
+            self.remind(&head)?;
+        }
+        Ok(token)
+    }
+
+    /// Writes down how far a log went, when it has gone less far since: it has lost events.
+    fn remind(&self, head: &Head) -> Result<(), WriteError> {
+        let Head { id, fence, events, link, lease_ms } = head;
+        let (fence, events) = (fence.cast_signed(), events.cast_signed());
+        let log = match self.log(id) {
+            Ok(log) => log,
+            // One that was given back may have been removed.
+            Err(WriteError::Refused(StoreError::NotFound { .. })) if *lease_ms == 0 => return Ok(()),
+            Err(WriteError::Refused(StoreError::NotFound { .. })) => {
+                let sql =
+                    "INSERT INTO logs(id, title, created_ms, team, chain) VALUES(?1, '', 0, 'null', x'00')";
+                self.execute(sql, [id.as_str()])?;
+                self.connection.last_insert_rowid()
+            }
+            Err(error) => return Err(error),
+        };
+        let sql =
+            "INSERT INTO heads(log, fence, events, chain) VALUES(?1, ?2, ?3, ?4) ON CONFLICT(log) DO UPDATE
+                   SET fence = ?2, events = ?3, chain = ?4 WHERE fence <= ?2 AND events < ?3";
+        Ok(self.execute(sql, params![log, fence, events, link.bytes()])?)
+    }
+
+    pub(super) fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, WriteError> {
+        self.token()?;
+        match self.log(id) {
+            Ok(_) => return Err(StoreError::Exists { id: id.clone() }.into()),
+            Err(WriteError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+        // Times beyond the year 292 million come back as they were, though they sort as the oldest.
+        let (created, team) = (meta.created.0.cast_signed(), meta.team.to_string());
+        let link = first_link(id.as_str(), &meta.title, created, &team);
+        self.execute(
+            "INSERT INTO logs(id, title, created_ms, team, chain) VALUES(?1, ?2, ?3, ?4, ?5)",
+            params![id.as_str(), meta.title, created, team, link.bytes()],
+        )?;
+        let log = self.connection.last_insert_rowid();
+        self.execute(
+            "INSERT INTO heads(log, fence, events, chain) VALUES(?1, 0, 0, ?2)",
+            params![log, link.bytes()],
+        )?;
+        self.insert_claim(id, log)
+    }
+
+    pub(super) fn claim(&self, id: &LogId) -> Result<Claim, WriteError> {
+        let log = self.log(id)?;
+        let dead = self.writer_of(id, log)?;
+        self.token()?;
+        if let Some(dead) = dead {
+            self.execute("DELETE FROM claims WHERE writer = ?1", [dead])?;
+        }
+        self.insert_claim(id, log)
+    }
+
+    /// Claims a log also when its writer is alive, but has not renewed its lease.
+    pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, WriteError> {
+        let log = self.log(id)?;
+        let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
+        let said = writer.and_then(|writer| process_lock::said_by(self.office.place(), &writer, id));
+        if said.is_none_or(|head| head.holds_for().is_some()) {
+            return self.claim(id);
+        }
+        self.token()?;
+        self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
+        self.insert_claim(id, log)
+    }
+
+    /// Who has claimed the log and died. An error if it is alive.
+    fn writer_of(&self, id: &LogId, log: i64) -> Result<Option<String>, WriteError> {
+        let mut select =
+            self.connection.prepare_cached("SELECT writer, holder FROM claims WHERE log = ?1")?;
+        let claim = select.query_row([log], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
+        let Some((writer, holder)) = claim else { return Ok(None) };
+        let holder: String = holder;
+        let place = self.office.place();
+        if self.office.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
+            let lease = process_lock::said_by(place, &writer, id).as_ref().and_then(Head::holds_for);
+            let holder = holder::with_lease(&holder, lease);
+            return Err(StoreError::Busy { id: id.clone(), holder }.into());
+        }
+        Ok(Some(writer))
+    }
+
+    fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
+        self.execute(
+            "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
+            params![log, self.token()?, holder::this_process()],
+        )?;
+        let fence = self.connection.last_insert_rowid().cast_unsigned();
+        if let Some((events, link)) = self.head(log)? {
+            self.say(id, fence, events, link);
+        }
+        Ok(Claim { id: id.clone(), fence })
+    }
+
+    /// How far a log goes.
+    fn head(&self, log: i64) -> Result<Option<(u64, Link)>> {
+        let mut select = self.connection.prepare_cached("SELECT events, chain FROM heads WHERE log = ?1")?;
+        let columns = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, i64>(0)?.cast_unsigned(), Link::from_bytes(row.get_ref(1)?.as_blob()?)))
+        };
+        let head = select.query_row([log], columns).optional()?;
+        Ok(head.and_then(|(events, link)| Some((events, link?))))
+    }
+
+    /// Says outside of the database how far a log goes, once it is committed.
+    fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
+        self.office.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
+    }
+
+    /// The log's number, if the claim is valid.
+    fn claimed(&self, claim: &Claim) -> Result<i64, WriteError> {
+        let log = self.log(&claim.id)?;
+        let valid = self.get::<i64>(
+            "SELECT 1 FROM claims WHERE fence = ?1 AND log = ?2 AND writer = ?3",
+            params![claim.fence.cast_signed(), log, self.office.own()],
+        )?;
+        match valid {
+            Some(_) => Ok(log),
+            None => Err(StoreError::Fenced { id: claim.id.clone() }.into()),
+        }
+    }
+
+    pub(super) fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), WriteError> {
+        let log = self.claimed(claim)?;
+        let (kept, mut link) = self.end(claim, log)?;
+        batch.follows(&claim.id, kept)?;
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO events(log, seq, json, chain) VALUES(?1, ?2, ?3, ?4)")?;
+        let mut next = kept;
+        for json in &batch.json {
+            link = link.next(json.as_bytes());
+            insert.execute(params![log, next.cast_signed(), json, link.bytes()])?;
+            next += 1;
+        }
+        let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4 WHERE log = ?1";
+        self.execute(sql, params![log, claim.fence.cast_signed(), next.cast_signed(), link.bytes()])?;
+        self.say(&claim.id, claim.fence, next, link);
+        Ok(())
+    }
+
+    /// The end of a log, which has to be where its writer left it.
+    fn end(&self, claim: &Claim, log: i64) -> Result<(u64, Link), WriteError> {
+        let place = || format!("`{}` in {}", claim.id, show(self.office.place()));
+        let damaged = || {
+            WriteError::from(StoreError::Damaged { place: place(), why: "its end is lost".into(), intact: 0 })
+        };
+        let (events, link) = self.head(log)?.ok_or_else(damaged)?;
+        match self.office.said(&claim.id) {
+            Some(said) if said.fence == claim.fence && (said.events, said.link) != (events, link) => {
+                return Err(StoreError::Replaced { place: show(self.office.place()) }.into());
+            }
+            _ => {}
+        }
+        let sql = "SELECT seq, chain FROM events WHERE log = ?1 ORDER BY seq DESC LIMIT 1";
+        let mut select = self.connection.prepare_cached(sql)?;
+        let last = select
+            .query_row([log], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)))
+            .optional()?;
+        let is_end = match last {
+            None => events == 0,
+            Some((seq, last)) => seq.cast_unsigned() + 1 == events && last == link.bytes(),
+        };
+        if is_end { Ok((events, link)) } else { Err(damaged()) }
+    }
+
+    pub(super) fn renew(&self, claim: &Claim) -> Result<(), WriteError> {
+        let log = self.claimed(claim)?;
+        let (events, link) = self.end(claim, log)?;
+        self.say(&claim.id, claim.fence, events, link);
+        Ok(())
+    }
+
+    pub(super) fn release(&self, claim: &Claim) -> Result<(), WriteError> {
+        self.execute(
+            "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
+            params![claim.fence.cast_signed(), self.office.own()],
+        )?;
+        if let Some(said) = self.office.said(&claim.id).filter(|said| said.fence == claim.fence) {
+            self.office.say(Head { lease_ms: 0, ..said });
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, id: &LogId) -> Result<(), WriteError> {
+        let log = self.log(id)?;
+        self.writer_of(id, log)?;
+        // What a dead process said of the log is not to be missed later.
+        self.token()?;
+        for table in ["events", "claims", "heads"] {
+            self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
+        }
+        self.execute("DELETE FROM logs WHERE nr = ?1", [log])?;
+        Ok(())
+    }
+
+    /// Keeps the first `kept` events, and links them anew.
+    pub(super) fn repair(&self, id: &LogId, kept: u64) -> Result<(), WriteError> {
+        let log = self.log(id)?;
+        let dead = self.writer_of(id, log)?;
+        self.token()?;
+        self.execute("DELETE FROM events WHERE log = ?1 AND seq >= ?2", params![log, kept.cast_signed()])?;
+        let sql = "SELECT title, created_ms, team FROM logs WHERE nr = ?1";
+        let (title, created, team) = self.connection.query_row(sql, [log], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        })?;
+        let team =
+            if serde_json::from_str::<serde_json::Value>(&team).is_ok() { team } else { "null".into() };
+        let mut link = first_link(id.as_str(), &title, created, &team);
+        let sql = "UPDATE logs SET team = ?2, chain = ?3 WHERE nr = ?1";
+        self.execute(sql, params![log, team, link.bytes()])?;
+        for seq in 0..kept {
+            let key = params![log, seq.cast_signed()];
+            let json: Option<String> =
+                self.get("SELECT json FROM events WHERE log = ?1 AND seq = ?2", key)?;
+            link = link.next(json.unwrap_or_default().as_bytes());
+            let sql = "UPDATE events SET chain = ?3 WHERE log = ?1 AND seq = ?2";
+            self.execute(sql, params![log, seq.cast_signed(), link.bytes()])?;
+        }
+        // A fence of its own: what was said of the log under earlier ones counts no more.
+        self.execute("DELETE FROM claims WHERE log = ?1 OR writer = ?2", params![log, dead])?;
+        let claim = self.insert_claim(id, log)?;
+        let sql = "INSERT OR REPLACE INTO heads(log, fence, events, chain) VALUES(?1, ?2, ?3, ?4)";
+        self.execute(sql, params![log, claim.fence.cast_signed(), kept.cast_signed(), link.bytes()])?;
+        self.execute("DELETE FROM claims WHERE fence = ?1", [claim.fence.cast_signed()])?;
+        self.office.say(Head { id: id.clone(), fence: claim.fence, events: kept, link, lease_ms: 0 });
+        Ok(())
+    }
+}

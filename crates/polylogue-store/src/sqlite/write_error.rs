@@ -1,0 +1,53 @@
+//! What SQLite says, as errors of a store.
+
+use std::path::Path;
+
+use polylogue_core::StoreError;
+use rusqlite::ErrorCode;
+
+use crate::io_error::show;
+
+/// Why a piece of writing was not done.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// A rule was broken, which was found out before anything was written: the rest of the commit is good.
+    Refused(StoreError),
+    /// SQLite failed; the transaction is of no more use.
+    Failed(rusqlite::Error),
+}
+
+impl From<StoreError> for WriteError {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The shared memory of the database could not be made longer: the disk is full. Has no name in `rusqlite`.
+const SQLITE_IOERR_SHMSIZE: i32 = 4874;
+
+/// Whether the memory that SQLite shares with other processes, a file beside the database, cannot be had.
+pub(super) fn is_no_memory(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(failure, _) if failure.extended_code == SQLITE_IOERR_SHMSIZE)
+}
+
+/// An error of SQLite about the database at `place`.
+pub(super) fn store_error(place: &Path, error: &rusqlite::Error) -> StoreError {
+    let (place, why) = (show(place), error.to_string());
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return StoreError::Io { place, why } };
+    match failure.code {
+        ErrorCode::DiskFull => StoreError::Full { place },
+        _ if is_no_memory(error) => StoreError::Full { place },
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreError::ReadOnly { place, why },
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Damaged { place, why, intact: 0 },
+        ErrorCode::DatabaseBusy => {
+            StoreError::Io { place, why: "another program kept it locked for too long".into() }
+        }
+        _ => StoreError::Io { place, why },
+    }
+}

@@ -1,0 +1,287 @@
+//! Where the programs of one conversation work.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use polylogue_core::memory::{AnyMemory, Nothing};
+use polylogue_core::{AnyTool, Error, Name, Result};
+use polylogue_mcp::Catalog;
+use polylogue_models::Env;
+use polylogue_sandbox::{make_work_directory, remove_work_directory};
+use polylogue_tools::code::{Limits, Network, Sandbox};
+
+use crate::build::{is_work_tool, runs_programs};
+use crate::permission::Grant;
+use crate::reasoning::RunsBlocks;
+use crate::remote::{GivenTool, McpTools};
+use crate::rules::Rules;
+use crate::team::Team;
+use crate::working::{Place, SandboxSettings};
+
+/// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
+///
+/// Each conversation has one of its own, which is the same when the conversation is resumed.
+#[derive(Debug, Clone, Default)]
+pub struct BuildContext {
+    dir: Option<PathBuf>,
+    granted: BTreeSet<Grant>,
+    /// Whether agents are only looked at: then nothing is asked of the machine.
+    unused: bool,
+    /// The tools of MCP servers.
+    catalog: Option<Catalog>,
+    /// What is remembered from one conversation to the next.
+    memory: Option<AnyMemory>,
+    /// Where keys and proxies are.
+    env: Option<Env>,
+    /// The user's rules for approvals.
+    rules: Rules,
+    /// Identifies the content of the team, for rules that are about it.
+    content: Option<String>,
+}
+
+impl BuildContext {
+    /// The directory `dir`; it is made when the first program runs, or by [`Team::prepare`].
+    #[must_use]
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: Some(dir.into()), ..Self::default() }
+    }
+
+    /// None: a team that runs programs cannot be built with it.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// For agents that are looked at, and never run.
+    pub(crate) fn unused() -> Self {
+        let granted = Grant::ALL.into();
+        Self { dir: Some("work".into()), granted, unused: true, ..Self::default() }
+    }
+
+    /// Gives the tools of the MCP servers that are [wanted](Team::mcp_wanted).
+    #[must_use]
+    pub fn with_tools(self, catalog: Catalog) -> Self {
+        Self { catalog: Some(catalog), ..self }
+    }
+
+    /// The tools of an MCP server. Of agents that are looked at, those that are known.
+    pub(crate) fn mcp_tools(&self, given: &McpTools) -> Result<Vec<AnyTool>> {
+        let found = match &self.catalog {
+            Some(catalog) => catalog.tools(&given.mcp, &given.allowed()),
+            None => {
+                let why =
+                    format!("the tools of the MCP server `{}` are needed, which was not started", given.mcp);
+                Err(Error::Config(why))
+            }
+        };
+        found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
+    }
+
+    /// Gives the memory of agents that remember beyond their conversation, of the team and of those within it.
+    #[must_use]
+    pub fn with_memory(self, memory: AnyMemory) -> Self {
+        Self { memory: Some(memory), ..self }
+    }
+
+    /// The memory for `who`. Agents that are looked at have one that holds nothing.
+    pub(crate) fn memory(&self, who: &Name) -> Result<AnyMemory> {
+        match &self.memory {
+            Some(memory) => Ok(memory.clone()),
+            None if self.unused => Ok(AnyMemory::new(Nothing)),
+            None => Err(Error::Config(format!("`{who}` needs a memory, and there is none"))),
+        }
+    }
+
+    /// Has the user's `rules` decide what is asked about, before what the team says; `content` identifies the team.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules, content: impl Into<String>) -> Self {
+        Self { rules, content: Some(content.into()), ..self }
+    }
+
+    pub(crate) const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) fn content(&self) -> Option<&str> {
+        self.content.as_deref()
+    }
+
+    /// Gives the environment variables that hold keys and say which proxies there are; none without.
+    #[must_use]
+    pub fn with_env(self, env: Env) -> Self {
+        Self { env: Some(env), ..self }
+    }
+
+    pub(crate) fn env(&self) -> Env {
+        self.env.clone().unwrap_or_else(|| Env::of::<String, String>([]))
+    }
+
+    /// Whether agents are only looked at.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.unused
+    }
+
+    /// Whether `what` was allowed, if there is any.
+    pub(crate) fn check(&self, grant: Grant, what: &[String]) -> Result<()> {
+        if what.is_empty() || self.granted.contains(&grant) {
+            return Ok(());
+        }
+        Err(Error::Config(refusal(grant, what)))
+    }
+
+    /// Allows what a team file asks for.
+    #[must_use]
+    pub fn grant(mut self, grants: impl IntoIterator<Item = Grant>) -> Self {
+        self.granted.extend(grants);
+        self
+    }
+
+    /// The sandbox that `settings` describe.
+    pub(crate) fn sandbox(&self, settings: &SandboxSettings) -> Result<Sandbox> {
+        let dir = self.dir.as_deref().ok_or_else(|| {
+            Error::Config("there is no work directory for the programs that this team runs".into())
+        })?;
+        for (grant, what) in settings.wants() {
+            if !self.granted.contains(&grant) {
+                return Err(Error::Config(refusal(grant, &what)));
+            }
+        }
+        let mut sandbox = placed(settings, dir)?.limited(limits(settings));
+        if !settings.network.is_empty() {
+            sandbox = sandbox.network(Network::Hosts(settings.network.clone()));
+        }
+        for path in settings.readable.iter().filter(|_| !self.unused) {
+            sandbox = sandbox.readable(path).map_err(|error| Error::Config(error.to_string()))?;
+        }
+        Ok(sandbox)
+    }
+}
+
+/// Why something is not done without having been allowed.
+fn refusal(grant: Grant, what: &[String]) -> String {
+    let what = what.iter().map(|what| format!("`{what}`")).collect::<Vec<_>>().join(", ");
+    match grant {
+        Grant::UnsafeHost => {
+            "this team wants to run programs with all your rights (`place: unsafe-host`), which was not allowed"
+                .into()
+        }
+        Grant::Network => format!("this team wants to reach {what} over the network, which was not allowed"),
+        Grant::Readable => format!("the programs of this team want to read {what}, which was not allowed"),
+        Grant::Mcp => format!("this team wants to start the MCP servers {what}, which was not allowed"),
+        Grant::Env => format!("this team wants to send environment variables, which was not allowed: {what}"),
+        Grant::Endpoints => format!("this team wants to send conversations to {what}, which was not allowed"),
+        Grant::Memory => format!("this team wants to use the memory {what}, which was not allowed"),
+        Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}, which was not allowed"),
+        Grant::Prices => format!("this team wants to set the prices of {what}, which was not allowed"),
+    }
+}
+
+fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
+    match settings.place {
+        Place::Enclosed => Ok(Sandbox::enclosed(dir)),
+        Place::UnsafeHost => Ok(Sandbox::unsafe_host(dir)),
+        Place::Docker | Place::Podman => contained(settings, dir),
+    }
+}
+
+#[cfg(unix)]
+fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
+    use polylogue_sandbox::Engine;
+    let image = settings.image.as_deref();
+    let image = image.ok_or_else(|| Error::Config("a container needs an `image`".into()))?;
+    let engine = if settings.place == Place::Docker { Engine::docker(image) } else { Engine::podman(image) };
+    Ok(Sandbox::container(dir, engine))
+}
+
+#[cfg(not(unix))]
+fn contained(_: &SandboxSettings, _: &Path) -> Result<Sandbox> {
+    Err(Error::Config("containers are supported on Unix only".into()))
+}
+
+fn limits(settings: &SandboxSettings) -> Limits {
+    let default = Limits::default();
+    let bytes = |mib: Option<u32>, default: u64| mib.map_or(default, |mib| u64::from(mib) << 20);
+    Limits {
+        time: settings.time.map_or(default.time, Into::into),
+        memory_bytes: bytes(settings.memory_mib, default.memory_bytes),
+        disk_bytes: bytes(settings.disk_mib, default.disk_bytes),
+        processes: settings.processes.map_or(default.processes, u64::from),
+        ..default
+    }
+}
+
+impl Team {
+    /// Whether it may run programs, or work with files: then it is built at a [`Workplace`].
+    #[must_use]
+    pub fn needs_workplace(&self) -> bool {
+        self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
+    }
+
+    /// Where programs of the team, and of those within it, run; nowhere when none do.
+    #[must_use]
+    pub fn runs_programs_at(&self) -> BTreeSet<Place> {
+        let runs =
+            self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
+        let own = runs.then_some(self.sandbox.place);
+        own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
+    }
+
+    pub(crate) fn works(&self) -> bool {
+        self.runs_code() || self.tool_names().any(|tool| is_work_tool(tool) || self.is_command(tool))
+    }
+
+    fn runs_code(&self) -> bool {
+        self.agents.iter().any(|agent| !agent.runs_code.is_off())
+    }
+
+    fn is_command(&self, tool: &str) -> bool {
+        self.commands.iter().any(|command| command.name == *tool)
+    }
+
+    /// Whether somebody has to do with the tool `name`.
+    pub(crate) fn names_tool(&self, name: &str) -> bool {
+        self.tool_names().any(|tool| tool == name)
+    }
+
+    fn tool_names(&self) -> impl Iterator<Item = &String> {
+        let taught = self.given_tools().filter_map(GivenTool::own);
+        let named = self.agents.iter().flat_map(|agent| {
+            let blocks = agent.runs_blocks.iter().flat_map(RunsBlocks::tools);
+            agent.offers.iter().chain(agent.runs.iter().map(|run| &run.tool)).chain(blocks)
+        });
+        taught.map(|tool| &tool.tool).chain(named)
+    }
+
+    /// Makes the work directory `dir` with the files that the team and those within it bring along, unless it is there
+    /// already.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn prepare(&self, dir: &Path) -> io::Result<()> {
+        if dir.exists() {
+            return Ok(());
+        }
+        if let Some(around) = dir.parent() {
+            make_work_directory(around)?;
+        }
+        // Half a directory must not be taken for a whole one.
+        let mut begun = dir.as_os_str().to_owned();
+        begun.push(".new");
+        let begun = PathBuf::from(begun);
+        if begun.exists() {
+            remove_work_directory(&begun)?;
+        }
+        make_work_directory(&begun)?;
+        self.write_files(&begun)?;
+        std::fs::rename(&begun, dir)
+    }
+
+    fn write_files(&self, dir: &Path) -> io::Result<()> {
+        for sub in &self.teams {
+            sub.team.write_files(dir)?;
+        }
+        // Those of the outer team take the place of those within.
+        self.files.iter().try_for_each(|file| std::fs::write(dir.join(file.name()), &file.content))
+    }
+}

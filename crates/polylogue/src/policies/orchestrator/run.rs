@@ -1,0 +1,202 @@
+//! Going over the work from its beginning to what is not there yet.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use polylogue_core::{Body, Choice, Chooser, Message, Name, Step, StopReason, Transcript, TurnRequest};
+
+use super::words::filled;
+use super::{Orchestrator, Progress};
+use crate::replay::{Kind, Replay};
+
+/// The next step of the work.
+pub(super) fn next(ledger: &Orchestrator, chat: &Transcript) -> Step {
+    if let Some((_, reason)) = chat.ended_by() {
+        return Step::close(reason.clone(), chat);
+    }
+    let team = chat.participants().iter().filter(|name| **name != ledger.planner && **name != ledger.keeper);
+    let mut work = Work {
+        ledger,
+        chat,
+        past: Replay::of(chat),
+        team: team.cloned().collect(),
+        facts: String::new(),
+        plan: String::new(),
+    };
+    match work.go() {
+        Ok(step) => step,
+        Err(due) => *due.0,
+    }
+}
+
+/// The step that is due: what the log does not have yet.
+struct Due(Box<Step>);
+
+impl From<Step> for Due {
+    fn from(step: Step) -> Self {
+        Self(Box::new(step))
+    }
+}
+
+struct Work<'a> {
+    ledger: &'a Orchestrator,
+    chat: &'a Transcript,
+    past: Replay<'a>,
+    /// Who was there at this point.
+    team: Vec<Name>,
+    facts: String,
+    plan: String,
+}
+
+impl Work<'_> {
+    fn go(&mut self) -> Result<Step, Due> {
+        let Orchestrator { words, max_turns, max_stalls, max_plans, .. } = self.ledger;
+        self.check_team()?;
+        self.make_plan(&words.facts, &words.plan)?;
+        let (mut turns, mut stalls, mut plans) = (0, 0, 1);
+        loop {
+            self.check_team()?;
+            let found = self.progress()?;
+            if found.as_ref().is_some_and(|(progress, _)| progress.is_request_satisfied.answer) {
+                return self.finish(StopReason::Finished);
+            }
+            if turns >= *max_turns {
+                return self.finish(StopReason::Turns { limit: *max_turns });
+            }
+            stalls = match &found {
+                Some((progress, _)) if is_moving(progress) => u64::saturating_sub(stalls, 1),
+                _ => stalls + 1,
+            };
+            if stalls < *max_stalls {
+                if let Some((progress, reply)) = found {
+                    self.instruct(&progress, reply)?;
+                    turns += 1;
+                }
+            } else if plans < *max_plans {
+                (stalls, plans) = (0, plans + 1);
+                self.make_plan(&words.facts_again, &words.plan_again)?;
+            } else {
+                return self.finish(StopReason::Stalled { plans: *max_plans });
+            }
+        }
+    }
+
+    /// Whether anybody is there to do the work.
+    fn check_team(&self) -> Result<(), Due> {
+        if !self.team.is_empty() {
+            return Ok(());
+        }
+        let reason = StopReason::NoParticipants { last: self.chat.left().last().cloned() };
+        Err(Step::close(reason, self.chat).into())
+    }
+
+    /// The planner writes facts and plan, and the room hears both.
+    fn make_plan(&mut self, facts: &str, plan: &str) -> Result<(), Due> {
+        let planner = &self.ledger.planner;
+        self.facts = self.ask(planner, facts, "")?;
+        self.plan = self.ask(planner, plan, "")?;
+        self.post(&self.fill(&self.ledger.words.briefing, ""))
+    }
+
+    /// The ledger, and the reply it was read from; none if it could not be read however often it was asked for.
+    fn progress(&mut self) -> Result<Option<(Progress, String)>, Due> {
+        let Orchestrator { words, keeper, max_retries, .. } = self.ledger;
+        let mut reply = self.ask(keeper, &words.progress, "")?;
+        for _ in 0..*max_retries {
+            match Progress::parse(&reply, &self.team) {
+                Ok(progress) => return Ok(Some((progress, reply))),
+                Err(flaw) => reply = self.ask(keeper, &words.unreadable, &flaw)?,
+            }
+        }
+        Ok(Progress::parse(&reply, &self.team).ok().map(|progress| (progress, reply)))
+    }
+
+    /// The member that was chosen is told what to do, and has a turn.
+    fn instruct(&mut self, progress: &Progress, reply: String) -> Result<(), Due> {
+        self.post(&progress.instruction_or_question.answer)?;
+        let who = &progress.next_speaker.answer;
+        match self.past.take(Kind::Room, who).map(|turn| turn.left) {
+            Some(left) => {
+                self.team.retain(|name| !(left && name == who));
+                Ok(())
+            }
+            None => {
+                let by = Chooser::Agent(self.ledger.keeper.clone());
+                let choice = Choice { of: self.team.clone(), by, reply: Some(reply.into()) };
+                Err(Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice)).into())
+            }
+        }
+    }
+
+    /// The planner gives the final answer.
+    fn finish(&mut self, reason: StopReason) -> Result<Step, Due> {
+        let answer = self.ask(&self.ledger.planner, &self.ledger.words.answer, "")?;
+        let answer = Some(answer).filter(|answer| !answer.trim().is_empty()).map(Arc::from);
+        Ok(Step::Close { reason, summary: answer.unwrap_or_else(|| self.chat.summary()) })
+    }
+
+    /// What `who` answers, aside.
+    fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Result<String, Due> {
+        if let Some(answer) = self.past.take(Kind::Aside, who) {
+            return Ok(answer.text().into_owned());
+        }
+        if let Some((who, why)) = self.chat.left().iter().find(|(gone, _)| gone == who) {
+            let reason = StopReason::Left { who: who.clone(), why: why.clone() };
+            return Err(Step::close(reason, self.chat).into());
+        }
+        Err(Step::Turn(TurnRequest::private(who.clone(), self.fill(text, flaw))).into())
+    }
+
+    /// Says `text` in the room, in the planner's name.
+    fn post(&mut self, text: &str) -> Result<(), Due> {
+        let planner = &self.ledger.planner;
+        match self.past.take(Kind::Posted, planner) {
+            Some(_) => Ok(()),
+            None => Err(Step::Post(Message::text(planner.clone(), text)).into()),
+        }
+    }
+
+    fn fill(&self, text: &str, flaw: &str) -> String {
+        let schema = Progress::schema(&self.team).to_string();
+        let values = [
+            ("task", &*task(self.chat)),
+            ("team", &self.team()),
+            ("names", &self.names()),
+            ("facts", &self.facts),
+            ("plan", &self.plan),
+            ("schema", &schema),
+            ("flaw", flaw),
+        ];
+        filled(text, &values)
+    }
+
+    fn names(&self) -> String {
+        self.team.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The members and what they are good at.
+    fn team(&self) -> String {
+        let line = |name: &Name| {
+            let known = self.ledger.known.iter().find(|(known, _)| known == name);
+            match known.map(|(_, text)| text.trim()).filter(|text| !text.is_empty()) {
+                Some(text) => format!("{name}: {text}"),
+                None => name.to_string(),
+            }
+        };
+        self.team.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What the chat is about; what it was opened again about, if it was.
+fn task(chat: &Transcript) -> Cow<'_, str> {
+    let again = chat.events().iter().rev().find_map(|event| match &event.body {
+        Body::Reopened { message } => message.as_ref(),
+        _ => None,
+    });
+    again.map_or(Cow::Borrowed(chat.task()), Message::plain)
+}
+
+/// Whether the work gets on.
+const fn is_moving(progress: &Progress) -> bool {
+    progress.is_progress_being_made.answer && !progress.is_in_loop.answer
+}

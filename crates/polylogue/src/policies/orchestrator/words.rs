@@ -1,0 +1,103 @@
+//! What a planner is asked.
+
+/// What the planner, and who keeps the ledger, are asked. Every text can be set.
+///
+/// In the texts `{task}` stands for what the chat is about, `{team}` for the members with what they are good at, one a line,
+/// `{names}` for their names, `{facts}` and `{plan}` for what was written last, `{schema}` for the JSON Schema of
+/// [`Progress`](super::Progress), and `{flaw}` for what was wrong with a ledger. Other braces stay as they are.
+///
+/// ```
+/// use polylogue::ledger::{Ledger, Words};
+/// let words = Words { answer: "Answer `{task}` in one sentence.".into(), ..Words::default() };
+/// let ledger = Ledger::led_by("Planner")?.words(words);
+/// # Ok::<(), polylogue::NameError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrchestratorPrompts {
+    /// Asks for the facts, before the first plan.
+    pub facts: String,
+    /// Asks for a plan.
+    pub plan: String,
+    /// What the room is told of a plan.
+    pub briefing: String,
+    /// Asks for the ledger, before each turn.
+    pub progress: String,
+    /// Asks again when the ledger cannot be read.
+    pub unreadable: String,
+    /// Asks for the facts anew, when the work does not get on.
+    pub facts_again: String,
+    /// Asks for another plan.
+    pub plan_again: String,
+    /// Asks for the final answer.
+    pub answer: String,
+}
+
+impl Default for OrchestratorPrompts {
+    fn default() -> Self {
+        Self {
+            facts: "Here is a task:\n\n{task}\n\nBefore anybody begins, write down what you know of it, under four \
+                headings: facts that the task gives; facts to look up, and where; facts to work out; guesses. Do not plan \
+                yet."
+                .into(),
+            plan: "The team that is to do it:\n{team}\n\nWrite a short plan, as a list, of who does what. Not everybody has \
+                to take part."
+                .into(),
+            briefing: "The task:\n\n{task}\n\nThe team:\n{team}\n\nWhat is known:\n\n{facts}\n\nThe plan:\n\n{plan}".into(),
+            progress: "The task is:\n\n{task}\n\nThe team:\n{team}\n\nJudge how it stands, by what was said so far:\n\
+                - is_request_satisfied: whether the task is done completely.\n\
+                - is_in_loop: whether the same is asked for or tried again and again.\n\
+                - is_progress_being_made: whether the last turns brought something new; true when nobody had a turn yet.\n\
+                - next_speaker: who should have the next turn, one of: {names}.\n\
+                - instruction_or_question: what to tell or ask them, with all they need to know.\n\
+                Give a short reason for each. Answer with a JSON object, and nothing else, of this schema:\n{schema}"
+                .into(),
+            unreadable: "This could not be used: {flaw}. Answer again, with a JSON object and nothing else, of this \
+                schema:\n{schema}"
+                .into(),
+            facts_again: "The work does not get on. The task is still:\n\n{task}\n\nWhat was known:\n\n{facts}\n\nWrite it \
+                down anew, with what was learned since: what is certain now, what turned out wrong, and at least one new \
+                guess."
+                .into(),
+            plan_again: "Say in a few words what went wrong with the last plan. Then write a new one that avoids it, as a \
+                list of who does what. The team:\n{team}"
+                .into(),
+            answer: "The work ends here. The task was:\n\n{task}\n\nGive the final answer to whoever set the task, from \
+                what was said so far. If it is not done, say what is known and what is missing."
+                .into(),
+        }
+    }
+}
+
+/// `text` with the values of its places. What a value holds is not looked at again.
+pub(super) fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let place = after.split_once('}');
+        match place.and_then(|(name, after)| Some((values.iter().find(|(key, _)| *key == name)?, after))) {
+            Some(((_, value), after)) => {
+                filled.push_str(value);
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = after;
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_once_and_other_braces_stay() {
+        let values = [("task", "say {plan} {"), ("plan", "P")];
+        assert_eq!(filled("{task}|{plan}|{x}|{\"a\": {plan}}|{", &values), "say {plan} {|P|{x}|{\"a\": P}|{");
+        assert_eq!(filled("", &values), "");
+    }
+}

@@ -1,0 +1,170 @@
+//! From what was asked for to a chat, or to what is wrong with it.
+
+use std::sync::Arc;
+
+use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, Result};
+
+use super::member::Member;
+use super::words::MANAGER;
+use super::{EndMode, Group, GroupSolve, Plan, Solving, Talk};
+use crate::Task;
+
+impl GroupSolve {
+    /// The chat.
+    ///
+    /// # Errors
+    /// Says what does not fit together: before anybody is asked anything.
+    pub fn chat(self, name: &str) -> Result<Chat> {
+        let (chat, policy) = self.begin(name)?;
+        chat.policy(policy).build()
+    }
+
+    /// The chat without its policy, and its policy: for whoever wants to say more of the chat, or to wrap the policy, as in
+    /// `until(max_cost(..), policy)`.
+    ///
+    /// # Errors
+    /// As [`chat`](Self::chat).
+    pub fn begin(self, name: &str) -> Result<(ChatBuilder, Solving)> {
+        let Self { before, group, after } = self;
+        before.iter().chain(&after).try_for_each(check_alone)?;
+        let group = group.map(|group| group.checked(&before, &after)).transpose()?;
+        let plan = Plan { before, group, after };
+        let plan = Arc::new(plan);
+        let mut chat = Chat::named(name).opening(|_| Vec::new()).max_turns(plan.cap());
+        for (who, is_member) in plan.agents() {
+            let agent = Member::new(who, Arc::clone(&plan));
+            chat = if is_member { chat.participant(agent) } else { chat.private_agent(agent) };
+        }
+        Ok((chat, Solving(plan)))
+    }
+}
+
+impl Plan {
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &Task> {
+        let group = self.group.iter().flat_map(|group| &group.tasks);
+        group.chain(&self.before).chain(&self.after)
+    }
+
+    /// Everybody, and whether they are in the room: those who only solve a task alone while others talk are beside it.
+    fn agents(&self) -> Vec<(Name, bool)> {
+        let mut agents: Vec<(Name, bool)> = Vec::new();
+        for task in self.tasks() {
+            if !agents.iter().any(|(who, _)| who == task.who()) {
+                let talks = self.group.as_ref().is_none_or(|group| group.names.contains(task.who()));
+                agents.push((task.who().clone(), talks));
+            }
+        }
+        agents
+    }
+
+    /// More turns than there can be.
+    fn cap(&self) -> u64 {
+        let alone = self.before.len() as u64 + self.after.len() as u64;
+        let talk = self.group.as_ref().map_or(0, |group| {
+            let everybody = group.tasks.len() as u64;
+            // Each of them learns, answers its task and reflects; then speaks and reflects again and again.
+            everybody.saturating_mul(group.max_iterations.saturating_mul(2).saturating_add(3))
+        });
+        talk.saturating_add(alone).saturating_add(1)
+    }
+}
+
+pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::Config(what.into()))
+}
+
+/// Whether nothing is asked of a task that is solved alone that only happens in a group.
+fn check_alone(task: &Task) -> Result<()> {
+    task.check()?;
+    if !task.is_flagged() && !task.keeps() {
+        return Ok(());
+    }
+    let (who, what) = (task.who(), if task.is_flagged() { "stops by itself" } else { "keeps reflections" });
+    wrong(format!(
+        "the task of `{who}` {what}, but is solved alone, where nobody asks whether it is complete: that is for tasks of a \
+         group"
+    ))
+}
+
+impl Group {
+    fn checked(self, before: &[Task], after: &[Task]) -> Result<Talk> {
+        self.check_size()?;
+        self.check_names()?;
+        self.check_flags()?;
+        self.check.validate()?;
+        let owner = self.owner()?;
+        let names: Vec<Name> = self.tasks.iter().map(|task| task.who().clone()).collect();
+        let is_crowded = before.iter().chain(after).any(|task| !names.contains(task.who()));
+        let to = if is_crowded { Audience::Only(names.clone()) } else { Audience::All };
+        let Self { tasks, mode, max_iterations, content, reconciles, check, .. } = self;
+        Ok(Talk { tasks, names, to, mode, max_iterations, owner, content, reconciles, check })
+    }
+
+    fn check_size(&self) -> Result<()> {
+        if self.tasks.len() < 2 {
+            return wrong("a group needs at least two tasks; to solve one alone, use `task::tasks`");
+        }
+        if self.max_iterations == 0 {
+            return wrong("a group needs at least 1 iteration; got `max_iterations(0)`");
+        }
+        let shifts = self.owner.is_some() || self.content.is_some();
+        if self.tasks.len() > 2 && (shifts || self.reconciles) {
+            return wrong(
+                "who is told the first message, what it says, and reconciled first messages are settings of two tasks; \
+                 in a larger group everybody hears everything from the beginning",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<()> {
+        for (index, task) in self.tasks.iter().enumerate() {
+            let who = task.who();
+            if self.tasks.iter().take(index).any(|other| other.who() == who) {
+                return wrong(format!("two tasks of the group are of `{who}`, who would talk to itself"));
+            }
+            if self.tasks.len() > 2 && who.as_str() == MANAGER {
+                return wrong(format!(
+                    "no agent of a larger group can be named `{MANAGER}`, who gives the tasks"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flags(&self) -> Result<()> {
+        for task in &self.tasks {
+            task.check()?;
+            let who = task.who();
+            if task.is_forgotten() {
+                return wrong(format!("the task of `{who}` forgets, and a talk needs what was said in it"));
+            }
+            if task.keeps() && !task.is_flagged() {
+                return wrong(format!(
+                    "the task of `{who}` keeps reflections, but is never reflected on: it needs `stops_by_itself`, too"
+                ));
+            }
+        }
+        if self.mode != EndMode::MaxIterations && !self.tasks.iter().any(Task::is_flagged) {
+            return wrong(
+                "the group ends when a task is complete, but nobody is asked whether one is: give a task `stops_by_itself`, \
+                 or end by `EndMode::MaxIterations`",
+            );
+        }
+        Ok(())
+    }
+
+    /// Who is told the first message: which of the tasks.
+    fn owner(&self) -> Result<usize> {
+        let Some(owner) = &self.owner else { return Ok(1) };
+        let found = self.tasks.iter().position(|task| task.who().as_str() == owner);
+        found.map_or_else(
+            || {
+                let names: Vec<_> = self.tasks.iter().map(|task| format!("`{}`", task.who())).collect();
+                let names = names.join(" and ");
+                wrong(format!("`{owner}` is to be told the first message, but the tasks are of {names}"))
+            },
+            Ok,
+        )
+    }
+}

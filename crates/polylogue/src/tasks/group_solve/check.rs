@@ -1,0 +1,269 @@
+//! Whether a task is complete: what its agent is asked, and how the answer is read.
+
+use std::sync::Arc;
+
+use polylogue_core::{Params, Result};
+use serde_json::{Value, json};
+
+use super::build::wrong;
+use crate::Assistant;
+use crate::tooling::Asks;
+use crate::tooling::lenient::without_thoughts;
+
+/// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
+/// anything, in one word.
+///
+/// The decision is asked for as a JSON truth value where the model is known to keep to a schema, and in one word otherwise;
+/// also when its question is [set](Self::decision). An answer that says neither is asked for once more. If it still says
+/// neither, the task is not complete.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    reflection: Arc<str>,
+    decision: Option<Arc<str>>,
+    again: Option<Arc<str>>,
+    open: String,
+    complete: String,
+    temperature: Option<f64>,
+    /// Whether the decision is asked for as JSON; where the model is known to keep to a schema, if it is not set.
+    as_json: Option<bool>,
+}
+
+/// The name of the field of a structured answer.
+const FIELD: &str = "objectives_left";
+
+impl Check {
+    /// What an agent is asked first, unless it is told otherwise. Prompts of tasks do well to speak of objectives, too: "Your
+    /// objective is fulfilled when ...".
+    pub const REFLECTION: &str =
+        "In your opinion, what objectives from your initial task have you NOT completed ?";
+    /// What it is asked then.
+    pub const DECISION: &str = "To summarize in one word, did you still had some objectives to fulfill ? Answer ONLY by \
+                                'yes' or 'no'. Do not output anything else !";
+    /// What it is asked when the answer could not be read.
+    pub const AGAIN: &str = "Answer with the one word 'yes' if you still have objectives to fulfill, or with the one word \
+                             'no' if you have none.";
+    /// What it is asked when the answer is to be JSON.
+    pub const STRUCTURED: &str = "Do you still have objectives to fulfill? Answer with {\"objectives_left\": true} or \
+                                  {\"objectives_left\": false}, and with nothing else.";
+    /// The temperature of the decision, unless it is told otherwise.
+    pub const TEMPERATURE: f64 = 0.3;
+
+    /// Sets what the agent is asked first: what is left to do. It answers freely.
+    #[must_use]
+    pub fn reflection(self, question: impl Into<Arc<str>>) -> Self {
+        Self { reflection: question.into(), ..self }
+    }
+
+    /// Sets what it is asked then: whether there is anything left to do.
+    #[must_use]
+    pub fn decision(self, question: impl Into<Arc<str>>) -> Self {
+        Self { decision: Some(question.into()), ..self }
+    }
+
+    /// Sets what it is asked when the answer could not be read.
+    #[must_use]
+    pub fn again(self, question: impl Into<Arc<str>>) -> Self {
+        Self { again: Some(question.into()), ..self }
+    }
+
+    /// Sets the words of the decision: `open` says that something is left to do, `complete` that nothing is. Upper and lower
+    /// case are the same.
+    #[must_use]
+    pub fn words(self, open: impl Into<String>, complete: impl Into<String>) -> Self {
+        Self { open: open.into(), complete: complete.into(), ..self }
+    }
+
+    /// Sets the temperature of the decision; with `None` it is that of the agent, for models that take no other.
+    #[must_use]
+    pub fn temperature(self, temperature: Option<f64>) -> Self {
+        Self { temperature, ..self }
+    }
+
+    /// Asks every model for the decision as JSON with one truth value, in the best way that it knows, as
+    /// [`Assistant::answers`] does. One that has no such answer is asked for a word.
+    #[must_use]
+    pub fn structured(self) -> Self {
+        Self { as_json: Some(true), ..self }
+    }
+
+    /// Asks every model for the decision in one word.
+    #[must_use]
+    pub fn in_a_word(self) -> Self {
+        Self { as_json: Some(false), ..self }
+    }
+
+    pub(super) fn asks_first(&self) -> &str {
+        &self.reflection
+    }
+
+    /// The questions about the decision, the first and once more, and whom they are asked: whoever has no reply of the form
+    /// that is asked for is then asked for a word.
+    pub(super) fn asks_then(&self, agent: Assistant, keeps_to_schemas: bool) -> [(Arc<str>, Assistant); 2] {
+        let as_json = self.as_json.unwrap_or(keeps_to_schemas && self.decision.is_none());
+        let own = agent.model_params().clone();
+        let agent = agent.params(Params { temperature: self.temperature.or(own.temperature), ..own });
+        let (decision, decider) = if as_json {
+            (Self::STRUCTURED, agent.clone().output_schema(schema()).output_retries(0))
+        } else {
+            (Self::DECISION, agent.clone())
+        };
+        let decision = self.decision.clone().unwrap_or_else(|| decision.into());
+        [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
+    }
+
+    /// The kinds of requests in which `agent` is asked: see [`Assistant::asks`].
+    #[must_use]
+    pub fn asks(&self, agent: &Assistant) -> Vec<Asks> {
+        let agent = agent.clone().at_ease();
+        let deciders =
+            [true, false].map(|as_json| self.asks_then(agent.clone(), as_json).map(|(_, agent)| agent));
+        let deciders = deciders.into_iter().flatten();
+        std::iter::once(agent).chain(deciders).flat_map(|agent| agent.asks()).collect()
+    }
+
+    /// Whether there is something to ask, and both words can be told apart.
+    pub(super) fn validate(&self) -> Result<()> {
+        let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
+        if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
+            return wrong("what an agent is asked about its task is empty");
+        }
+        if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
+            return wrong(format!(
+                "the temperature of a decision is {temperature}, and must be between 0 and 2"
+            ));
+        }
+        let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
+        if is_word(&open) && is_word(&complete) && open != complete {
+            return Ok(());
+        }
+        wrong(format!(
+            "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters alone",
+            self.open, self.complete
+        ))
+    }
+
+    /// Whether `reply` says that the task is complete; `None` when it says neither.
+    pub(super) fn read(&self, reply: &str) -> Option<bool> {
+        let reply = without_thoughts(reply);
+        match object(&reply) {
+            Some(object) => object.get(FIELD)?.as_bool().map(|left| !left),
+            None => self.read_words(&reply),
+        }
+    }
+
+    /// The first decisive word: one that stands alone between punctuation marks, or begins or ends what does. "I have no
+    /// idea" is no "no".
+    fn read_words(&self, reply: &str) -> Option<bool> {
+        let reply = reply.to_lowercase();
+        let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
+        let decides = |word: &str| (word == complete).then_some(true).or((word == open).then_some(false));
+        reply.split(ends_clause).find_map(|clause| {
+            let mut words =
+                clause.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+            let (first, last) = (words.next()?, words.next_back());
+            let bare = |word: &str| decides(word.trim_matches('\''));
+            bare(first).or_else(|| last.and_then(bare))
+        })
+    }
+}
+
+const fn ends_clause(c: char) -> bool {
+    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\n' | '(' | ')' | '–' | '—' | '。' | '，' | '！' | '、')
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self {
+            reflection: Self::REFLECTION.into(),
+            decision: None,
+            again: None,
+            open: "yes".into(),
+            complete: "no".into(),
+            temperature: Some(Self::TEMPERATURE),
+            as_json: None,
+        }
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { FIELD: { "type": "boolean" } },
+        "required": [FIELD],
+        "additionalProperties": false,
+    })
+}
+
+/// The JSON object in `reply`, whatever stands around it.
+fn object(reply: &str) -> Option<Value> {
+    let (from, to) = (reply.find('{')?, reply.rfind('}')?);
+    serde_json::from_str(reply.get(from..=to)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(check: &Check, complete: Option<bool>, replies: &[&str]) {
+        for reply in replies {
+            assert_eq!(check.read(reply), complete, "{reply}");
+        }
+    }
+
+    #[test]
+    fn the_first_decisive_word_decides_and_no_part_of_a_word_does() {
+        let words = Check::default();
+        let complete =
+            ["no", "No.", " NO!", "'no'", "**no**", "\"no\"", "The answer is no.", "NO, not yes", "Well, no"];
+        check(&words, Some(true), &complete);
+        check(&words, Some(false), &["yes", "Yes", "yes.", "YES, two left", "I would say: yes", "`yes`"]);
+        let neither = [
+            "",
+            "maybe",
+            "not sure",
+            "I know it",
+            "none of your business",
+            "nope",
+            "I have no idea",
+            "noyes",
+        ];
+        check(&words, None, &neither);
+    }
+
+    #[test]
+    fn reasoning_decides_nothing() {
+        let words = Check::default();
+        check(
+            &words,
+            Some(true),
+            &["<think>yes</think>no", "yes? yes.</think>\n\nno", "<thinking>yes</thinking> No"],
+        );
+        check(&words, None, &["<think>no, no, no", "<think>yes</think>"]);
+    }
+
+    #[test]
+    fn structured_answers_are_read_with_words_around_them_and_words_instead_of_them() {
+        let json = Check::default().structured();
+        check(
+            &json,
+            Some(true),
+            &[r#"{"objectives_left": false}"#, "```json\n{\"objectives_left\":false}\n```", "no"],
+        );
+        check(&json, Some(false), &[r#"{"objectives_left": true}"#, "yes"]);
+        check(&json, None, &[r#"{"objectives_left": "no idea"}"#, "}{", "{}"]);
+    }
+
+    #[test]
+    fn the_words_are_of_any_language() {
+        let words = Check::default().words("ja", "Nein");
+        check(&words, Some(true), &["NEIN", "Nein, nichts mehr"]);
+        check(&words, Some(false), &["Ja."]);
+        assert!(words.validate().is_ok());
+        for (open, complete) in [("yes", "YES"), ("", "no"), ("not yet", "no")] {
+            let error = Check::default().words(open, complete).validate().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{open}` and `{complete}` cannot tell")), "{error}");
+        }
+    }
+}

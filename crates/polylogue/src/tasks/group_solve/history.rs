@@ -1,0 +1,103 @@
+//! What one side of a conversation knows.
+
+use std::fmt;
+
+use polylogue_core::{Body, Entry, HistoryEntry, Name, OutcomeStatus, Part, Transcript, View, ViewOptions};
+
+/// What an agent was told and what it said, in order: a conversation from its point of view.
+///
+/// Of two who talk, it ends with the agent's own last turn: what was said after it has not been told to its model yet. In a room
+/// of three or more all participants hear everything that is said, so it holds that, too.
+///
+/// Printed, it is one block for each entry: the role in brackets, and below it what was said.
+///
+/// ```text
+/// [user]:
+/// Propose one number.
+///
+/// [assistant]:
+/// 2
+///
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+impl History {
+    /// The history of `who` at the end of `chat`, as a [`Task`](crate::Task) has its agent see the room.
+    #[must_use]
+    pub fn of(chat: &Transcript, who: &Name) -> Self {
+        Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })
+    }
+
+    /// The same with a lens of its own.
+    #[must_use]
+    pub fn through(chat: &Transcript, who: &Name, lens: ViewOptions) -> Self {
+        let heard = heard_last(chat, who, &lens);
+        let mut entries = View::of(chat, who, lens).entries().to_vec();
+        if chat.participants().len() < 3 {
+            let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
+            entries.truncate(last.map_or(0, |last| last + 1 + heard));
+        }
+        Self { entries }
+    }
+
+    /// Its entries as text: the role, and what was said.
+    pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
+        self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
+    }
+}
+
+/// How much the agent remembers to have heard at the end of its last turn: with the trace of a tool, it ends with what the tool
+/// returned.
+fn heard_last(chat: &Transcript, who: &Name, lens: &ViewOptions) -> usize {
+    let (mut last, mut this, mut is_forgotten) = (0, 0, false);
+    for event in chat.events() {
+        match &event.body {
+            Body::TurnStarted { turns: cues } => {
+                if let Some(cue) = cues.iter().find(|cue| cue.who == *who) {
+                    (this, is_forgotten) = (0, lens.forget_private_turns && cue.to.is_private());
+                }
+            }
+            Body::Remembered { who: me, entries: words } if me == who => {
+                this =
+                    words.iter().rev().take_while(|words| matches!(words, HistoryEntry::Received(_))).count();
+            }
+            Body::Message(message) if message.from == *who && !is_forgotten => last = this,
+            Body::Passed { who: me } if me == who && !is_forgotten => last = this,
+            _ => {}
+        }
+    }
+    last
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries
+            .iter()
+            .try_for_each(|entry| write!(f, "[{}]:\n{}\n\n", role(entry), words(entry.parts())))
+    }
+}
+
+fn role(entry: &Entry) -> String {
+    match entry {
+        Entry::System { .. } => "system".into(),
+        Entry::User { .. } => "user".into(),
+        Entry::Assistant { .. } => "assistant".into(),
+        Entry::Tool { tool, outcome, .. } if outcome.status == OutcomeStatus::Done => format!("tool {tool}"),
+        Entry::Tool { tool, .. } => format!("tool {tool} failed"),
+    }
+}
+
+fn words(parts: &[Part]) -> String {
+    let word = |part: &Part| match part {
+        Part::Text(text) | Part::Thought(text) => text.as_ref().to_owned(),
+        Part::Data(value) => value.to_string(),
+        Part::Media(media) => format!("({} {})", media.kind, media.url),
+        Part::Call(call) => format!("(calls `{}` with {})", call.tool, call.args),
+        _ => String::new(),
+    };
+    parts.iter().map(word).collect::<Vec<_>>().join("\n\n")
+}

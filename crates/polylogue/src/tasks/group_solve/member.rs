@@ -1,0 +1,83 @@
+//! Whoever works on tasks: which one, and how, says the plan.
+
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, plain};
+
+use super::check::Check;
+use super::run::{Due, Job};
+use super::{Plan, Verdict};
+use crate::{Assistant, Task};
+
+/// An agent of the plan. It has a turn for one of its tasks, and finds which from the log.
+pub(super) struct Member {
+    who: Name,
+    plan: Arc<Plan>,
+}
+
+impl Member {
+    pub(super) const fn new(who: Name, plan: Arc<Plan>) -> Self {
+        Self { who, plan }
+    }
+
+    fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.plan.tasks().filter(|task| *task.who() == self.who)
+    }
+}
+
+impl Agent for Member {
+    fn name(&self) -> &Name {
+        &self.who
+    }
+
+    fn description(&self) -> &str {
+        self.tasks().map(Task::description).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let due = self.plan.due(turn.transcript());
+        match job(&due, turn) {
+            Some(Job::Speak(task)) => task.work(turn).await,
+            Some(Job::Learn(words)) => {
+                turn.remember(vec![HistoryEntry::Sent(Arc::clone(words))]).await?;
+                Ok(Act::Pass)
+            }
+            Some(Job::Judge { agent, check, keeps }) => judge(agent, check, *keeps, turn).await,
+            // Another policy gave it the turn, such as one that asks for a summary.
+            None => match self.tasks().next() {
+                Some(task) => task.work(turn).await,
+                None => Ok(Act::Pass),
+            },
+        }
+    }
+}
+
+/// What the turn is for, if it is of the plan.
+fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
+    due.job.as_ref().filter(|_| due.is_cue(turn.request()))
+}
+
+/// The agent says what it thinks is left to do, and decides whether that is anything.
+async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_>) -> Result<Act> {
+    let thinker = agent.clone().at_ease();
+    let opinion = text_of(&thinker.act(turn).await?);
+    let mut verdict = Verdict::of_reply("", None);
+    let keeps_to_schemas = thinker.keeps_to_schemas(turn);
+    for (question, decider) in check.asks_then(thinker, keeps_to_schemas) {
+        turn.prompt(question).await?;
+        let reply = text_of(&decider.act(turn).await?);
+        verdict = Verdict::of_reply(&reply, check.read(&reply));
+        if !verdict.unclear {
+            break;
+        }
+    }
+    let opinion: Arc<str> = opinion.into();
+    if keeps {
+        turn.remember(vec![HistoryEntry::Sent(Arc::clone(&opinion))]).await?;
+    }
+    Ok(Act::Say(vec![polylogue_core::Part::Text(opinion), verdict.part()]))
+}
+
+fn text_of(act: &Act) -> String {
+    if let Act::Say(parts) = act { plain(parts).into_owned() } else { String::new() }
+}

@@ -1,0 +1,298 @@
+//! Going over the plan from its beginning to what is not there yet.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Audience, Choice, Chooser, Counted, Message, Name, Part, Step, StopReason, Transcript, TurnRequest,
+};
+
+use super::check::Check;
+use super::words::{MANAGER, acknowledged, in_private, main_task, role_play, your_turn};
+use super::{EndMode, Plan, Talk, Verdict};
+use crate::replay::{Kind, Replay, ReplayStep};
+use crate::{Assistant, Task};
+
+/// The step that is due: what the log does not have yet.
+pub(super) struct Due<'p> {
+    pub(super) step: Step,
+    /// What it is for, if it is a turn.
+    pub(super) job: Option<Job<'p>>,
+}
+
+impl Due<'_> {
+    pub(super) fn is_cue(&self, cue: &TurnRequest) -> bool {
+        matches!(&self.step, Step::Turn(due) if due == cue)
+    }
+}
+
+/// What a turn is for.
+pub(super) enum Job<'p> {
+    /// To speak about a task.
+    Speak(&'p Task),
+    /// To remember these words as one's own.
+    Learn(Arc<str>),
+    /// To say whether the task is complete.
+    Judge { agent: &'p Assistant, check: &'p Check, keeps: bool },
+}
+
+/// A step is due, and cuts the work short.
+type Going<'p, T> = Result<T, Box<Due<'p>>>;
+
+fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Going<'p, T> {
+    Err(Box::new(Due { step, job }))
+}
+
+impl Plan {
+    /// The next step of the work; while a turn of it is open, that turn.
+    pub(super) fn due(&self, chat: &Transcript) -> Due<'_> {
+        if let Some((_, reason)) = chat.ended_by() {
+            return Due { step: Step::close(reason.clone(), chat), job: None };
+        }
+        let mut work = Work { chat, past: Replay::of(chat), answer: "".into() };
+        match work.go(self) {
+            Ok(reason) => Due { step: Step::Close { reason, summary: work.answer }, job: None },
+            Err(due) => *due,
+        }
+    }
+}
+
+struct Work<'a> {
+    chat: &'a Transcript,
+    past: Replay<'a>,
+    /// The last answer.
+    answer: Arc<str>,
+}
+
+impl<'a> Work<'a> {
+    fn go<'p>(&mut self, plan: &'p Plan) -> Going<'p, StopReason> {
+        plan.before.iter().try_for_each(|task| self.alone(task))?;
+        let reason = match &plan.group {
+            Some(talk) if talk.tasks.len() == 2 => self.pair(talk)?,
+            Some(talk) => self.circle(talk)?,
+            None => StopReason::Finished,
+        };
+        plan.after.iter().try_for_each(|task| self.alone(task))?;
+        Ok(reason)
+    }
+
+    fn alone<'p>(&mut self, task: &'p Task) -> Going<'p, ()> {
+        let to = if task.is_forgotten() { Audience::private() } else { only(task) };
+        self.solve(task, to)
+    }
+
+    /// An agent answers its own task.
+    fn solve<'p>(&mut self, task: &'p Task, to: Audience) -> Going<'p, ()> {
+        let prompt = self.tell(task, task)?;
+        self.speak(task, TurnRequest { who: task.who().clone(), prompt, to, choice: None })
+    }
+
+    /// Tells the agent of `to` the prompt of `task`: in the cue that follows, or, if there is more than text, before it.
+    fn tell<'p>(&mut self, task: &Task, to: &Task) -> Going<'p, Option<Arc<str>>> {
+        let prompt = task.prompt(self.chat.task());
+        if !task.has_media() {
+            return Ok(Some(prompt));
+        }
+        self.post(&Name::user(), only(to), task.parts(prompt))?;
+        Ok(None)
+    }
+
+    fn speak<'p>(&mut self, task: &'p Task, cue: TurnRequest) -> Going<'p, ()> {
+        let beat = self.turn(cue, Job::Speak(task))?;
+        self.answer = beat.text().into();
+        Ok(())
+    }
+
+    fn turn<'p>(&mut self, cue: TurnRequest, job: Job<'p>) -> Going<'p, ReplayStep<'a>> {
+        let kind = if cue.to.is_private() { Kind::Aside } else { Kind::Room };
+        match self.past.take(kind, &cue.who) {
+            Some(beat) if beat.left => due(self.left(&cue.who), None),
+            Some(beat) => Ok(beat),
+            None => due(Step::Turn(cue), Some(job)),
+        }
+    }
+
+    fn left(&self, who: &Name) -> Step {
+        let why = self.chat.left().iter().find(|(gone, _)| gone == who);
+        let why = why.map(|(_, why)| why.clone()).unwrap_or_default();
+        Step::close(StopReason::Left { who: who.clone(), why }, self.chat)
+    }
+
+    fn post<'p>(&mut self, from: &Name, to: Audience, parts: Vec<Part>) -> Going<'p, ()> {
+        match self.past.take(Kind::Posted, from) {
+            Some(_) => Ok(()),
+            None => due(Step::Post(Message { to, parts, ..Message::text(from.clone(), "") }), None),
+        }
+    }
+
+    /// An agent is told something, and remembers to have answered it.
+    fn learn<'p>(&mut self, who: &Task, prompt: Option<Arc<str>>, words: Arc<str>) -> Going<'p, ()> {
+        let cue = TurnRequest { who: who.who().clone(), prompt, to: only(who), choice: None };
+        self.turn(cue, Job::Learn(words)).map(|_| ())
+    }
+
+    /// Two agents: each answers its task alone, then they reply to each other.
+    fn pair<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
+        let [one, two] = talk.tasks.as_slice() else { return Ok(StopReason::Finished) };
+        self.solve(one, only(one))?;
+        let first = Arc::clone(&self.answer);
+        if talk.reconciles {
+            let prompt = self.tell(one, two)?;
+            self.learn(two, prompt, Arc::clone(&first))?;
+        }
+        self.solve(two, only(two))?;
+        let second = Arc::clone(&self.answer);
+        if talk.reconciles {
+            let prompt = self.tell(two, one)?;
+            self.learn(one, prompt, Arc::clone(&second))?;
+        }
+        // The last that stands in the other's history: where both know both answers, that is the second.
+        let copied = if talk.owner == 1 && !talk.reconciles { first } else { second };
+        let shift = talk.content.clone().unwrap_or(copied);
+        let mut end = End::of(talk);
+        self.talk(talk, &mut end, Some(shift))
+    }
+
+    /// Three or more: somebody gives the tasks and calls on the speakers, and everybody hears everything.
+    fn circle<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
+        for task in &talk.tasks {
+            let prompt = role_play(task.who(), &talk.names).into();
+            self.learn(task, Some(prompt), acknowledged(task.who()).into())?;
+        }
+        let mut end = End::of(talk);
+        for task in &talk.tasks {
+            if end.is_reached() {
+                return Ok(end.reason());
+            }
+            let text = main_task(task.who(), &task.prompt(self.chat.task()));
+            self.call_on(talk, task.parts(text.into()))?;
+            self.say(talk, &mut end, task, None)?;
+        }
+        self.talk(talk, &mut end, None)
+    }
+
+    /// The iterations.
+    fn talk<'p>(
+        &mut self,
+        talk: &'p Talk,
+        end: &mut End<'p>,
+        mut shift: Option<Arc<str>>,
+    ) -> Going<'p, StopReason> {
+        for _ in 0..talk.max_iterations {
+            for task in talk.order() {
+                if end.is_reached() {
+                    return Ok(end.reason());
+                }
+                if talk.tasks.len() > 2 {
+                    self.call_on(talk, vec![Part::text(your_turn(task.who()))])?;
+                }
+                self.say(talk, end, task, shift.take())?;
+            }
+        }
+        Ok(end.reason())
+    }
+
+    fn call_on<'p>(&mut self, talk: &Talk, parts: Vec<Part>) -> Going<'p, ()> {
+        Name::new(MANAGER).map_or(Ok(()), |manager| self.post(&manager, talk.to.clone(), parts))
+    }
+
+    /// Somebody speaks to the others, and is asked whether their task is complete.
+    fn say<'p>(
+        &mut self,
+        talk: &'p Talk,
+        end: &mut End<'p>,
+        task: &'p Task,
+        prompt: Option<Arc<str>>,
+    ) -> Going<'p, ()> {
+        let cue = TurnRequest { who: task.who().clone(), prompt, to: talk.to.clone(), choice: None };
+        let of = talk.order().map(|task| task.who().clone()).collect();
+        self.speak(task, cue.with_choice(Choice { of, by: Chooser::Order, reply: None }))?;
+        end.spoke();
+        if let Some(agent) = task.assistant().filter(|_| end.wants(task))
+            && self.is_complete(talk, task, agent)?
+        {
+            end.completed(task);
+        }
+        Ok(())
+    }
+
+    fn is_complete<'p>(&mut self, talk: &'p Talk, task: &'p Task, agent: &'p Assistant) -> Going<'p, bool> {
+        let question = talk.check.asks_first();
+        let question = if talk.tasks.len() > 2 { in_private(question) } else { question.to_owned() };
+        let to = if task.keeps() { only(task) } else { Audience::private() };
+        let cue = TurnRequest { who: task.who().clone(), prompt: Some(question.into()), to, choice: None };
+        let beat = self.turn(cue, Job::Judge { agent, check: &talk.check, keeps: task.keeps() })?;
+        Ok(beat.message.and_then(Verdict::of).is_some_and(|verdict| verdict.complete))
+    }
+}
+
+/// The agent alone: it sees what it says, and nobody else does.
+fn only(task: &Task) -> Audience {
+    Audience::Only(vec![task.who().clone()])
+}
+
+impl Talk {
+    /// In which order they speak.
+    fn order(&self) -> impl Iterator<Item = &Task> {
+        let first = if self.tasks.len() == 2 { self.owner } else { 0 };
+        self.tasks.iter().cycle().skip(first).take(self.tasks.len())
+    }
+}
+
+/// How near the end is.
+struct End<'p> {
+    talk: &'p Talk,
+    complete: Vec<Name>,
+    /// How many may still speak, once that is known.
+    left: Option<u64>,
+}
+
+impl<'p> End<'p> {
+    const fn of(talk: &'p Talk) -> Self {
+        Self { talk, complete: Vec::new(), left: None }
+    }
+
+    /// Somebody spoke.
+    const fn spoke(&mut self) {
+        if let Some(left) = self.left {
+            self.left = Some(left.saturating_sub(1));
+        }
+    }
+
+    /// Whether it matters if the task is complete.
+    fn wants(&self, task: &Task) -> bool {
+        let counts = self.talk.mode != EndMode::MaxIterations && task.is_flagged();
+        counts && self.left.is_none() && !self.complete.contains(task.who())
+    }
+
+    fn completed(&mut self, task: &Task) {
+        self.complete.push(task.who().clone());
+        let flagged = self.talk.tasks.iter().filter(|task| task.is_flagged()).count();
+        self.left = match self.talk.mode {
+            EndMode::MaxIterations => None,
+            EndMode::FirstCompletion => Some(0),
+            EndMode::OneLastChat => Some(1),
+            EndMode::OneLastGroupChat => Some(self.talk.tasks.len() as u64),
+            EndMode::AllComplete => (self.complete.len() == flagged).then_some(0),
+        };
+    }
+
+    fn is_reached(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Why it ends here.
+    fn reason(&self) -> StopReason {
+        let completed = StopReason::Completed { who: self.complete.clone() };
+        let count = self.talk.max_iterations;
+        let limit = match self.talk.mode {
+            EndMode::MaxIterations => StopReason::CountReached { count, of: Counted::Iterations },
+            _ => StopReason::Rounds { limit: count },
+        };
+        match self.left {
+            Some(0) => completed,
+            // The limit came before those who had a last word left.
+            Some(_) => StopReason::All(vec![completed, limit]),
+            None => limit,
+        }
+    }
+}

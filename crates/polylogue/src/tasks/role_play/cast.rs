@@ -1,0 +1,250 @@
+//! Who takes part, and what each is told. Nobody remembers anything: what was specified and planned is read in the transcript.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use polylogue_core::{Act, Agent, Audience, Layer, Message, Name, Result, Transcript, Turn};
+
+use super::casting::Casting;
+use super::critic::Critic;
+use super::prompts;
+use crate::Assistant;
+
+/// Makes the rules of a role.
+pub(super) type PromptFn = Arc<dyn Fn(&Casting<'_>) -> String + Send + Sync>;
+
+/// The fixed texts of a role-play that are set; the usual ones are [`prompts`].
+#[derive(Clone, Default)]
+pub(super) struct Texts {
+    /// What the user role receives at the beginning.
+    pub(super) opening: Option<PromptFn>,
+    /// What the specifier is asked.
+    pub(super) specifier: Option<PromptFn>,
+    /// What the planner is asked.
+    pub(super) planner: Option<PromptFn>,
+    /// The rules of the critic.
+    pub(super) critic: Option<PromptFn>,
+}
+
+/// Everybody who takes part.
+#[derive(Clone)]
+pub(super) struct Cast {
+    pub(super) assistant: Assistant,
+    pub(super) user: Assistant,
+    /// What the roles are called: that of the assistant, that of the user.
+    pub(super) roles: [Arc<str>; 2],
+    /// The rules of the assistant, those of the user.
+    pub(super) prompts: [PromptFn; 2],
+    /// Texts that are set instead of the usual ones.
+    pub(super) texts: Texts,
+    pub(super) specifier: Option<Assistant>,
+    pub(super) word_limit: u32,
+    pub(super) planner: Option<Assistant>,
+    pub(super) critic: Option<Critic>,
+    pub(super) language: Option<Arc<str>>,
+    pub(super) done: Arc<str>,
+}
+
+/// One of those who take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    User,
+    Assistant,
+    Specifier,
+    Planner,
+}
+
+impl Cast {
+    pub(super) fn new(assistant: Assistant, user: Assistant, done: &str, word_limit: u32) -> Self {
+        let role = |agent: &Assistant| agent.name().as_str().replace('_', " ").into();
+        Self {
+            roles: [role(&assistant), role(&user)],
+            prompts: [Arc::new(prompts::assistant), Arc::new(prompts::user)],
+            texts: Texts::default(),
+            assistant,
+            user,
+            specifier: None,
+            word_limit,
+            planner: None,
+            critic: None,
+            language: None,
+            done: done.into(),
+        }
+    }
+
+    /// One of them, as a participant.
+    pub(super) fn player(cast: &Arc<Self>, side: Side) -> Player {
+        Player { cast: Arc::clone(cast), side }
+    }
+
+    /// Those who are asked before the two begin, in order.
+    pub(super) fn staff(&self) -> impl Iterator<Item = Side> + use<> {
+        let staff = [(Side::Specifier, self.specifier.is_some()), (Side::Planner, self.planner.is_some())];
+        staff.into_iter().filter(|(_, takes_part)| *takes_part).map(|(side, _)| side)
+    }
+
+    pub(super) fn agent(&self, side: Side) -> &Assistant {
+        let agent = match side {
+            Side::Assistant => None,
+            Side::User => Some(&self.user),
+            Side::Specifier => self.specifier.as_ref(),
+            Side::Planner => self.planner.as_ref(),
+        };
+        agent.unwrap_or(&self.assistant)
+    }
+
+    /// What the user role hears first. It is for that role alone: the other one hears instructions, and nothing else.
+    pub(super) fn opening(&self, task: &str) -> Message {
+        let text = match &self.texts.opening {
+            Some(opening) => opening(&self.casting(task)),
+            None => self.in_language(prompts::OPENING.to_owned()),
+        };
+        Message::text(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
+    }
+
+    /// A usual text, and the language in which its reader is to write.
+    fn in_language(&self, text: String) -> String {
+        match self.language.as_deref().map(prompts::language) {
+            Some(language) => format!("{text}\n\n{language}"),
+            None => text,
+        }
+    }
+
+    /// What somebody who is asked before the two begin is asked.
+    pub(super) fn question(&self, side: Side, chat: &Transcript) -> String {
+        let (specified, idea) = (self.specified(chat), self.casting(chat.task()));
+        match (side, &self.texts) {
+            (Side::Planner, Texts { planner: Some(plan), .. }) => plan(&self.casting(&specified)),
+            (Side::Planner, _) => self.in_language(prompts::plan(&specified)),
+            (_, Texts { specifier: Some(specify), .. }) => specify(&idea),
+            _ => self.in_language(prompts::specify(&idea, self.word_limit)),
+        }
+    }
+
+    /// The task as it was specified: the idea itself, if it was not.
+    fn specified<'t>(&self, chat: &'t Transcript) -> Cow<'t, str> {
+        let specifier = self.specifier.as_ref().map(Agent::name);
+        specifier.and_then(|who| said_aside(chat, who)).unwrap_or(Cow::Borrowed(chat.task()))
+    }
+
+    /// The task as it was specified, and with its plan.
+    fn task(&self, chat: &Transcript) -> String {
+        let planner = self.planner.as_ref().map(Agent::name);
+        let specified = self.specified(chat);
+        match planner.and_then(|who| said_aside(chat, who)) {
+            Some(plan) => format!("{specified}\n{plan}"),
+            None => specified.into_owned(),
+        }
+    }
+
+    fn casting<'a>(&'a self, task: &'a str) -> Casting<'a> {
+        let [assistant, user] = &self.roles;
+        Casting { assistant, user, task, done: &self.done }
+    }
+
+    /// The system text of `agent`: the rules, what it has of its own, and in which language it writes.
+    fn system(&self, rules: String, agent: &Assistant, task: &str) -> String {
+        let own = agent.system_for(task).filter(|text| !text.trim().is_empty());
+        let language = self.language.as_deref().map(prompts::language);
+        [Some(rules).filter(|rules| !rules.is_empty()), own.map(|text| text.as_ref().to_owned()), language]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+
+    /// Everybody who speaks by a model, with the system text that they have in `chat`.
+    pub(super) fn told(&self, chat: &Transcript) -> Vec<Assistant> {
+        let task = self.task(chat);
+        let casting = self.casting(&task);
+        let told = |rules: String, agent: &Assistant| {
+            let system = self.system(rules, agent, &task);
+            agent.clone().system(system)
+        };
+        let sides = [Side::User, Side::Assistant].into_iter().chain(self.staff());
+        let critic = self.critic.as_ref().filter(|critic| critic.chooses());
+        let critic =
+            critic.and_then(|critic| Some(told(self.rules_of(critic, &casting), critic.assistant()?)));
+        sides.map(|side| told(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
+    }
+
+    fn rules(&self, side: Side, casting: &Casting<'_>) -> String {
+        let [assistant, user] = &self.prompts;
+        match side {
+            Side::Assistant => assistant(casting),
+            Side::User => user(casting),
+            Side::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), casting.task),
+            Side::Planner => usual(prompts::PLANNER, self.planner.as_ref(), casting.task),
+        }
+    }
+
+    /// The rules of `critic`.
+    fn rules_of(&self, critic: &Critic, casting: &Casting<'_>) -> String {
+        self.texts.critic.as_ref().map_or_else(|| critic.rules(casting), |rules| rules(casting))
+    }
+}
+
+/// What an agent is, unless it has a system text of its own that says so.
+fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
+    let own = agent.and_then(|agent| agent.system_for(task));
+    if own.is_some_and(|own| !own.trim().is_empty()) { String::new() } else { text.to_owned() }
+}
+
+/// What `who` said aside first, white space around it aside.
+pub(super) fn said_aside<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
+    let lines = chat.lines().iter().filter(|line| line.is_private() && line.message.from == *who);
+    let mut texts = lines.map(|line| match line.message.plain() {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    });
+    texts.find(|text| !text.is_empty())
+}
+
+/// One of those who take part, as an agent: an assistant whose system text is made of the transcript.
+pub(super) struct Player {
+    cast: Arc<Cast>,
+    side: Side,
+}
+
+impl Player {
+    /// The critic, where there is something to choose.
+    fn critic(&self) -> Option<&Critic> {
+        let critic = self.cast.critic.as_ref().filter(|critic| critic.chooses());
+        critic.filter(|_| matches!(self.side, Side::User | Side::Assistant))
+    }
+}
+
+impl Agent for Player {
+    fn name(&self) -> &Name {
+        self.cast.agent(self.side).name()
+    }
+
+    fn description(&self) -> &str {
+        self.cast.agent(self.side).description()
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.critic().map(|critic| Layer::of(&critic.agent())).into_iter().collect()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let task = self.cast.task(turn.transcript());
+        let casting = self.cast.casting(&task);
+        let agent = self.cast.agent(self.side);
+        let system = self.cast.system(self.cast.rules(self.side, &casting), agent, &task);
+        let agent = agent.clone().system(system);
+        // What is asked aside is no message of the conversation.
+        match self.critic().filter(|_| !turn.request().to.is_private()) {
+            None => agent.act(turn).await,
+            Some(critic) => {
+                let rules = self.cast.rules_of(critic, &casting);
+                let instruct = |agent: Assistant| {
+                    let system = self.cast.system(rules, &agent, &task);
+                    agent.system(system)
+                };
+                let usual = |text: &str| self.cast.in_language(text.to_owned());
+                critic.clone().with(instruct).best(agent, usual).act(turn).await
+            }
+        }
+    }
+}

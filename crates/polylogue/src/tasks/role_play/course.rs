@@ -1,0 +1,193 @@
+//! The course of a society: who is next, and when it is over.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    Agent, Body, EndedTurn, Line, ModelMistake, Name, Policy, Source, Step, StopReason, Transcript,
+    TurnRequest,
+};
+
+use super::cast::{Cast, Side, said_aside};
+use super::prompts::INSTRUCTION;
+use crate::loop_detector::LoopDetector;
+use crate::order::deserted;
+use crate::stop::{Condition, Stop};
+
+/// When it is over though nobody says so.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub(super) rounds: u64,
+    pub(super) messages: Option<u64>,
+    pub(super) uninstructed: usize,
+    pub(super) flips: usize,
+    pub(super) circles: LoopDetector,
+    pub(super) until: Option<Stop>,
+}
+
+/// What says that the task is done.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    /// The marker, as it is set.
+    pub(super) marker: Arc<str>,
+    /// Whether it also counts within a message.
+    pub(super) anywhere: bool,
+    /// Who says it.
+    pub(super) by: Name,
+}
+
+impl Done {
+    /// Why `line` ends the chat, if it does. Models decorate the marker: case, marks of bold letters and code, quotes and
+    /// punctuation around it do not matter.
+    fn of(&self, line: &Line) -> Option<StopReason> {
+        let (text, marker) = (line.message.plain().to_lowercase(), self.marker.to_lowercase());
+        let found = match self.anywhere {
+            true => text.contains(marker.trim()),
+            false => text.trim() == marker.trim() || bare(&text) == bare(&marker),
+        };
+        let says = line.message.from == self.by && found;
+        says.then(|| StopReason::Mentioned { text: Arc::clone(&self.marker), by: self.by.clone() })
+    }
+}
+
+/// `text` without what models write around a word. Of a text that is nothing else, nothing is taken.
+fn bare(text: &str) -> &str {
+    let around = |mark: char| mark.is_whitespace() || "*_`'\"~#.,;:!?()[]。！“”‘’".contains(mark);
+    let bare = text.trim_start_matches("> ").trim_matches(around);
+    if bare.is_empty() { text.trim() } else { bare }
+}
+
+/// A blank reply, and a second one to the same question.
+fn blank(who: Name) -> StopReason {
+    StopReason::Errors { who, of: ModelMistake::Reply, limit: 1 }
+}
+
+/// The policy of a society.
+pub(super) struct Course {
+    pub(super) cast: Arc<Cast>,
+    pub(super) rules: Rules,
+    pub(super) done: Done,
+}
+
+impl Policy for Course {
+    fn next(&self, chat: &Transcript) -> Step {
+        if let Some((_, reason)) = chat.ended_by() {
+            return self.close(reason.clone(), chat);
+        }
+        if let Some(step) = self.preparation(chat).or_else(|| deserted(chat)) {
+            return step;
+        }
+        match self.end(chat) {
+            Some(reason) => self.close(reason, chat),
+            None => Step::Turn(TurnRequest::to_all(self.speaker(chat).clone())),
+        }
+    }
+}
+
+impl Course {
+    /// What is left to be specified and planned before the two begin.
+    fn preparation(&self, chat: &Transcript) -> Option<Step> {
+        let name = |side| self.cast.agent(side).name();
+        let side = self.cast.staff().find(|side| said_aside(chat, name(*side)).is_none())?;
+        let who = name(side).clone();
+        if chat.turns_of(&who) > 1 {
+            return Some(self.close(blank(who), chat));
+        }
+        Some(Step::Turn(TurnRequest::private(who, self.cast.question(side, chat))))
+    }
+
+    /// Who speaks next: whoever replied nothing is asked once more.
+    fn speaker(&self, chat: &Transcript) -> &Name {
+        let (user, assistant) = (self.user(), self.assistant());
+        let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
+        let user_spoke = chat.last_speaker() == Some(user);
+        let nobody_spoke = chat.last_speaker().is_none();
+        if !nobody_spoke && user_spoke != is_silent { assistant } else { user }
+    }
+
+    /// Why it is over, if it is.
+    fn end(&self, chat: &Transcript) -> Option<StopReason> {
+        let erred = |who: &Name, limit: usize| StopReason::Errors {
+            who: who.clone(),
+            of: ModelMistake::Role,
+            limit: u64::try_from(limit).unwrap_or(u64::MAX),
+        };
+        let Rules { uninstructed, flips, circles, until, .. } = &self.rules;
+        let (user, assistant) = (self.user(), self.assistant());
+        chat.latest()
+            .find_map(|line| self.done.of(line))
+            .or_else(|| unanswered(chat).map(blank))
+            .or_else(|| {
+                in_a_row(chat, user, *uninstructed, |t| !instructs(t)).then(|| erred(user, *uninstructed))
+            })
+            .or_else(|| in_a_row(chat, assistant, *flips, flipped).then(|| erred(assistant, *flips)))
+            .or_else(|| circles.now(chat))
+            .or_else(|| until.as_ref()?.now(chat))
+            .or_else(|| self.limit(chat))
+    }
+
+    fn limit(&self, chat: &Transcript) -> Option<StopReason> {
+        let turns = usize::try_from(chat.turns()).unwrap_or(usize::MAX);
+        let spoken = chat.recent_turns().take(turns).filter(|turn| !turn.is_silent).count();
+        let spoken = u64::try_from(spoken).unwrap_or(u64::MAX);
+        let Rules { rounds, messages, .. } = self.rules;
+        let messages = messages.filter(|limit| spoken >= *limit).map(|limit| StopReason::Messages { limit });
+        messages.or_else(|| (spoken / 2 >= rounds).then_some(StopReason::Rounds { limit: rounds }))
+    }
+
+    fn user(&self) -> &Name {
+        self.cast.agent(Side::User).name()
+    }
+
+    fn assistant(&self) -> &Name {
+        self.cast.agent(Side::Assistant).name()
+    }
+
+    /// The end. What came of it is the last solution, and not the marker.
+    fn close(&self, reason: StopReason, chat: &Transcript) -> Step {
+        let mut said = spoken(chat, self.assistant()).map(|line| line.message.in_words());
+        Step::Close { reason, summary: said.next().unwrap_or_default().into() }
+    }
+}
+
+/// What `who` said in the room that is not blank, newest first.
+fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
+    let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
+    chat.messages().rev().filter(by_who).filter(|line| !line.message.in_words().trim().is_empty())
+}
+
+/// Who replied nothing, and nothing again when asked once more.
+fn unanswered(chat: &Transcript) -> Option<Name> {
+    let mut turns = chat.recent_turns();
+    let (last, before) = (turns.next()?, turns.next()?);
+    let is_silent = |turn: &EndedTurn| turn.is_silent && turn.who == last.who;
+    if !(is_silent(last) && is_silent(before)) {
+        return None;
+    }
+    // A chat that goes on after that asks anew.
+    let again = chat.events().iter().rfind(|event| matches!(event.body, Body::Reopened { .. }));
+    again.is_none_or(|again| again.seq < before.seq).then(|| last.who.clone())
+}
+
+/// Whether `who` has just spoken, and the last `count` of its messages all `are` so.
+fn in_a_row(chat: &Transcript, who: &Name, count: usize, are: impl Fn(&str) -> bool) -> bool {
+    count > 0
+        && chat.latest().any(|line| line.message.from == *who)
+        && spoken(chat, who).take(count).filter(|line| are(&line.message.plain())).count() == count
+}
+
+/// Whether there is an instruction.
+fn instructs(text: &str) -> bool {
+    unmarked(text).contains(INSTRUCTION)
+}
+
+/// Whether a line begins with an instruction.
+fn flipped(text: &str) -> bool {
+    unmarked(text).lines().any(|line| line.trim_start().starts_with(INSTRUCTION))
+}
+
+/// `text` without the marks of bold letters and headings, and with ASCII colons: models write `**Instruction**:`, and
+/// `Instruction：` where they write Chinese.
+fn unmarked(text: &str) -> String {
+    let plain = |mark: char| if mark == '：' { ':' } else { mark };
+    text.chars().filter(|mark| !matches!(mark, '*' | '_' | '#')).map(plain).collect()
+}

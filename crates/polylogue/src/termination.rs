@@ -1,0 +1,6 @@
+//! When it is over.
+
+pub mod loop_detector;
+pub mod stop;
+
+pub(crate) mod verdict;

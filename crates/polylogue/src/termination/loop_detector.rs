@@ -1,0 +1,227 @@
+//! Noticing that a conversation goes in circles.
+//!
+//! Conversations of models that never end are the most frequent complaint about systems of this kind: agents agree
+//! with each other for ever, take leave of each other again and again, answer nothing, or ask another for the same tool call.
+//! Each is found by looking at a bounded number of the last messages, so a step costs the same however long the chat is.
+//!
+//! Equal calls of an agent's own tools are found where they happen, within its turn: see
+//! [`ChatBuilder::max_equal_calls`](polylogue_core::ChatBuilder::max_equal_calls).
+
+use std::collections::HashSet;
+
+use polylogue_core::{Line, LoopKind, Message, Part, Source, StopReason, Transcript};
+
+use crate::stop::{Condition, Stop};
+
+/// How soon a chat is held to go in circles. Each of the four kinds is switched off by 0.
+///
+/// ```
+/// use polylogue::circles::Circles;
+/// let patient = Circles { repetition: 5, ..Circles::default() };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoopDetector {
+    /// So many times in a row has everybody who speaks said nearly what they said in their turn before.
+    pub repetition: usize,
+    /// How alike two messages are that are nearly the same: the share of word triples they have in common, 0 to 1.
+    pub similarity: f64,
+    /// So many messages in a row were farewells or thanks and little else.
+    pub farewells: usize,
+    /// So many turns in a row were empty.
+    pub silence: usize,
+    /// So many times in a row has everybody who speaks repeated a message that asks another for a tool call, or brings its
+    /// result: the same calls, with the same results. More than [`repetition`](Self::repetition), so that polling is left alone.
+    pub calls: usize,
+}
+
+impl Default for LoopDetector {
+    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 8 equal calls. Four farewells are two of each side, and CAMEL's
+    /// generation of conversations uses four as well.
+    fn default() -> Self {
+        Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 8 }
+    }
+}
+
+impl From<LoopDetector> for Stop {
+    fn from(circles: LoopDetector) -> Self {
+        Self::new(circles)
+    }
+}
+
+impl Condition for LoopDetector {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        let found = |pattern, evidence: Option<Vec<u64>>| {
+            Some(StopReason::LoopDetected { pattern, evidence: evidence? })
+        };
+        found(LoopKind::Silence, self.silent(transcript))
+            .or_else(|| found(LoopKind::Farewells, self.leaving(transcript)))
+            .or_else(|| {
+                let is_work = spoken(transcript).next().is_some_and(|line| !work(&line.message).is_empty());
+                let (circle, times) = if is_work {
+                    (LoopKind::Calls, self.calls)
+                } else {
+                    (LoopKind::Repetition, self.repetition)
+                };
+                found(circle, self.repeating(transcript, times))
+            })
+    }
+}
+
+impl LoopDetector {
+    fn silent(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        run_of(self.silence, transcript.recent_turns(), |turn| turn.is_silent)
+            .map(|turns| seqs(&turns, |t| t.seq))
+    }
+
+    fn leaving(&self, transcript: &Transcript) -> Option<Vec<u64>> {
+        let farewell = |line: &&Line| is_farewell(&line.message.plain());
+        run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
+    }
+
+    /// Compares each of the last messages with the one its author said before.
+    fn repeating(&self, transcript: &Transcript, times: usize) -> Option<Vec<u64>> {
+        if times == 0 {
+            return None;
+        }
+        let speakers = transcript.participants().len().max(1);
+        let wanted = times.saturating_mul(speakers.min(MAX_SPEAKERS));
+        let recent: Vec<&Line> =
+            spoken(transcript).take(wanted.saturating_add(speakers.min(MAX_SPEAKERS))).collect();
+        let alike = |(index, line): (usize, &&Line)| {
+            let before =
+                recent.iter().skip(index + 1).find(|other| other.message.from == line.message.from)?;
+            is_repeated(&line.message, &before.message, self.similarity).then_some(line.seq)
+        };
+        let evidence: Vec<u64> = recent.iter().enumerate().take(wanted).map_while(alike).collect();
+        (evidence.len() == wanted).then(|| evidence.into_iter().rev().collect())
+    }
+}
+
+/// In rooms with more speakers than this, only the last so many messages are compared.
+const MAX_SPEAKERS: usize = 8;
+
+fn spoken(transcript: &Transcript) -> impl Iterator<Item = &Line> {
+    transcript.messages().rev().take_while(|line| line.source == Source::Turn)
+}
+
+/// The first `length` of `items`, oldest first, if all of them satisfy `holds`.
+fn run_of<T>(length: usize, items: impl Iterator<Item = T>, holds: impl Fn(&T) -> bool) -> Option<Vec<T>> {
+    let mut run: Vec<T> = items.take(length).take_while(holds).collect();
+    run.reverse();
+    (length > 0 && run.len() == length).then_some(run)
+}
+
+fn seqs<T>(items: &[T], seq: impl Fn(&T) -> u64) -> Vec<u64> {
+    items.iter().map(seq).collect()
+}
+
+/// Words, lower case, without punctuation.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Whether a message says nearly what the one before it said, and asks for or brings the same of tools: calls that another runs
+/// have no words as a rule. What is blank is silence.
+fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
+    let (work, earlier) = (work(message), work(before));
+    let text = message.plain();
+    let says = !work.is_empty() || !text.trim().is_empty();
+    let same = work.len() == earlier.len() && work.into_iter().zip(earlier).all(|(a, b)| is_same_work(a, b));
+    says && same && is_alike(&text, &before.plain(), similarity)
+}
+
+/// What a message asks of tools, and what it brings of them.
+fn work(message: &Message) -> Vec<&Part> {
+    message.parts.iter().filter(|part| matches!(part, Part::Call(_) | Part::Outcome(_))).collect()
+}
+
+/// Whether two calls, or what came of two, are equal, whatever they are called by.
+fn is_same_work(a: &Part, b: &Part) -> bool {
+    match (a, b) {
+        (Part::Call(a), Part::Call(b)) => a.tool == b.tool && a.args == b.args,
+        (Part::Outcome(a), Part::Outcome(b)) => a.outcome == b.outcome,
+        _ => false,
+    }
+}
+
+/// Whether two texts have at least `similarity` of their word triples in common (Jaccard index of 3-shingles, as used
+/// for finding near-duplicate documents: Broder 1997). Numbers count as words: a count that goes on is no circle.
+fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
+    let (a, b) = (words(a), words(b));
+    if a == b {
+        return true;
+    }
+    if a.len() < 3 || b.len() < 3 {
+        return false;
+    }
+    let (a, b): (HashSet<&[String]>, HashSet<&[String]>) = (a.windows(3).collect(), b.windows(3).collect());
+    let common = a.intersection(&b).count();
+    let either = a.len() + b.len() - common;
+    #[expect(clippy::cast_precision_loss, reason = "far fewer words than 2^52")]
+    let share = common as f64 / either as f64;
+    share >= similarity
+}
+
+/// Phrases of leave-taking and thanks. CAMEL's list, and the farewells seen in reported loops.
+const FAREWELLS: &[&str] = &[
+    "goodbye",
+    "good bye",
+    "bye",
+    "farewell",
+    "see you",
+    "take care",
+    "have a great day",
+    "have a nice day",
+    "have a good day",
+    "have a wonderful day",
+    "thank you",
+    "thanks",
+    "you're welcome",
+    "you are welcome",
+    "my pleasure",
+    "glad i could help",
+    "happy to help",
+    "all the best",
+    "until next time",
+    "best wishes",
+];
+
+/// A message that takes leave or thanks, and says little else.
+fn is_farewell(text: &str) -> bool {
+    /// Longer messages say something besides.
+    const MAX_WORDS: usize = 40;
+    let words = words(text);
+    if words.is_empty() || words.len() > MAX_WORDS {
+        return false;
+    }
+    let text = format!(" {} ", words.join(" "));
+    FAREWELLS.iter().any(|phrase| text.contains(&format!(" {phrase} ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_alike_when_only_case_and_punctuation_differ() {
+        assert!(is_alike("Great, I agree!", "great I AGREE", 0.9));
+        assert!(!is_alike("3", "4", 0.9));
+        assert!(!is_alike("", "x", 0.9));
+    }
+
+    #[test]
+    fn counting_on_is_not_alike() {
+        assert!(!is_alike("The next number is 14", "The next number is 15", 0.9));
+    }
+
+    #[test]
+    fn a_farewell_is_short() {
+        assert!(is_farewell("Thank you, and goodbye!"));
+        assert!(!is_farewell("Buy the stock; the bytes are thankful"));
+        let long = format!("Thanks! {}", "Now implement the parser with care. ".repeat(10));
+        assert!(!is_farewell(&long));
+    }
+}

@@ -1,0 +1,266 @@
+//! When a chat is over: conditions that compose.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr};
+use std::sync::Arc;
+
+use polylogue_core::{Counted, Line, Money, Name, StopReason, Transcript};
+use regex::Regex;
+
+/// A condition that ends a chat: a pure function of the transcript, asked after every step.
+///
+/// Conditions compose: `a | b` ends the chat when either holds, `a & b` when one holds now and the other holds or has
+/// held before.
+///
+/// ```
+/// use polylogue::stop::{max_turns, says};
+/// let stop = says("DONE").whole() | max_turns(20);
+/// ```
+#[derive(Clone)]
+pub struct Stop(Arc<dyn Condition>);
+
+/// What a [`Stop`] is made of.
+pub trait Condition: Send + Sync + 'static {
+    /// Why the chat is over now, if it is. What it looks at of messages is [`Transcript::latest`], so that it costs
+    /// what the last step added.
+    fn now(&self, transcript: &Transcript) -> Option<StopReason>;
+
+    /// Why the chat could have been over now or at any step before. Looks at everything.
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.now(transcript)
+    }
+}
+
+impl Stop {
+    /// A condition of one's own.
+    pub fn new(condition: impl Condition) -> Self {
+        Self(Arc::new(condition))
+    }
+
+    /// Why the chat is over now, if it is.
+    #[must_use]
+    pub fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.0.now(transcript)
+    }
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stop")
+    }
+}
+
+struct Any(Stop, Stop);
+
+impl Condition for Any {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.0.0.now(transcript).or_else(|| self.1.0.now(transcript))
+    }
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.0.0.ever(transcript).or_else(|| self.1.0.ever(transcript))
+    }
+}
+
+struct All(Stop, Stop);
+
+impl Condition for All {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        match (self.0.0.now(transcript), self.1.0.now(transcript)) {
+            (None, None) => None,
+            (Some(first), second) => Some(both(first, second.or_else(|| self.1.0.ever(transcript))?)),
+            (None, Some(second)) => Some(both(self.0.0.ever(transcript)?, second)),
+        }
+    }
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        Some(both(self.0.0.ever(transcript)?, self.1.0.ever(transcript)?))
+    }
+}
+
+fn both(first: StopReason, second: StopReason) -> StopReason {
+    let flat = |reason| match reason {
+        StopReason::All(reasons) => reasons,
+        reason => vec![reason],
+    };
+    StopReason::All(flat(first).into_iter().chain(flat(second)).collect())
+}
+
+impl<S: Into<Stop>> BitOr<S> for Stop {
+    type Output = Stop;
+    fn bitor(self, other: S) -> Stop {
+        Stop::new(Any(self, other.into()))
+    }
+}
+
+impl<S: Into<Stop>> BitAnd<S> for Stop {
+    type Output = Stop;
+    fn bitand(self, other: S) -> Stop {
+        Stop::new(All(self, other.into()))
+    }
+}
+
+struct Count<F>(F);
+
+impl<F: Fn(&Transcript) -> Option<StopReason> + Send + Sync + 'static> Condition for Count<F> {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        (self.0)(transcript)
+    }
+}
+
+fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + 'static) -> Stop {
+    Stop::new(Count(condition))
+}
+
+/// After `limit` turns in the room: an expected end, [`Reason::Planned`]. What is said aside is no turn in the room. What a
+/// chat must not exceed is its [cap](polylogue_core::ChatBuilder::cap).
+#[must_use]
+pub fn max_turns(limit: u64) -> Stop {
+    count(move |t| {
+        (t.turns() >= limit).then_some(StopReason::CountReached { count: limit, of: Counted::Turns })
+    })
+}
+
+/// After `limit` messages in the room, those of the opening included: an expected end, [`Reason::Planned`].
+#[must_use]
+pub fn max_messages(limit: u64) -> Stop {
+    count(move |t| {
+        (t.message_count() >= limit)
+            .then_some(StopReason::CountReached { count: limit, of: Counted::Messages })
+    })
+}
+
+/// After `limit` tokens read and written, in chats within this one too. Calls whose tokens are unknown do not count.
+#[must_use]
+pub fn max_tokens(limit: u64) -> Stop {
+    count(move |t| {
+        let used = t.usage().tokens();
+        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
+    })
+}
+
+/// After `limit` is spent, in chats within this one too. Calls whose cost is unknown do not count; the limit of a
+/// whole run, [`Limits::cost`](polylogue_core::Limits), refuses them.
+#[must_use]
+pub fn max_cost(limit: Money) -> Stop {
+    count(move |t| {
+        let spent = t.usage().cost;
+        (spent >= limit).then_some(StopReason::Cost { limit, spent, next: None })
+    })
+}
+
+/// After `limit_ms` milliseconds by the events' times, waiting for people not counted.
+#[must_use]
+pub fn max_time_ms(limit_ms: u64) -> Stop {
+    count(move |t| (t.elapsed_ms() >= limit_ms).then_some(StopReason::Time { limit_ms }))
+}
+
+/// When `holds`, a pure function of the transcript, does.
+pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
+    let name = name.to_owned();
+    count(move |t| holds(t).then(|| StopReason::Condition { name: name.clone() }))
+}
+
+/// When a message in the room holds `text`. Never because of the task, nor of what is only thought.
+#[must_use]
+pub fn says(text: &str) -> Says {
+    Says { text: text.into(), whole: false, by: Vec::new() }
+}
+
+/// A condition on the text of messages; see [`says`].
+#[derive(Debug, Clone)]
+pub struct Says {
+    text: Arc<str>,
+    whole: bool,
+    by: Vec<Name>,
+}
+
+impl Says {
+    /// Only when the message is nothing but the text, white space aside.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { whole: true, ..self }
+    }
+
+    /// Only when `name`, or one of those named before, says it.
+    #[must_use]
+    pub fn by(mut self, name: Name) -> Self {
+        self.by.push(name);
+        self
+    }
+
+    /// Why `line` ends a chat, if it does.
+    pub(crate) fn of(&self, line: &Line) -> Option<StopReason> {
+        let by = &line.message.from;
+        let heard = self.by.is_empty() || self.by.contains(by);
+        let holds = heard && self.matches(&line.message.plain());
+        holds.then(|| StopReason::Mentioned { text: Arc::clone(&self.text), by: by.clone() })
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        if self.whole { text.trim() == self.text.trim() } else { text.contains(&*self.text) }
+    }
+}
+
+impl From<Says> for Stop {
+    fn from(says: Says) -> Self {
+        let (by, text) = (says.by.clone(), Arc::clone(&says.text));
+        let reason = move |by: &Name| StopReason::Mentioned { text: Arc::clone(&text), by: by.clone() };
+        Self::new(OnText { by, holds: move |text: &str| says.matches(text), reason })
+    }
+}
+
+impl<S: Into<Stop>> BitOr<S> for Says {
+    type Output = Stop;
+    fn bitor(self, other: S) -> Stop {
+        Stop::from(self) | other
+    }
+}
+
+impl<S: Into<Stop>> BitAnd<S> for Says {
+    type Output = Stop;
+    fn bitand(self, other: S) -> Stop {
+        Stop::from(self) & other
+    }
+}
+
+/// When a message in the room, of one of `by` or of anybody if that is empty, matches the regular expression.
+///
+/// # Errors
+/// When `pattern` is no regular expression of the `regex` crate.
+pub fn matches(pattern: &str, by: Vec<Name>) -> Result<Stop, regex::Error> {
+    let regex = Regex::new(pattern)?;
+    let pattern = pattern.to_owned();
+    let reason = move |by: &Name| StopReason::Matched { pattern: pattern.clone(), by: by.clone() };
+    Ok(Stop::new(OnText { by, holds: move |text: &str| regex.is_match(text), reason }))
+}
+
+struct OnText<H, R> {
+    by: Vec<Name>,
+    holds: H,
+    reason: R,
+}
+
+impl<H, R> OnText<H, R>
+where
+    H: Fn(&str) -> bool,
+    R: Fn(&Name) -> StopReason,
+{
+    fn check(&self, line: &Line) -> Option<StopReason> {
+        let from = &line.message.from;
+        let heard = self.by.is_empty() || self.by.contains(from);
+        (heard && (self.holds)(&line.message.plain())).then(|| (self.reason)(from))
+    }
+}
+
+impl<H, R> Condition for OnText<H, R>
+where
+    H: Fn(&str) -> bool + Send + Sync + 'static,
+    R: Fn(&Name) -> StopReason + Send + Sync + 'static,
+{
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        transcript.latest().find_map(|line| self.check(line))
+    }
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        use polylogue_core::Source;
+        transcript.messages().filter(|line| line.source != Source::Opening).find_map(|line| self.check(line))
+    }
+}
