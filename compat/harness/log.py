@@ -11,7 +11,7 @@ COMPACT = {"ensure_ascii": False, "separators": (",", ":")}
 # Why a chat ended. Where the originals tell no two kinds apart, neither does this.
 ENDS = {
     "finished": "finished",
-    "planned": "limit",
+    "count_reached": "limit",
     "mentioned": "termination message",
     "matched": "termination message",
     "condition": "termination message",
@@ -25,8 +25,8 @@ ENDS = {
     "no_reply": "no reply",
     "no_output": "no output",
     "no_speaker": "no speaker",
-    "deserted": "no speaker",
-    "circling": "circling",
+    "no_participants": "no speaker",
+    "loop_detected": "circling",
     "completed": "completed",
     "errors": "errors",
 }
@@ -39,10 +39,10 @@ def report(events: list[dict], outer: bool) -> dict:
     for event in events:
         chat = chats.setdefault(event.get("at", ""), {"said": [], "ends": None, "summary": None})
         _tell(event, chat)
-        if event["type"] == "answered":
+        if event["type"] == "input_provided":
             asked.append([event["to"], event["text"]])
         for key in usage:
-            usage[key] += event.get("usage", {}).get(key, 0) if event["type"] == "sampled" else 0
+            usage[key] += event.get("usage", {}).get(key, 0) if event["type"] == "model_replied" else 0
     if not outer:
         chats.pop("", None)
     return {"chats": list(chats.values()), "asked": asked, "usage": usage}
@@ -68,7 +68,7 @@ def _tell(event: dict, chat: dict) -> None:
         # What a chat inherits from the one it continues was said there.
         for message in filter(None, messages[event.get("inherited", 0) :]):
             chat["said"] += _said(message)
-    elif kind in ("said", "posted") and event.get("to") != {"only": []}:
+    elif kind in ("message", "posted") and event.get("to") != {"only": []}:
         chat["said"] += _said(event)
     elif kind == "failed":
         chat["ends"] = "error"

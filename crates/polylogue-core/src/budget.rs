@@ -25,7 +25,7 @@ use crate::{Cancellation, Money};
 /// Money that several runs share, such as those of a batch. Cloning shares it.
 ///
 /// A run draws on it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call, that run is halted, and so
-/// are all that were given to [`halts`](Self::halts): they can be resumed with more.
+/// are all that were given to [`halts`](Self::cancels): they can be resumed with more.
 ///
 /// ```
 /// use polylogue_core::{Budget, Money};

@@ -190,11 +190,11 @@ impl Log {
     ///
     /// Who is called first speaks at the root of the log; others have rooms beside it, and remember nothing of each other.
     ///
-    /// A call that fails leaves no trace in what agents remember: what happened in it stays in the log, [undone](Body::Undone).
+    /// A call that fails leaves no trace in what agents remember: what happened in it stays in the log, [undone](Body::RolledBack).
     ///
     /// # Errors
     /// When a turn fails, a limit is met, or the agent [ends](Error::Ended) instead of replying: then nothing is remembered of
-    /// the call. [`Error::Waiting`], [`Error::Halted`] and errors of the store leave the call unfinished:
+    /// the call. [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave the call unfinished:
     /// [`resume_call`](Self::resume_call) goes on with it, [`undo_call`](Self::undo_call) undoes it, and no other can be made
     /// before.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {

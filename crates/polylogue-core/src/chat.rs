@@ -420,7 +420,7 @@ impl ChatBuilder {
     }
 
     /// Sets how many equal tool calls with equal results an agent makes in a row in one turn: at the next one the chat ends, as
-    /// [`Reason::Circling`]. 0 is any number. The default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
+    /// [`StopReason::LoopDetected`]. 0 is any number. The default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
     #[must_use]
     pub fn max_equal_calls(mut self, calls: usize) -> Self {
         self.setup.max_equal_calls = calls;

@@ -13,7 +13,7 @@ use crate::{
 
 /// One entry of a log.
 ///
-/// Written as one flat JSON object: `{"seq":4,"at":"","time_ms":1763712000000,"type":"said","from":...}`.
+/// Written as one flat JSON object: `{"seq":4,"at":"","time_ms":1763712000000,"type":"message","from":...}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Its position in the log, counted from 0 without gaps.

@@ -12,7 +12,7 @@ fn an_event_is_one_flat_json_object() {
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(
         json,
-        r#"{"seq":4,"at":"/critic.2","time_ms":7,"type":"said","from":"user","parts":[{"text":"hi"}]}"#
+        r#"{"seq":4,"at":"/critic.2","time_ms":7,"type":"message","from":"user","parts":[{"text":"hi"}]}"#
     );
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
 }

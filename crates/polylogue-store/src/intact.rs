@@ -30,24 +30,32 @@ pub(crate) fn changed(seq: u64) -> String {
 pub(crate) struct Salvage {
     events: Vec<Event>,
     flaw: Option<String>,
+    /// The length of the unbroken beginning, once an event is damaged or missing. Links cannot vouch for what follows, so
+    /// an event behind the gap is not counted, even if it has the number of the lost one.
+    unbroken: Option<u64>,
 }
 
 impl Salvage {
     /// Takes an event that was read after all those before, or the reason why it could not be.
     pub(crate) fn take(&mut self, event: Result<Event, String>) {
+        let expected = self.next_seq();
         match event {
+            Ok(event) if event.seq < expected => {
+                self.break_at(format!("event {} stands where event {expected} belongs", event.seq));
+            }
             Ok(event) => {
-                let expected = self.next_seq();
-                if event.seq < expected {
-                    return self.note(format!("event {} stands where event {expected} belongs", event.seq));
-                }
                 if event.seq > expected {
-                    self.note(format!("event {expected} is missing"));
+                    self.break_at(format!("event {expected} is missing"));
                 }
                 self.events.push(event);
             }
-            Err(flaw) => self.note(flaw),
+            Err(flaw) => self.break_at(flaw),
         }
+    }
+
+    fn break_at(&mut self, flaw: String) {
+        self.unbroken.get_or_insert(self.events.len() as u64);
+        self.note(flaw);
     }
 
     /// Remembers what is wrong; the first flaw is the one that is told.
@@ -67,7 +75,7 @@ impl Salvage {
 
     /// All of it, with the damage as an error about `place`.
     pub(crate) fn finish(self, place: String) -> Intact {
-        let unbroken = (0..).zip(&self.events).take_while(|(seq, event)| event.seq == *seq).count() as u64;
+        let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
         let damage = self.flaw.map(|why| StoreError::Damaged { place, why, intact: unbroken });
         Intact { events: self.events, damage }
     }

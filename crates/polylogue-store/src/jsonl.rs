@@ -22,14 +22,14 @@ use folder::Folder;
 /// # Format
 ///
 /// The log `monday` is the file `monday.jsonl`, in UTF-8, one JSON object a line. The first line says what the file
-/// is and in which format, 2 being the only one that is read; the second is what it takes to run the log again; the others are
+/// is and in which format, 3 being the only one that is read; the second is what it takes to run the log again; the others are
 /// events in order, from 0 on:
 ///
 /// ```text
-/// {"polylogue":2,"title":"Plans","created_ms":1763712000000,"has_team":false,"chain":"6d1e..."}
+/// {"polylogue":3,"title":"Plans","created_ms":1763712000000,"has_team":false,"chain":"6d1e..."}
 /// {"team":null,"chain":"90a4..."}
-/// {"seq":0,"time_ms":1763712000000,"type":"opened","with":["a","b"],"task":"plan the week","messages":[],"chain":"c2f0..."}
-/// {"seq":1,"time_ms":1763712000050,"type":"cued","cues":[{"who":"a"}],"chain":"17b3..."}
+/// {"seq":0,"time_ms":1763712000000,"type":"opened","participants":["a","b"],"task":"plan the week","messages":[],"chain":"c2f0..."}
+/// {"seq":1,"time_ms":1763712000050,"type":"turn_started","turns":[{"who":"a"}],"chain":"17b3..."}
 /// ```
 ///
 /// Of a batch that a crash interrupts, the first events may be kept; like every beginning of a log, they are a

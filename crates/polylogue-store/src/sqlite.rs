@@ -42,7 +42,7 @@ use writer::{Giver, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 2 being the only one that
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 3 being the only one that
 /// is read, as `user_version`. `sqlite3` reads it, also while it is written:
 ///
 /// ```sql

@@ -51,7 +51,7 @@ impl Team {
     /// an agent wants it.
     ///
     /// # Errors
-    /// As [`build`](Self::build); when the team asks for what was not [granted](Workplace::grant), and when what its programs
+    /// As [`build`](Self::build); when the team asks for what was not [granted](BuildContext::grant), and when what its programs
     /// are to read is not there.
     pub fn build_at(&self, provide: Provide<'_>, workplace: &BuildContext) -> Result<Chat> {
         AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(Brief::default())

@@ -212,7 +212,7 @@ fn limits(settings: &SandboxSettings) -> Limits {
 }
 
 impl Team {
-    /// Whether it may run programs, or work with files: then it is built at a [`Workplace`].
+    /// Whether it may run programs, or work with files: then it is built at a [`BuildContext`].
     #[must_use]
     pub fn needs_workplace(&self) -> bool {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())

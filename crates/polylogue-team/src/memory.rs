@@ -74,7 +74,7 @@ impl As<AgentMemory> for Switch<Memory> {
 
 impl Team {
     /// Whether an agent of the team, or of those within it, remembers something beyond its conversation: then it is built with a
-    /// [memory](crate::Workplace::with_memory).
+    /// [memory](crate::BuildContext::with_memory).
     #[must_use]
     pub fn needs_memory(&self) -> bool {
         self.agents.iter().any(|agent| !agent.memory.is_off())

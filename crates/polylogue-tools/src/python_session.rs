@@ -78,7 +78,7 @@ impl PythonSession {
     }
 
     /// Ends the interpreter of a conversation, the one whose [`Log`](polylogue_core::Log) has these tools
-    /// [held](polylogue_core::Log::held), and waits for a call that is under way. The next call starts a new one.
+    /// [held](polylogue_core::Log::resources), and waits for a call that is under way. The next call starts a new one.
     pub async fn restart(&self, of: &Resources) {
         *self.kernel(of).lock().await = None;
     }

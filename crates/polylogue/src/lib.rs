@@ -5,7 +5,7 @@
 //!
 //! # Two agents
 //!
-//! An [`Assistant`] speaks by a model. A [`Chat`] is agents and a policy; [`in_turn`] lets them speak one after the other,
+//! An [`Assistant`] speaks by a model. A [`Chat`] is agents and a policy; [`round_robin`] lets them speak one after the other,
 //! [`until`] says when it is over. A [`Log`] keeps what happens, in a store.
 //!
 //! ```
@@ -46,39 +46,39 @@
 //! | an agent made of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
 //! | agents one after the other, at the same time, by case, again and again, as one agent | [`compose`] |
 //! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
-//! | a person who may step in | [`Oversight`], always, at the end, or never |
-//! | tools that another runs | [`Assistant::advertise`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
+//! | a person who may step in | [`HumanInput`], always, at the end, or never |
+//! | tools that another runs | [`Assistant::suggest_tool`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
 //! | tools from functions and methods | [`#[tool]`](macro@tool), [`#[toolkit]`](macro@toolkit) |
 //! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
-//! | agents and chats as tools | [`Consult`] |
+//! | agents and chats as tools | [`AgentTool`] |
 //! | agents that reason: in rounds, by a plan, by evidence, by criticism | [`reason`] |
 //! | to change what is read or said | [`hook`]; examples before it, a window, messages merged: [`aggregate`] |
 //! | values read in what a model writes | [`parse`] |
 //! | what was read to be run, and how it ended | [`parse::Actions`], [`parse::Ran`] |
 //! | to finish by a call | [`tool::Finish`] |
-//! | tools and JSON from models that know neither | [`tooling`], [`Taught`], [`Assistant::answers`] |
-//! | an order | [`in_turn`], [`once_each`], [`all_at_once`], or a closure: it is a [`Policy`] |
-//! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`Chair`]) or your own rule chooses who speaks |
-//! | a graph | [`Flow`]: at the same time, joins, conditions, loops |
-//! | to hand over | [`Transfer`], a tool, and [`handoffs`] |
+//! | tools and JSON from models that know neither | [`tooling`], [`PromptedTool`], [`Assistant::output_schema`] |
+//! | an order | [`round_robin`], [`sequential`], [`parallel`], or a closure: it is a [`Policy`] |
+//! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`HumanSelector`]) or your own rule chooses who speaks |
+//! | a graph | [`Graph`]: at the same time, joins, conditions, loops |
+//! | to hand over | [`Handoff`], a tool, and [`handoffs`] |
 //! | a debate and a vote | [`Debate`] |
-//! | two roles, one of which instructs and the other solves | [`Society`] |
-//! | a plan, and somebody who keeps to it | [`Ledger`] |
-//! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`Solve`] and [`EndMode`]; what came of it: [`Solved`] |
+//! | two roles, one of which instructs and the other solves | [`RolePlay`] |
+//! | a plan, and somebody who keeps to it | [`Orchestrator`] |
+//! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`GroupSolve`] and [`EndMode`]; what came of it: [`GroupSolveResult`] |
 //! | values that all share | [`state`] |
 //! | what is remembered from one conversation to the next | [`memory`] |
 //! | to join later | [`joining()`] |
-//! | an end | [`stop`], [`Circles`]; they compose by `\|` and `&` |
+//! | an end | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; the last message otherwise |
-//! | chats one after the other | [`sequence`], [`Carry`]: what came of each is carried over to the next |
-//! | chats that need others | [`Prerequisites`]: what can run at the same time does |
+//! | chats one after the other | [`sequence`], [`Carryover`]: what came of each is carried over to the next |
+//! | chats that need others | [`Dag`]: what can run at the same time does |
 //! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
 //! | a chat within a reply | [`Nested`]: a layer, for some of the messages an agent hears |
 //! | what came of it, and what it cost | [`Report`] |
 //! | the same for a thousand tasks | [`Batch`], and a [`Budget`] for all of them |
 //! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
-//! | to watch | [`Log::watch`] |
-//! | to stop it | [`Log::halt`] |
+//! | to watch | [`Log::subscribe`] |
+//! | to stop it | [`Log::cancellation`] |
 
 mod agents;
 mod layers;

@@ -80,7 +80,7 @@ async fn turns_at_the_same_time_enter_the_log_in_the_order_of_their_cues() {
             .unwrap()
     })
     .await;
-    let said: Vec<_> = log.iter().filter(|body| body.contains(r#""type":"said""#)).collect();
+    let said: Vec<_> = log.iter().filter(|body| body.contains(r#""type":"message""#)).collect();
     assert!(said[0].contains("slow") && said[1].contains("fast") && said[2].contains("middle"), "{said:?}");
 }
 
@@ -112,7 +112,7 @@ async fn chats_within_chats_at_several_depths() {
             .unwrap()
     })
     .await;
-    assert!(log.last().unwrap().contains(r#""planned":{"count":4,"of":"turns"}"#), "{log:#?}");
+    assert!(log.last().unwrap().contains(r#""count_reached":{"count":4,"of":"turns"}"#), "{log:#?}");
 }
 
 #[tokio::test]

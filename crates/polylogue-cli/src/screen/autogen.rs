@@ -9,7 +9,7 @@
 //! ```
 //!
 //! It is told in whole messages, of the log alone. What has no counterpart there - what is said aside, the choice of a
-//! speaker, why a chat ended - is left out; [`teller`](super::teller) tells it.
+//! speaker, why a chat ended - is left out; [`renderer`](super::renderer) tells it.
 
 mod room;
 

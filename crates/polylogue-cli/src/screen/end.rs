@@ -10,7 +10,7 @@ use super::text::{Line, folded, wrap};
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunEnd {
-    /// Why it stopped, as [`Ending::why`] says it, or in the caller's words.
+    /// Why it stopped, as [`RunEnd::why`] says it, or in the caller's words.
     pub(crate) status: String,
     /// What its model calls consumed.
     pub(crate) spent: TotalUsage,

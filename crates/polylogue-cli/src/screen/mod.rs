@@ -1,16 +1,16 @@
 //! What a person, or a program, sees of a run.
 //!
-//! A [`Screen`] is told of a run's [`Signal`]s and writes what they mean: live on a terminal, as plain text, as
+//! A [`Screen`] is told of a run's [`Update`]s and writes what they mean: live on a terminal, as plain text, as
 //! events in JSON, or nothing but the result. It writes to one handle, in one piece for each signal.
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
-//! - [`plain`], [`familiar`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
-//! - [`teller`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
+//! - [`plain`], [`autogen`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
+//! - [`renderer`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
-//! control characters, and [`shown::Shown`], which commands write.
+//! control characters, and [`sanitized::Sanitized`], which commands write.
 
 use std::io::{self, Write};
 

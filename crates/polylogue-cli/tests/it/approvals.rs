@@ -95,8 +95,11 @@ fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
         home.run(&["resume", "last", "--answer", "yes"]).ok();
         assert_eq!(noted(&home), ["1", "three", "two"]);
         let events = home.events();
-        assert_eq!((of_type(&events, "asked").len(), of_type(&events, "answered").len()), (2, 2));
-        let asked = of_type(&events, "asked");
+        assert_eq!(
+            (of_type(&events, "input_required").len(), of_type(&events, "input_provided").len()),
+            (2, 2)
+        );
+        let asked = of_type(&events, "input_required");
         assert!(
             asked.iter().all(|event| event["text"].as_str().unwrap().starts_with("`Ann` calls `note` with"))
         );
@@ -135,7 +138,7 @@ fn what_nothing_encloses_is_asked_about_whatever_the_team_file_says_unless_the_u
 #[test]
 fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     let returned = |home: &Home| -> Vec<String> {
-        of_type(&home.events(), "returned")
+        of_type(&home.events(), "tool_returned")
             .iter()
             .map(|event| event["outcome"]["status"].to_string())
             .collect()
@@ -144,7 +147,7 @@ fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     team(&home, "never", true);
     home.rules("- allow: {command: '*'}\n- deny: {tool: note, command: '*two*'}\n- ask: {tool: 'no*', command: '*three*'}\n- ask: {command: '*two*'}\n");
     home.run(&RUN).exits(5);
-    assert_eq!(of_type(&home.events(), "asked").len(), 1);
+    assert_eq!(of_type(&home.events(), "input_required").len(), 1);
     home.run(&["resume", "last", "--answer", "yes"]).ok();
     assert_eq!(noted(&home), ["one", "three"]);
     assert!(home.run(&["show", "last"]).ok().out.contains("A rule of the user denies it."));
@@ -171,9 +174,9 @@ fn always_is_kept_for_exactly_this_call_of_this_team() {
     let mut terminal = Terminal::open(&home, (110, 60), &RUN);
     for answer in ["always", "yes", "yes"] {
         terminal.wait_for_question("ends the conversation.");
-        let asked = of_type(&home.events(), "asked").len();
+        let asked = of_type(&home.events(), "input_required").len();
         terminal.press(&format!("{answer}\r"));
-        until("it continues", || of_type(&home.events(), "answered").len() == asked);
+        until("it continues", || of_type(&home.events(), "input_provided").len() == asked);
     }
     assert_eq!(terminal.end().0, 0);
     assert_eq!(noted(&home).len(), 3);
@@ -183,7 +186,7 @@ fn always_is_kept_for_exactly_this_call_of_this_team() {
     assert!(home.run(&["trust", "rules"]).ok().out.starts_with("2 rules in "));
     // The first call is made without a question, the others are not.
     home.run(&RUN).exits(5);
-    let asked = of_type(&home.events(), "asked")[0]["text"].as_str().unwrap().to_owned();
+    let asked = of_type(&home.events(), "input_required")[0]["text"].as_str().unwrap().to_owned();
     assert!(asked.contains("two") && !asked.contains("one"), "{asked}");
     home.run(&["resume", "last", "--answer", "yes"]).exits(5);
     home.run(&["resume", "last", "--answer", "yes"]).ok();
@@ -192,7 +195,7 @@ fn always_is_kept_for_exactly_this_call_of_this_team() {
     let text = fs::read_to_string(home.path("team.yaml")).unwrap();
     home.file("team.yaml", &text.replace("notes.txt", "other.txt"));
     home.run(&RUN).exits(5);
-    assert!(of_type(&home.events(), "asked")[0]["text"].as_str().unwrap().contains("one"));
+    assert!(of_type(&home.events(), "input_required")[0]["text"].as_str().unwrap().contains("one"));
 }
 
 #[test]
@@ -216,10 +219,11 @@ fn a_call_that_was_approved_and_runs_when_the_process_is_killed_is_not_made_agai
     assert_eq!(noted(&home), ["one", "three"]);
     let events = home.events();
     let status = |event: &Value| event["outcome"]["status"].as_str().unwrap().to_owned();
-    let mut ended: Vec<String> = of_type(&events, "returned").iter().map(|event| status(event)).collect();
+    let mut ended: Vec<String> =
+        of_type(&events, "tool_returned").iter().map(|event| status(event)).collect();
     ended.sort();
     assert_eq!(
-        (ended, of_type(&events, "asked").len()),
+        (ended, of_type(&events, "input_required").len()),
         (["done", "failed", "unknown"].map(String::from).to_vec(), 3)
     );
 }
@@ -270,7 +274,7 @@ fn enter_alone_and_what_was_typed_before_the_question_approve_nothing() {
         "{}",
         terminal.sees()
     );
-    assert!(of_type(&home.events(), "answered").is_empty() && noted(&home).is_empty());
+    assert!(of_type(&home.events(), "input_provided").is_empty() && noted(&home).is_empty());
     terminal.press("\r");
     terminal.wait_for("That was none of the answers below.");
     terminal.wait_for_question("`exit` ends the conversation.");

@@ -202,7 +202,7 @@ fn a_store_of_a_newer_version() {
     file.write_all(&7_u32.to_be_bytes()).unwrap();
     for args in [&["runs"][..], &["show", "last"], &["run", &shipped("writer-critic")], &["doctor"]] {
         let ran = home.run(args).exits(1);
-        let newer = "store.db has format 7, and this version knows up to 2\n  hint: read it with the version that wrote it, or a later one\n";
+        let newer = "store.db has format 7, and this version knows up to 3\n  hint: read it with the version that wrote it, or a later one\n";
         assert!(ran.err.ends_with(newer), "{args:?}: {}", ran.err);
     }
     fs::write(home.path("store.db"), before).unwrap();
@@ -271,10 +271,10 @@ fn a_full_disk() {
     assert!(err.contains("error (system): there is no space left to write ") && err.ends_with(full), "{err}");
     let [shown, before, after] =
         ["out", "before", "after"].map(|file| fs::read_to_string(home.path(file)).unwrap());
-    let kept = before.matches("\"type\":\"said\"").count();
+    let kept = before.matches("\"type\":\"message\"").count();
     assert!(kept > 0 && after.starts_with(&before), "{kept} turns were kept");
     assert_eq!(shown.matches("wordword\n").count(), kept, "what was shown had been kept before");
-    assert_eq!(after.matches("\"type\":\"said\"").count(), 16);
+    assert_eq!(after.matches("\"type\":\"message\"").count(), 16);
     // A reply that could not be kept is the only one that is asked for again; there is none if the turn could not be begun.
     assert!((16..=17).contains(&server.count()), "{} requests", server.count());
 }

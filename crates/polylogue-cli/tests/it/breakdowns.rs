@@ -79,7 +79,7 @@ fn whatever_a_tool_does_the_model_is_told_and_the_run_goes_on() {
     let events = home.events();
     let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
-    let (called, returned) = (of_type(&events, "called"), of_type(&events, "returned"));
+    let (called, returned) = (of_type(&events, "tool_called"), of_type(&events, "tool_returned"));
     assert_eq!((called.len(), returned.len()), (STEPS.len(), STEPS.len()));
     for (nth, (tool, _, result, status)) in STEPS.iter().enumerate() {
         let outcome = &returned[nth]["outcome"];

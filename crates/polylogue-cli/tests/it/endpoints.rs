@@ -120,7 +120,7 @@ fn a_limit_per_minute_holds_requests_back() {
     let mut running = home.start(&["run", "team.yaml", "--allow", "endpoints,env"]);
     until("the first reply is kept", || {
         let ran = home.run(&["show", "last", "--json"]);
-        ran.out.contains("\"type\":\"said\"")
+        ran.out.contains("\"type\":\"message\"")
     });
     // Without the limit the other requests would be there before another process has begun.
     home.run(&["runs"]).ok();

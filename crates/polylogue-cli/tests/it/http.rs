@@ -22,7 +22,7 @@ fn a_team_runs_over_http_streaming_and_not() {
     });
     for events in &runs {
         assert_eq!(said(events), SAID);
-        assert_eq!(of_type(events, "returned").len(), 2);
+        assert_eq!(of_type(events, "tool_returned").len(), 2);
     }
     let kinds = |events: &[Value]| events.iter().map(|event| event["type"].clone()).collect::<Vec<_>>();
     assert_eq!(kinds(&runs[0]), kinds(&runs[1]));

@@ -211,7 +211,7 @@ fn a_server_that_dies_costs_a_call_and_the_run_goes_on() {
     let ran = home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]).exits(5);
     assert!(ran.out.contains("It is done."), "{}", ran.out);
     let events = home.events();
-    let returned = of_type(&events, "returned");
+    let returned = of_type(&events, "tool_returned");
     assert_eq!(returned[0]["outcome"]["status"], "failed");
     assert!(returned[0].to_string().contains("it is started again for the next call"), "{}", returned[0]);
     assert_eq!(returned[1]["outcome"]["status"], "done");
@@ -251,8 +251,8 @@ fn a_call_in_flight_when_the_program_is_killed_is_reported_and_the_server_ends_t
     let resumed = home.run(&["resume", "last"]).exits(5);
     assert!(resumed.out.contains("It is done."), "{}", resumed.out);
     let events = home.events();
-    let returned = of_type(&events, "returned");
-    assert_eq!((of_type(&events, "called").len(), returned.len()), (1, 1));
+    let returned = of_type(&events, "tool_returned");
+    assert_eq!((of_type(&events, "tool_called").len(), returned.len()), (1, 1));
     assert_eq!(returned[0]["outcome"]["status"], "unknown");
     assert_eq!(notes(&home).matches("begun").count(), 1);
 }
@@ -268,7 +268,7 @@ fn a_call_in_flight_that_reads_only_is_made_again() {
     running.end();
     home.run(&["resume", "last"]).exits(5);
     let events = home.events();
-    let returned = of_type(&events, "returned");
+    let returned = of_type(&events, "tool_returned");
     assert_eq!((returned.len(), &returned[0]["outcome"]["status"]), (1, &json!("done")), "{returned:?}");
     assert_eq!(notes(&home).matches("peeked").count(), 2);
 }

@@ -95,7 +95,7 @@ async fn a_team_is_a_tool_whose_arguments_are_its_task_and_its_variables() {
     assert!(value["ended"].as_str().unwrap().starts_with("done"), "{value}");
     // It is kept like any other, and was told of as it went.
     let events = home.events();
-    let said = of_type(&events, "said").len();
+    let said = of_type(&events, "message").len();
     let heard = host.heard.lock().unwrap().clone();
     assert!(said > 2 && heard.len() == said && heard[0].starts_with("Writer: "), "{heard:?}");
     service.cancel().await.unwrap();

@@ -232,7 +232,7 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
     "#]],
     );
     assert_eq!(code, 0);
-    assert_eq!(of_type(&home.events(), "asked").len(), 3);
+    assert_eq!(of_type(&home.events(), "input_required").len(), 3);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_strict_server_takes_all_requests_and_a_resumed_run_names_tools_the_same() {
         assert_eq!(server.violations(), [""; 0]);
         let events: Vec<Value> = home.run(&["show", "last", "--json"]).ok().lines();
         let said: Vec<&str> =
-            of_type(&events, "said").iter().map(|said| said["from"].as_str().unwrap()).collect();
+            of_type(&events, "message").iter().map(|said| said["from"].as_str().unwrap()).collect();
         assert_eq!(&said[..2], ["Kim O'Brien", "Ai assistant 1"]);
         assert!(said.contains(&"研究员"), "{said:?}");
     }

@@ -20,7 +20,9 @@ fn every_team_that_ships_plays_its_script_and_says_so() {
         );
         assert!(ran.out.contains("\ndone: "), "{}", ran.out);
         let events = home.events();
-        assert!(of_type(&events, "sampled").iter().all(|event| event["model"] == format!("script:{team}")));
+        assert!(
+            of_type(&events, "model_replied").iter().all(|event| event["model"] == format!("script:{team}"))
+        );
     }
     let states: Vec<_> =
         home.listed().into_iter().map(|row| (row["title"].clone(), row["state"].clone())).collect();

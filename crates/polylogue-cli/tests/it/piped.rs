@@ -27,7 +27,7 @@ fn answers(home: &Home) -> Vec<String> {
 }
 
 fn texts(events: &[Value]) -> Vec<String> {
-    of_type(events, "answered").iter().map(|event| event["text"].as_str().unwrap().to_owned()).collect()
+    of_type(events, "input_provided").iter().map(|event| event["text"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn json_and_quiet_runs_read_the_same_lines() {
     let home = hall();
     let lines =
         home.run_reading("one\ntwo\nthree\nfour\nfive\n", &["run", "team.yaml", "--json"]).ok().lines();
-    assert_eq!(of_type(&lines, "asked").len(), 5);
+    assert_eq!(of_type(&lines, "input_required").len(), 5);
     assert_eq!(texts(&lines), ["one", "two", "three", "four", "five"]);
     let quiet = home.run_reading("1\n2\n3\n4\n5\n", &["run", "team.yaml", "--quiet"]).ok();
     assert_eq!(quiet.out, "5\n");
@@ -156,7 +156,7 @@ fn on_pipe(home: &Home, input: &PipeReader, args: &[&str]) -> Child {
 fn wait_for_answers(home: &Home, count: usize) {
     until("the answers are taken", || {
         let shown = home.run(&["show", "last", "--json"]);
-        shown.out.lines().filter(|line| line.contains(r#""type":"answered""#)).count() >= count
+        shown.out.lines().filter(|line| line.contains(r#""type":"input_provided""#)).count() >= count
     });
 }
 

@@ -197,7 +197,9 @@ fn what_a_picker_was_sent_is_shown_for_every_choice() {
     home.run(&["run", "picked.yaml", "--model", "openai:test"]).ok();
     let events: Vec<Value> = home.run(&["show", "last", "--json"]).ok().lines();
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
-    for (request, event) in server.requests().iter().zip(events.iter().filter(|e| e["type"] == "sampled")) {
+    for (request, event) in
+        server.requests().iter().zip(events.iter().filter(|e| e["type"] == "model_replied"))
+    {
         let name = event["who"].as_str().unwrap();
         let nth = asked.entry(name.to_owned()).or_default();
         *nth += 1;
@@ -291,7 +293,7 @@ fn it_is_known_how_agents_were_asked_that_solve_tasks() {
         let mut asked: BTreeMap<String, usize> = BTreeMap::new();
         for line in home.run(&["show", "last", "--json"]).ok().out.lines() {
             let event: Value = serde_json::from_str(line).unwrap();
-            if event["type"] == "sampled" {
+            if event["type"] == "model_replied" {
                 let of = asked.entry(event["who"].as_str().unwrap().to_owned()).or_default();
                 *of += 1;
                 let shown = home.run(&[

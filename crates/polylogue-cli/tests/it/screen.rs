@@ -349,7 +349,7 @@ fn shipped_teams_that_run_code_tell_each_result_once() {
         let home = Home::new();
         home.run(&["run", &crate::home::shipped(team), "--offline"]).ok();
         let events = home.events();
-        let results = events.iter().filter(|event| event["type"] == "returned").count();
+        let results = events.iter().filter(|event| event["type"] == "tool_returned").count();
         assert!(results > 0, "{team}");
         for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
             let shown = home.run(&[&["show", "last"], style].concat()).ok().out;

@@ -96,7 +96,7 @@ fn a_reader_that_leaves_ends_the_run_quietly_with_its_step() {
         let first = "talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)\n";
         assert_eq!(errors, if json.is_empty() { first } else { "" });
         let before = home.events();
-        let finished = of_type(&before, "sampled").len();
+        let finished = of_type(&before, "model_replied").len();
         assert_eq!(finished, server.count());
         goes_on(&mut home, finished);
         assert_eq!(timeless(&home.events())[..before.len()], timeless(&before));

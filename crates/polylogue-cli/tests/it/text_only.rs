@@ -79,8 +79,8 @@ fn teams_with_tools_work_on_a_server_of_plain_text() {
         assert_eq!(server.violations(), [""; 0], "{told}{}", ran.out);
         assert_eq!(reason(&ran), reason(&offline), "{told}{}", ran.out);
         let events = home.events();
-        assert!(!of_type(&events, "unable").is_empty(), "{told}{}", ran.out);
-        let called = of_type(&events, "called").len();
+        assert!(!of_type(&events, "capability_missing").is_empty(), "{told}{}", ran.out);
+        let called = of_type(&events, "tool_called").len();
         let asked = events.iter().filter(|event| event.to_string().contains("\"type\":\"call\"")).count();
         assert!(called + asked > 0, "{told}{}", ran.out);
         let with_tools =
@@ -201,7 +201,7 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let ran = home.run(&["resume", "last", "--max-calls", "100", "--record", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!((asked_with(&server, "tools"), asked_with(&server, "response_format")), (0, 0));
-    assert!(of_type(&home.events(), "unable").is_empty());
+    assert!(of_type(&home.events(), "capability_missing").is_empty());
     // Neither is it in a replay, which knows nothing of the option.
     let count = server.count();
     let ran = home.run(&["run", "team.yaml", "--replay", "c.jsonl"]).ok();
@@ -217,7 +217,7 @@ fn forms_that_are_said_to_be_refused_are_not_sent() {
     let home = Home::at(&server);
     let run = ["run", home.file("team.yaml", &talk().1), "--skills", "no-system-role,no-null-content"];
     home.run(&run).ok();
-    assert!(of_type(&home.events(), "unable").is_empty());
+    assert!(of_type(&home.events(), "capability_missing").is_empty());
     let is_system = |request: &Received| request.messages().iter().any(|message| message["role"] == "system");
     assert!(server.count() > 0 && !server.requests().iter().any(|request| is_system(request)));
     assert_eq!(server.violations(), [""; 0]);

@@ -163,7 +163,7 @@ fn a_store_that_is_replaced_while_a_conversation_runs_ends_it_and_nothing_finish
         let kept = home.events();
         let shown: Vec<&str> = SAID.into_iter().filter(|words| ended.out.contains(words)).collect();
         assert!(shown.iter().all(|words| said(&kept).contains(&(*words).to_owned())), "{store}: {shown:?}");
-        let finished = of_type(&kept, "sampled").len();
+        let finished = of_type(&kept, "model_replied").len();
         let quick = serve(talk());
         home.set("OPENAI_BASE_URL", &quick.base_url());
         home.run(&["resume", "last"]).ok();

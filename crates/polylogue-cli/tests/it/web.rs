@@ -13,7 +13,7 @@ fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
     let ran = home.run(&["run", &shipped("reading-room"), "--offline"]).ok();
     assert!(ran.out.contains("[from outside] # The waggle dance"), "{}", ran.out);
     let events = home.events();
-    let returned = of_type(&events, "returned");
+    let returned = of_type(&events, "tool_returned");
     let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
     let pages = ["a search of the pages at hand", "page:/waggle-dance.md", "page:/how-it-was-found-out.html"];
     assert_eq!(from, pages);
@@ -80,7 +80,7 @@ script:
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
     assert!(refused.err.contains("reach over the network (network):\n    the public web"), "{}", refused.err);
     assert!(refused.err.contains("add `--allow network`") && !home.path("store.db").exists());
-    let outcome = |home: &Home| -> Value { of_type(&home.events(), "returned")[0]["outcome"].clone() };
+    let outcome = |home: &Home| -> Value { of_type(&home.events(), "tool_returned")[0]["outcome"].clone() };
     home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
     assert_eq!(outcome(&home)["status"], "failed");
     assert!(outcome(&home).to_string().contains("is not reached, only 80 and 443"), "{}", outcome(&home));
@@ -145,7 +145,7 @@ script:
     );
     home.run(&["run", "team.yaml", "--offline", "--allow", "network,env"]).ok();
     let events = home.events();
-    let returned = of_type(&events, "returned");
+    let returned = of_type(&events, "tool_returned");
     assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
     let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
     assert_eq!(
@@ -182,7 +182,7 @@ script:
     home.file("pages/page.md", "# Page\nThree.");
     home.run(&["run", "team.yaml", "--offline"]).exits(5);
     let events = home.events();
-    let asked = of_type(&events, "asked");
+    let asked = of_type(&events, "input_required");
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["call"]["id"], "b2");
     home.run(&["resume", "last", "--answer", "yes"]).ok();

@@ -106,12 +106,12 @@ fn every_fact_is_kept_once_however_often_its_writer_is_killed() {
     }
     let (mut called, mut returned) = (BTreeMap::new(), 0);
     for event in place.lines(&["show", "last", "--json"]) {
-        if event["type"] == "called" && event["call"]["tool"] == "remember" {
+        if event["type"] == "tool_called" && event["call"]["tool"] == "remember" {
             let id = event["call"]["id"].as_str().unwrap().to_owned();
             called.insert(id, event["call"]["args"]["text"].as_str().unwrap().to_owned());
         }
         let Some(text) = event["id"].as_str().and_then(|id| called.get(id)) else { continue };
-        if event["type"] == "returned" {
+        if event["type"] == "tool_returned" {
             returned += 1;
             let (count, id) = kept.get(text).unwrap_or_else(|| panic!("`{text}` was lost"));
             assert_eq!(*count, 1, "`{text}` was written {count} times");

@@ -46,7 +46,7 @@ impl Asked {
 
     /// Which call the reply in this event answers, if it is the event of a finished call.
     pub(crate) fn finished(event: &Value) -> Option<Self> {
-        if event["type"] != "sampled" {
+        if event["type"] != "model_replied" {
             return None;
         }
         let text = event["parts"][0]["text"].as_str().unwrap_or_default();

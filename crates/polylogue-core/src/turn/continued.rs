@@ -10,7 +10,7 @@ impl Turn<'_> {
     /// is.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample), failures of the model excepted.
+    /// As [`ask_model`](Self::ask_model), failures of the model excepted.
     pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
         self.prompt(CONTINUE).await?;
         if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {

@@ -102,11 +102,11 @@ impl Turn<'_> {
         Ok(reply)
     }
 
-    /// Asks a model as [`sample`](Self::sample) does, for something that it may be unable to do. That it is unable is in the
-    /// log, so that a resumed turn takes the same path, and later turns need not try again ([`Transcript::lacks`](crate::Transcript::lacks)).
+    /// Asks a model as [`ask_model`](Self::ask_model) does, for something that it may be unable to do. That it is unable is in the
+    /// log, so that a resumed turn takes the same path, and later turns need not try again ([`Transcript::missing_capabilities`](crate::Transcript::missing_capabilities)).
     ///
     /// # Errors
-    /// As [`sample`](Self::sample).
+    /// As [`ask_model`](Self::ask_model).
     pub async fn try_model(&mut self, ask: ModelCall<'_>) -> Result<ModelAttempt> {
         self.replay_forms();
         if let Some(Body::CapabilityMissing { capability: lacks, .. }) =

@@ -77,7 +77,7 @@ pub(super) enum Answer<'a> {
     Error(RecordedError),
 }
 
-/// A [`Piece`], as it is written.
+/// A [`Delta`], as it is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Heard {

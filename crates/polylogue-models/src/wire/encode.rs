@@ -1,6 +1,6 @@
 //! From a request to the bytes of its body.
 //!
-//! What is written of a view is kept in its [`Wire`](polylogue_core::Wire): the next request of the same view writes only what is new, into
+//! What is written of a view is kept in its [`EncodeCache`](polylogue_core::EncodeCache): the next request of the same view writes only what is new, into
 //! the same buffer. A long conversation thus costs what its new entries cost.
 
 use std::ops::Range;

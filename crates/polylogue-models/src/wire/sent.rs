@@ -11,10 +11,10 @@ use super::pictures;
 pub struct Forms {
     /// Whether roles alternate: what several others say in a row is one message, and texts stand where the others say nothing.
     pub merge: bool,
-    /// Whether the model is sent the pictures that tools return ([`Skill::Vision`](polylogue_core::Skill::Vision)).
+    /// Whether the model is sent the pictures that tools return ([`Capability::Vision`](polylogue_core::Capability::Vision)).
     pub vision: bool,
     /// Whether an assistant message stands between the result of a tool and what others say, because the model lacks
-    /// [`Skill::UserAfterTool`](polylogue_core::Skill::UserAfterTool).
+    /// [`Capability::UserAfterTool`](polylogue_core::Capability::UserAfterTool).
     pub bridge: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
 /// The only format that is read.
-pub(super) const FORMAT: u64 = 2;
+pub(super) const FORMAT: u64 = 3;
 
 /// The first line: what can be told of a log in a list.
 #[derive(Debug, Serialize, Deserialize)]

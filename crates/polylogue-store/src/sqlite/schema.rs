@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only format that is read.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// Makes an empty database ours; to be run in a transaction.
 pub(super) const CREATE: &str = "
@@ -44,7 +44,7 @@ CREATE TABLE claims(
     holder TEXT NOT NULL
 ) STRICT;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 ";
 
 /// What is at the place of a database.

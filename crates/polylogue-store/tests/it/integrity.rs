@@ -128,6 +128,21 @@ async fn a_changed_database_is_never_read_as_something_else() {
     mutated(Kind::Sqlite, "chats.db", mutations(2_000)).await;
 }
 
+/// Seed 1 of the changes above found it, with the lengths of another format.
+#[tokio::test]
+async fn an_event_with_the_number_of_a_lost_one_is_not_intact() {
+    let (dir, _) = sound(Kind::Jsonl).await;
+    let place = dir.path().join("a.jsonl");
+    let text = fs::read_to_string(&place).unwrap();
+    let changed = text.replacen("{\"seq\":10,", "{\"seq:10,", 1).replacen("{\"seq\":11,", "{\"seq\":10,", 1);
+    fs::write(&place, changed).unwrap();
+    let store = Kind::Jsonl.open(dir.path()).unwrap();
+    let Intact { events, damage } = store.read_intact(&id("a")).await.unwrap();
+    let Some(StoreError::Damaged { intact, .. }) = damage else { panic!("{damage:?}") };
+    assert_eq!(intact, 10);
+    assert_events(&events[..10], 0, 10);
+}
+
 #[tokio::test]
 async fn a_changed_word_of_an_event_is_told_with_its_number() {
     for kind in BOTH {

@@ -35,7 +35,7 @@ async fn a_log_is_a_header_and_one_event_a_line() {
     let text = fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.split('\n').collect();
     assert!(
-        lines[0].starts_with(r#"{"polylogue":2,"title":"a","created_ms":0,"has_team":false,"chain":""#),
+        lines[0].starts_with(r#"{"polylogue":3,"title":"a","created_ms":0,"has_team":false,"chain":""#),
         "{text}"
     );
     assert!(lines[1].starts_with(r#"{"team":null,"chain":""#), "{text}");
@@ -63,10 +63,10 @@ async fn a_claimed_log_names_its_writer() {
 #[tokio::test]
 async fn a_log_of_a_newer_version_is_left_alone() {
     let (dir, file) = folder(2).await;
-    edit(&file, |lines| lines[0] = r#"{"polylogue":3,"named":"moved"}"#.into());
+    edit(&file, |lines| lines[0] = r#"{"polylogue":4,"named":"moved"}"#.into());
     let before = contents(dir.path());
     let place = file.display().to_string();
-    let newer = StoreError::Newer { place, found: 3, known: 2 };
+    let newer = StoreError::Newer { place, found: 4, known: 3 };
     let store = open(&dir);
     assert_eq!(store.read(&id("a"), 0).await, Err(newer.clone()));
     assert_eq!(store.read_intact(&id("a")).await, Err(newer.clone()));

@@ -79,24 +79,24 @@ async fn gaps(store: AnyStore) -> Verdict {
 /// One event of every kind.
 fn kinds() -> Value {
     json!([
-        {"type": "opened", "with": ["a", "critic"], "task": "t", "messages": [{"from": "user", "parts": [{"text": "hi"}]}]},
-        {"type": "cued", "cues": [{"who": "a"}, {"who": "a", "prompt": "only you", "to": {"only": ["critic"]}}]},
-        {"type": "sampled", "who": "a", "model": "p:m", "request": "00112233445566778899aabbccddeeff",
+        {"type": "opened", "participants": ["a", "critic"], "task": "t", "messages": [{"from": "user", "parts": [{"text": "hi"}]}]},
+        {"type": "turn_started", "turns": [{"who": "a"}, {"who": "a", "prompt": "only you", "to": {"only": ["critic"]}}]},
+        {"type": "model_replied", "who": "a", "model": "p:m", "request": "00112233445566778899aabbccddeeff",
          "parts": [{"thought": "hm"}, {"text": "x"}, {"call": {"id": "1", "tool": "t", "args": {"n": [1, {}]}}}],
          "finish": "calls", "usage": {"input": 7, "output": 1, "cached": 0, "reasoning": 0}, "cost": 1500},
-        {"type": "sampled", "who": "a", "model": "p:m", "request": "ffffffffffffffffffffffffffffffff",
+        {"type": "model_replied", "who": "a", "model": "p:m", "request": "ffffffffffffffffffffffffffffffff",
          "parts": [], "finish": "unknown"},
         {"type": "prompted", "who": "a", "text": "that was no JSON"},
-        {"type": "called", "who": "a", "call": {"id": "1", "tool": "t", "args": "not an object"}},
-        {"type": "returned", "who": "a", "id": "1", "outcome": {"status": "failed", "parts": [{"data": [null]}]}},
-        {"type": "said", "from": "a", "to": {"only": []}, "parts": [{"media": {"type": "image/png", "url": "data:,"}}]},
+        {"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": "not an object"}},
+        {"type": "tool_returned", "who": "a", "id": "1", "outcome": {"status": "failed", "parts": [{"data": [null]}]}},
+        {"type": "message", "from": "a", "to": {"only": []}, "parts": [{"media": {"type": "image/png", "url": "data:,"}}]},
         {"type": "passed", "who": "a"},
         {"type": "left", "who": "a", "why": "done"},
         {"type": "posted", "from": "a", "parts": []},
-        {"type": "asked", "who": "a", "text": "go on?"},
-        {"type": "answered", "to": "a", "text": ""},
+        {"type": "input_required", "who": "a", "text": "go on?"},
+        {"type": "input_provided", "to": "a", "text": ""},
         {"type": "failed", "who": "a", "error": {"fault": "provider", "message": "m", "hint": "h"}},
-        {"type": "closed", "reason": {"circling": {"pattern": "calls", "evidence": [1, 2]}}, "summary": "s"},
+        {"type": "closed", "reason": {"loop_detected": {"pattern": "calls", "evidence": [1, 2]}}, "summary": "s"},
         {"type": "closed", "reason": "finished", "summary": ""},
         {"type": "reopened"},
     ])
@@ -146,7 +146,7 @@ async fn every_number(store: AnyStore) -> Verdict {
         1.0
     ]);
     let body =
-        json!({"type": "called", "who": "a", "call": {"id": "1", "tool": "t", "args": {"n": numbers}}});
+        json!({"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": {"n": numbers}}});
     let body: Body = serde_json::from_value(body).map_err(|error| error.to_string())?;
     let event = Event { seq: 0, at: Path::root(), time: Timestamp(u64::MAX), ran_ms: 0, body };
     appended(&store, &[Arc::new(event)]).await

@@ -344,7 +344,7 @@ async fn no_interpreter_is_an_error_that_says_so() {
 async fn a_model_is_told_that_its_variables_are_gone() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
-    let called = json!({"seq": 1, "time_ms": 0, "type": "called", "who": "Ann",
+    let called = json!({"seq": 1, "time_ms": 0, "type": "tool_called", "who": "Ann",
         "call": {"id": "c0", "tool": "python_session", "args": {"code": "x = 1"}}});
     let turn = [Arc::new(serde_json::from_value::<Event>(called).unwrap())];
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());

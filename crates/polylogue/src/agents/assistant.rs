@@ -144,8 +144,8 @@ impl Assistant {
     }
 
     /// Sets when a person is asked before a tool of the agent's own is called, an agent or a chat that it
-    /// [consults](Self::consult) included. By default nobody is. The person may let it be called, reject it, or give other
-    /// arguments; the model is told, and goes on. Whoever runs the tools that are [advertised](Self::advertise) asks for
+    /// [consults](Self::agent_tool) included. By default nobody is. The person may let it be called, reject it, or give other
+    /// arguments; the model is told, and goes on. Whoever runs the tools that are [advertised](Self::suggest_tool) asks for
     /// itself.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
@@ -176,7 +176,7 @@ impl Assistant {
 
     /// Sets how often an answer that does not satisfy the schema is repaired: the model is asked apart, with the schema, the
     /// answer, and what is wrong with it. If that is not enough the chat ends, as
-    /// [`Reason::Errors`](polylogue_core::Reason::Errors).
+    /// [`StopReason::Errors`](polylogue_core::StopReason::Errors).
     #[must_use]
     pub fn output_retries(self, repairs: u32) -> Self {
         Self { repairs, ..self }

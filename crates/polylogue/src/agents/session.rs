@@ -120,7 +120,7 @@ impl Session {
     ///
     /// # Errors
     /// When the call fails, the session is as if it had not been made, but for what it cost.
-    /// [`Error::Waiting`], [`Error::Halted`] and errors of the store leave it unfinished: [`resume`](Self::resume) goes on
+    /// [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave it unfinished: [`resume`](Self::resume) goes on
     /// with it, [`undo`](Self::undo) gives it up.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await

@@ -1,18 +1,18 @@
 //! Tools and answers of a form for models that know neither function calls nor schemas.
 //!
 //! An [`Assistant`](crate::Assistant) with tools works with any model. How tools are called is chosen by what the model can
-//! do, or by [`tools_by`](crate::Assistant::tools_by):
+//! do, or by [`tools_by`](crate::Assistant::tool_calling):
 //!
-//! 1. [`Native`](ToolUse::Native): the provider's function calls.
-//! 2. [`Schema`](ToolUse::Schema): every reply is a JSON object, held to a schema: either something to say, or a call.
-//! 3. [`Json`](ToolUse::Json): a talk, step by step, in which arguments are written in the provider's JSON mode.
-//! 4. [`Text`](ToolUse::Text): the same talk with nothing but text.
+//! 1. [`Native`](ToolCalling::Native): the provider's function calls.
+//! 2. [`Schema`](ToolCalling::Schema): every reply is a JSON object, held to a schema: either something to say, or a call.
+//! 3. [`Json`](ToolCalling::Json): a talk, step by step, in which arguments are written in the provider's JSON mode.
+//! 4. [`Text`](ToolCalling::Text): the same talk with nothing but text.
 //!
 //! In the talk the model is told of the tool, and says that it understood; whether it helps is asked when the tool need not
 //! be used; its arguments are asked for as JSON; the tool is run, and the task is solved with what it returned. With several
 //! tools the model chooses one by its name, and is asked after each call whether it needs another. JSON is read with lenience.
 //! What is wrong with it, and what a tool refuses, is told to the model, which is asked again, up to a limit. All of it is in
-//! the log; none of it stays in what the agent remembers, unless a [`Trace`] is asked for.
+//! the log; none of it stays in what the agent remembers, unless a [`ToolHistory`] is asked for.
 //!
 //! # A tool that must be used, with an example
 //! ```
@@ -49,9 +49,9 @@
 //! ```
 //!
 //! # A model of which it is known what it can do
-//! Skills belong to the model: `polylogue_models::Config::skills` sets them for an endpoint, `KnownSkills` remembers what turned
-//! out, and a model of one's own says them by [`Model::skills`](polylogue_core::Model::skills). What is unknown is tried, best way
-//! first; a refusal is in the log as [`Body::Unable`](polylogue_core::Body::Unable), and the turn goes on in the next way.
+//! Skills belong to the model: `polylogue_models::Config::skills` sets them for an endpoint, `LearnedCapabilities` remembers what turned
+//! out, and a model of one's own says them by [`Model::capabilities`](polylogue_core::Model::capabilities). What is unknown is tried, best way
+//! first; a refusal is in the log as [`Body::CapabilityMissing`](polylogue_core::Body::CapabilityMissing), and the turn goes on in the next way.
 //! ```
 //! # use polylogue::{AnyModel, Assistant, Tool};
 //! use polylogue::tooling::ToolUse;
@@ -101,7 +101,7 @@ pub(crate) use self::work::{Work, continued, marked};
 #[non_exhaustive]
 pub enum ToolCalling {
     /// By the best way that the model knows. What it is known to be able to do is configuration of the model
-    /// ([`Model::skills`](polylogue_core::Model::skills)); what is not known is tried, and when the provider refuses, the agent
+    /// ([`Model::capabilities`](polylogue_core::Model::capabilities)); what is not known is tried, and when the provider refuses, the agent
     /// goes on in the next way, in the same turn and from then on.
     #[default]
     Auto,
@@ -170,7 +170,7 @@ impl PromptedTool {
     }
 
     /// Sets how often in a row, in one call, the tool may refuse what it is called with, or its arguments be no JSON. One error
-    /// more ends the chat, as [`Reason::Errors`](polylogue_core::Reason::Errors). Holds where tools are called by text.
+    /// more ends the chat, as [`StopReason::Errors`](polylogue_core::StopReason::Errors). Holds where tools are called by text.
     #[must_use]
     pub fn max_errors(self, errors: u32) -> Self {
         Self { max_errors: errors, ..self }

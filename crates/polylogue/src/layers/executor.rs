@@ -1,6 +1,6 @@
 //! Tools that one agent asks for and another runs.
 //!
-//! [`Assistant::advertise`](crate::Assistant::advertise) offers a tool to a model without running it: a call ends the turn,
+//! [`Assistant::suggest_tool`](crate::Assistant::suggest_tool) offers a tool to a model without running it: a call ends the turn,
 //! and stands in the message. [`Executor`] is the layer that runs what others ask for in this way, and says what came of
 //! it. Between the two a person may look at the calls, or say something instead: then the calls are answered as interrupted. Before
 //! single calls a person may be [asked](Executor::approval), to approve, change or reject them.
@@ -72,7 +72,7 @@ impl Executor {
         Self { approval, ..self }
     }
 
-    /// What it runs, to be [advertised](crate::Assistant::advertise).
+    /// What it runs, to be [advertised](crate::Assistant::suggest_tool).
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(Tool::spec)
     }

@@ -1,14 +1,14 @@
 //! A person who may step in where an agent would reply by itself.
 //!
-//! [`Oversight`] is a layer of a [`Stack`](crate::reply::Stack): it comes first, asks the person when its mode says so, and
+//! [`HumanInput`] is a layer of a [`Stack`](crate::reply::Stack): it comes first, asks the person when its mode says so, and
 //! leaves the reply to the layers after it when the person has nothing to say. It also ends the chat when the agent has
 //! replied by itself too often, or when a message says that the conversation is over.
 //!
 //! | mode | asked | Enter | limit on automatic replies |
 //! |---|---|---|---|
-//! | [`always`](Oversight::always) | on every turn | replies by itself; ends the chat after a message that ends it | does not matter |
-//! | [`terminate`](Oversight::terminate) | after a message that ends the chat, and at the limit | ends the chat; at the limit, replies by itself | asks |
-//! | [`never`](Oversight::never) | never | | ends the chat |
+//! | [`always`](HumanInput::always) | on every turn | replies by itself; ends the chat after a message that ends it | does not matter |
+//! | [`terminate`](HumanInput::terminate) | after a message that ends the chat, and at the limit | ends the chat; at the limit, replies by itself | asks |
+//! | [`never`](HumanInput::never) | never | | ends the chat |
 //!
 //! `exit`, in any case and with spaces around it, always ends the chat; any other text is the reply, and the automatic
 //! replies are counted anew. The run never waits: it ends with [`Status::Waiting`](polylogue_core::Status) and goes on
@@ -127,7 +127,7 @@ impl HumanInput {
     }
 
     /// Sets the condition under which a message ends the conversation: a pure function of it, and what it is called in
-    /// [`Reason::Condition`].
+    /// [`StopReason::Condition`].
     #[must_use]
     pub fn terminate_when(self, name: &str, holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         let name = name.to_owned();

@@ -21,7 +21,7 @@ use crate::reply::Reply;
 ///
 /// Which messages it replies to is up to [`when`](crate::reply::when): by who said them, by what they say, or both. An
 /// inner chat whose participants reply by the same layer again, and so on without end, is stopped by the limit on
-/// [depth](polylogue_core::Limits::depth): the run ends with [`Reason::Depth`].
+/// [depth](polylogue_core::Limits::depth): the run ends with [`StopReason::Depth`].
 ///
 /// # An agent that works out what Ann asks for
 /// ```

@@ -9,7 +9,7 @@
 //! | the text as it is, and a form in the system text | [`Template`] |
 //! | a call between a begin and an end, such as a fenced block | [`ToolBlock`] |
 //! | one of several such blocks | [`Mixed`] |
-//! | JSON that satisfies a schema | [`Assistant::answers`](crate::Assistant::answers) |
+//! | JSON that satisfies a schema | [`Assistant::output_schema`](crate::Assistant::output_schema) |
 //! | anything else | a [`Parser`] of your own |
 //! | what was read to be run | [`Actions`]; what came of it: [`Ran`] |
 //!
@@ -116,7 +116,7 @@ impl Parsed {
     }
 }
 
-/// The last value that rides on `message`: what a parser made of it, or an [answer](Assistant::answers) in a form.
+/// The last value that rides on `message`: what a parser made of it, or an [answer](Assistant::output_schema) in a form.
 #[must_use]
 pub fn value(message: &Message) -> Option<&Value> {
     message.parts.iter().rev().find_map(|part| match part {

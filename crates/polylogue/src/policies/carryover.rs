@@ -1,7 +1,7 @@
 //! Carryover: what a chat in a sequence is told of the chats before it.
 //!
 //! A sequence of chats is a chat whose members are chats, in the order [`sequence`](crate::order::sequence). What came of
-//! each is a message there, so its transcript is all the carryover there is: a [`Carry`] makes of it what the next chat
+//! each is a message there, so its transcript is all the carryover there is: a [`Carryover`] makes of it what the next chat
 //! begins with. Nothing is written into a definition, so that running it twice is running it twice.
 //!
 //! # Three chats in a sequence
@@ -135,7 +135,7 @@ impl Carryover {
         chat.task_from(self.task_from()).opening_from(self.opening())
     }
 
-    /// How the task of a chat is made of the chat around it: for [`ChatBuilder::brief`].
+    /// How the task of a chat is made of the chat around it: for [`ChatBuilder::task_from`].
     #[must_use]
     pub fn task_from(&self) -> TaskFrom {
         let carry = self.clone();
@@ -249,7 +249,7 @@ pub(crate) fn with_context(message: &str, items: &[String]) -> String {
 
 /// A chat that is passed over when there is nothing to begin it with.
 ///
-/// As a member of a sequence it begins with what its [`Carry`] says, and says nothing, without a run, when the message of
+/// As a member of a sequence it begins with what its [`Carryover`] says, and says nothing, without a run, when the message of
 /// that is blank, whatever is carried over. The chat's own brief is not asked.
 ///
 /// # A chat that only runs when there is a complaint

@@ -80,13 +80,13 @@ use crate::order::deserted;
 /// 1. Calls of tools that members run for others (see [`runs`](Self::runs)) go to those members, several at the same
 ///    time; then whoever asked goes on. Such turns are no choice: repeats and transitions do not look at them.
 /// 2. Those may speak who are present, whom the rule of repeats allows, and whom the transitions allow after the last
-///    speaker. If there are none, the chat is over: [`Reason::NoSpeaker`].
+///    speaker. If there are none, the chat is over: [`StopReason::NoSpeaker`].
 /// 3. One of them is chosen. Where only one may speak, nobody is asked. No way of choosing ever leads to somebody who may
 ///    not speak.
 ///
 /// The log has each choice: among whom, by whom or what, and the reply of whoever was asked ([`Choice`](crate::Choice)).
 ///
-/// An agent of your own can choose, too: it is asked aside, [`Cue::choice`](crate::Cue) says among whom, and it answers
+/// An agent of your own can choose, too: it is asked aside, [`TurnRequest::choice`](crate::TurnRequest) says among whom, and it answers
 /// with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}` leaves it to the order of the
 /// members.
 ///
@@ -125,8 +125,8 @@ impl Group {
         Self::of(Picker::Method(Method::Random(seed)))
     }
 
-    /// `staff` chooses, asked aside: a [`Selector`] or a [`Chair`], added to the chat by
-    /// [`aside`](crate::ChatBuilder::aside).
+    /// `staff` chooses, asked aside: a [`Selector`] or a [`HumanSelector`], added to the chat by
+    /// [`aside`](crate::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(staff: Name) -> Self {
         Self::of(Picker::Method(Method::Staff(staff)))
@@ -157,7 +157,7 @@ impl Group {
     }
 
     /// Adds tools that `owner` runs for the others, who ask for them in messages: see [`Executor`](crate::executor::Executor).
-    /// An owner who does nothing else is best added by [`aside`](crate::ChatBuilder::aside): then it is never chosen to
+    /// An owner who does nothing else is best added by [`aside`](crate::ChatBuilder::private_agent): then it is never chosen to
     /// speak.
     ///
     /// ```

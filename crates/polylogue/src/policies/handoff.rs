@@ -1,6 +1,6 @@
 //! Handing a conversation over: who speaks decides who speaks next.
 //!
-//! An agent hands over by a tool, [`Transfer`]; whom it names speaks next. Everybody hears what is said in the room; a note
+//! An agent hands over by a tool, [`Handoff`]; whom it names speaks next. Everybody hears what is said in the room; a note
 //! given with the transfer is said in the room, too, in the name of whoever gives it, so that nobody works from less than
 //! the log shows.
 //!
@@ -42,7 +42,7 @@ pub enum AfterHandoff {
     To(Name),
 }
 
-/// Begins with `start`; after a turn in which a [`Transfer`] succeeded, its target speaks, else whom `after` says. Of
+/// Begins with `start`; after a turn in which a [`Handoff`] succeeded, its target speaks, else whom `after` says. Of
 /// several transfers in one turn the first counts.
 ///
 /// A tool of one's own hands over, too, when its outcome has [`Part::Data`] `{"handoff": "Name"}`.

@@ -2,8 +2,8 @@
 //!
 //! # What is seen
 //!
-//! - Whoever joins with [`Sees::All`] reads all that was said to everybody, or to them, before their first turn, as if they
-//!   had been there; with [`Sees::New`] only what is said from then on. The opening is part of what was said.
+//! - Whoever joins with [`JoinHistory::All`] reads all that was said to everybody, or to them, before their first turn, as if they
+//!   had been there; with [`JoinHistory::New`] only what is said from then on. The opening is part of what was said.
 //! - The others see nothing of the joining but what is then said. Say it, if they are to know.
 //! - Whoever leaves, by [`Act::Leave`](polylogue_core::Act::Leave), is given no turn and hears nothing until they join
 //!   again. What they said stays.
@@ -31,7 +31,7 @@ use polylogue_core::{JoinHistory, Name, Policy, Step, Transcript};
 
 use crate::stop::Stop;
 
-/// As `policy`, and `who`, added to the chat by [`later`](polylogue_core::ChatBuilder::later), joins as soon as `when` holds.
+/// As `policy`, and `who`, added to the chat by [`later`](polylogue_core::ChatBuilder::late_joiner), joins as soon as `when` holds.
 ///
 /// Whoever left does not come back by this. Wrap it several times for several who join.
 pub fn joining(who: Name, when: impl Into<Stop>, sees: JoinHistory, policy: impl Policy) -> impl Policy {

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Models that can be held to a schema do better with it: give the ledger a keeper of its own, an assistant whose
-//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], by [`Ledger::kept_by`].
+//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], by [`Orchestrator::scribe`].
 
 mod progress;
 mod run;
@@ -38,7 +38,7 @@ pub use self::words::OrchestratorPrompts;
 
 /// Work by a plan: a [`Policy`]; see the [module](self).
 ///
-/// The planner takes part beside the room ([`ChatBuilder::aside`](polylogue_core::ChatBuilder::aside)), or is a member that
+/// The planner takes part beside the room ([`ChatBuilder::private_agent`](polylogue_core::ChatBuilder::private_agent)), or is a member that
 /// is never chosen to do the work itself.
 #[derive(Debug, Clone)]
 pub struct Orchestrator {

@@ -53,8 +53,8 @@ pub fn sequential() -> impl Policy {
     }
 }
 
-/// Every member once, in order, as [`once_each`]. For chats whose members are chats; what they are told of each other says
-/// [`Carry`](crate::carry::Carry).
+/// Every member once, in order, as [`sequential`]. For chats whose members are chats; what they are told of each other says
+/// [`Carryover`](crate::carryover::Carryover).
 pub fn sequence() -> impl Policy {
     sequential()
 }

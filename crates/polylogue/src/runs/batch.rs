@@ -120,7 +120,7 @@ impl Batch {
 
     /// Sets limits over those of [`limits`](Self::limits), for each conversation that is not over. They are kept with it: a later run
     /// that sets none of its own continues under them. `began_with` returns those that a conversation began with, which
-    /// [`Start::meta`] holds.
+    /// [`BatchStart::meta`] holds.
     #[must_use]
     pub fn overrides(self, overrides: LimitOverrides, began_with: fn(&Meta) -> LimitOverrides) -> Self {
         Self { overrides, began_with, ..self }

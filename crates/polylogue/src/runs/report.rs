@@ -49,7 +49,7 @@ pub struct Report {
     pub questions: Vec<(Path, Question)>,
     /// What failed, in order. A turn that failed last and is not mended stands last.
     pub failures: Vec<Failed>,
-    /// What was spent in total. What a cache of replies saved is in [`Spent::saved`] and in no other figure.
+    /// What was spent in total. What a cache of replies saved is in [`TotalUsage::saved`] and in no other figure.
     pub spent: TotalUsage,
     /// What was spent by chat, agent, model and purpose.
     pub rows: Vec<Row>,

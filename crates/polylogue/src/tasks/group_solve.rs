@@ -1,9 +1,9 @@
 //! Several agents solve their tasks by talking, until a limit or until they hold them to be complete.
 //!
 //! Each agent first answers its own [`Task`], alone. Then they talk: of two, one is told the other's answer, and from there
-//! on each replies to the other. Agents that are trusted with it ([`Task::stops_by_itself`]) are asked after each of their
+//! on each replies to the other. Agents that are trusted with it ([`Task::self_terminating`]) are asked after each of their
 //! turns, in private, what is left to do and whether that is anything; by these answers, and in any case after
-//! [`max_iterations`](Solve::max_iterations), the chat ends. [`EndMode`] says how, and [`Solved`] what came of it.
+//! [`max_iterations`](GroupSolve::max_iterations), the chat ends. [`EndMode`] says how, and [`GroupSolveResult`] what came of it.
 //!
 //! Nobody reads a role that is not theirs, and nothing is stored twice: what each side knows is computed from one log.
 //! [`History`] prints it.
@@ -60,7 +60,7 @@ pub use self::outcome::{Checked, Completion, GroupSolveResult};
 use crate::Task;
 pub use crate::verdict::Verdict;
 
-/// When a group that solves tasks stops. [`max_iterations`](Solve::max_iterations) is a limit in every mode.
+/// When a group that solves tasks stops. [`max_iterations`](GroupSolve::max_iterations) is a limit in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndMode {
     /// After the limit on iterations. Nobody is asked whether a task is complete.
@@ -175,7 +175,7 @@ impl GroupSolve {
 }
 
 /// The policy of a chat in which tasks are solved, for [`until`](crate::until) and the like to wrap; made by
-/// [`Solve::begin`].
+/// [`GroupSolve::begin`].
 #[derive(Debug, Clone)]
 pub struct Solving(Arc<Plan>);
 

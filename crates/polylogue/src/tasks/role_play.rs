@@ -29,24 +29,24 @@
 //!
 //! | what happens | the reason |
 //! |---|---|
-//! | the user role says that the task is done | [`Reason::Mentioned`] with the marker |
-//! | the rounds, or the messages, are used up | [`Reason::Rounds`], [`Reason::Messages`] |
-//! | the user role gave no instruction, so often in a row | [`Reason::Errors`] of the user role, in [`Erred::Role`] |
-//! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`Erred::Role`] |
-//! | both say nearly the same again and again, or take leave again and again | [`Reason::Circling`] |
-//! | a reply was blank, and that to the second asking was, too | [`Reason::Errors`] of that role, in [`Erred::Reply`] |
-//! | a condition of one's own held | what it says; see [`Society::until`] |
+//! | the user role says that the task is done | [`StopReason::Mentioned`] with the marker |
+//! | the rounds, or the messages, are used up | [`StopReason::Rounds`], [`StopReason::Messages`] |
+//! | the user role gave no instruction, so often in a row | [`StopReason::Errors`] of the user role, in [`ModelMistake::Role`] |
+//! | the assistant role gave an instruction: the roles are flipped | [`StopReason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
+//! | both say nearly the same again and again, or take leave again and again | [`StopReason::LoopDetected`] |
+//! | a reply was blank, and that to the second asking was, too | [`StopReason::Errors`] of that role, in [`ModelMistake::Reply`] |
+//! | a condition of one's own held | what it says; see [`RolePlay::until`] |
 //!
 //! What came of it, its summary, is what the assistant role said last.
 //!
 //! [`Chat`]: polylogue_core::Chat
-//! [`Reason::Mentioned`]: polylogue_core::Reason::Mentioned
-//! [`Reason::Rounds`]: polylogue_core::Reason::Rounds
-//! [`Reason::Messages`]: polylogue_core::Reason::Messages
-//! [`Reason::Errors`]: polylogue_core::Reason::Errors
-//! [`Reason::Circling`]: polylogue_core::Reason::Circling
-//! [`Erred::Role`]: polylogue_core::Erred::Role
-//! [`Erred::Reply`]: polylogue_core::Erred::Reply
+//! [`StopReason::Mentioned`]: polylogue_core::StopReason::Mentioned
+//! [`StopReason::Rounds`]: polylogue_core::StopReason::Rounds
+//! [`StopReason::Messages`]: polylogue_core::StopReason::Messages
+//! [`StopReason::Errors`]: polylogue_core::StopReason::Errors
+//! [`StopReason::LoopDetected`]: polylogue_core::StopReason::LoopDetected
+//! [`ModelMistake::Role`]: polylogue_core::ModelMistake::Role
+//! [`ModelMistake::Reply`]: polylogue_core::ModelMistake::Reply
 
 mod cast;
 mod casting;

@@ -1,7 +1,7 @@
 //! Tasks: what an agent is told to do, alone or together with others.
 //!
 //! A [`Task`] is a prompt and the agent that is to answer it. Tasks are solved one after the other ([`tasks`]), or by several
-//! agents that talk about theirs until one of them, or all, are complete ([`Solve`]). What an agent was told
+//! agents that talk about theirs until one of them, or all, are complete ([`GroupSolve`]). What an agent was told
 //! and answered stands in its history of the conversation: its next task goes on from there.
 //!
 //! # A task after another
@@ -103,13 +103,13 @@ impl Task {
         self.model("has a tool", |agent| agent.tool(tool))
     }
 
-    /// Adds a tool, and how it is taught, for whenever the agent speaks about this task: see [`Assistant::teach`].
+    /// Adds a tool, and how it is taught, for whenever the agent speaks about this task: see [`Assistant::prompted_tool`].
     #[must_use]
     pub fn prompted_tool(self, taught: PromptedTool) -> Self {
         self.model("has a tool", |agent| agent.prompted_tool(taught))
     }
 
-    /// Sets the JSON Schema that all that the agent says about this task has to satisfy: see [`Assistant::answers`].
+    /// Sets the JSON Schema that all that the agent says about this task has to satisfy: see [`Assistant::output_schema`].
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         self.model("has a schema", |agent| agent.output_schema(schema))

@@ -110,8 +110,8 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the room: an expected end, [`Reason::Planned`]. What is said aside is no turn in the room. What a
-/// chat must not exceed is its [cap](polylogue_core::ChatBuilder::cap).
+/// After `limit` turns in the room: an expected end, [`StopReason::CountReached`]. What is said aside is no turn in the room. What a
+/// chat must not exceed is its [cap](polylogue_core::ChatBuilder::max_turns).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
@@ -119,7 +119,7 @@ pub fn max_turns(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` messages in the room, those of the opening included: an expected end, [`Reason::Planned`].
+/// After `limit` messages in the room, those of the opening included: an expected end, [`StopReason::CountReached`].
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {

@@ -1,6 +1,6 @@
 //! An agent, or a whole chat, as a tool of another agent.
 //!
-//! [`Assistant::consult`](crate::Assistant::consult) offers it to the model, which says what it is to do, and is told what came
+//! [`Assistant::agent_tool`](crate::Assistant::agent_tool) offers it to the model, which says what it is to do, and is told what came
 //! of it. What happens there is in the log, in a room of its own: it is counted with all the rest, a run that is resumed goes on
 //! within it, no finished model call is made again, and a person in it can be asked.
 //!
@@ -9,7 +9,7 @@
 //!
 //! # Limits of its own
 //! A chat has those of its policy: [`until`](crate::until) it has used so many turns, tokens, so much money or time, of its
-//! own and not of the conversation around. [`Consult::at_most`] says how often it is asked in one turn.
+//! own and not of the conversation around. [`AgentTool::max_calls`] says how often it is asked in one turn.
 //!
 //! ```
 //! # fn example(research: polylogue::Chat, critic: polylogue::Assistant, model: polylogue::AnyModel) -> polylogue::Result<()> {

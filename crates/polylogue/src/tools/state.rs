@@ -60,7 +60,7 @@ pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
     of(chat).swap_remove(key)
 }
 
-/// Whether `key` has this value: for conditions of a [`Flow`](crate::flow::Flow), a group, or [`when`].
+/// Whether `key` has this value: for conditions of a [`Graph`](crate::graph::Graph), a group, or [`when`].
 pub fn is(
     key: &str,
     value: impl Into<Value>,

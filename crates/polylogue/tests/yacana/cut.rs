@@ -140,7 +140,7 @@ const ONE_IS_COMPLETE: &str = r#"{"completed":{"who":["one"]}}"#;
 
 #[tokio::test]
 async fn the_limit_of_two() {
-    two_end(EndMode::MaxIterations, r#"{"planned":{"count":2,"of":"iterations"}}"#).await;
+    two_end(EndMode::MaxIterations, r#"{"count_reached":{"count":2,"of":"iterations"}}"#).await;
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
 
 #[tokio::test]
 async fn the_limit_in_a_database() {
-    two_end_on_disk(EndMode::MaxIterations, r#"{"planned":{"count":1,"of":"iterations"}}"#).await;
+    two_end_on_disk(EndMode::MaxIterations, r#"{"count_reached":{"count":1,"of":"iterations"}}"#).await;
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn every_end_of_three_with_a_person_among_them() {
     use EndMode::{AllComplete, FirstCompletion, MaxIterations, OneLastChat, OneLastGroupChat};
     let complete = r#"{"completed":{"who":["A"]}}"#;
     for (mode, reason, last) in [
-        (MaxIterations, r#"{"planned":{"count":1,"of":"iterations"}}"#, "b1"),
+        (MaxIterations, r#"{"count_reached":{"count":1,"of":"iterations"}}"#, "b1"),
         (FirstCompletion, complete, "a1"),
         (OneLastChat, complete, "answer 1"),
         (OneLastGroupChat, complete, "a2"),
@@ -293,5 +293,5 @@ async fn a_wrapped_policy() {
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })
     .await;
-    assert!(end.contains(r#""planned":{"count":3,"of":"turns"}"#), "{end}");
+    assert!(end.contains(r#""count_reached":{"count":3,"of":"turns"}"#), "{end}");
 }

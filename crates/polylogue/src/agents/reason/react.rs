@@ -15,7 +15,7 @@ use crate::tooling::{continued, marked};
 /// A model that cannot call tools writes its calls as text; so does any other that [is told to](Self::in_text).
 ///
 /// It asks the model of an [`Assistant`], with its tools, parameters and sight of the room. After so many rounds of calls, it ends
-/// the chat with [`Reason::Rounds`], or, if it [sums up](Self::sums_up), asks the model once more, without tools. The outcome of
+/// the chat with [`StopReason::Rounds`], or, if it [sums up](Self::sums_up), asks the model once more, without tools. The outcome of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is what it says.
 #[derive(Debug, Clone)]
 pub struct React {

@@ -10,7 +10,7 @@ use super::{AnyReply, Reply};
 ///
 /// When none does, the stack says its default reply, which may be empty: then it stays silent, and the chat continues. Without
 /// one, a stack with a person, a model or a chat among its layers stays silent, too: they had their chance to speak. A stack of
-/// programs alone ends the chat with [`Reason::NoReply`], as what they had nothing to say to does not change. Asked aside it
+/// programs alone ends the chat with [`StopReason::NoReply`], as what they had nothing to say to does not change. Asked aside it
 /// always stays silent.
 ///
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the room as the stack does, and what it says is the

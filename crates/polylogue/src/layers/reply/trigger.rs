@@ -32,7 +32,7 @@ impl<R: Reply> Reply for When<R> {
     }
 }
 
-/// What a layer replies to: a condition on the last message of somebody else that the agent sees, [`Turn::heard`].
+/// What a layer replies to: a condition on the last message of somebody else that the agent sees, [`Turn::last_message`].
 ///
 /// Triggers compose: `a | b` holds when either does, `a & b` when both do.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::Transcript;
 
-/// An edge of a [`Flow`](super::Flow): from one member to another, always or under a condition.
+/// An edge of a [`Graph`](super::Graph): from one member to another, always or under a condition.
 #[derive(Debug, Clone)]
 pub struct Edge {
     pub(super) from: String,

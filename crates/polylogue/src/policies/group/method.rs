@@ -12,7 +12,7 @@ pub enum Method {
     RoundRobin,
     /// Chance, with this seed; without one, with the time of the chat's first event.
     Random(Option<u64>),
-    /// This agent is asked aside: a [`Selector`](super::Selector), a [`Chair`](super::Chair), or one of your own.
+    /// This agent is asked aside: a [`Selector`](super::Selector), a [`HumanSelector`](super::HumanSelector), or one of your own.
     Staff(Name),
 }
 

@@ -80,7 +80,7 @@ impl Check {
     }
 
     /// Asks every model for the decision as JSON with one truth value, in the best way that it knows, as
-    /// [`Assistant::answers`] does. One that has no such answer is asked for a word.
+    /// [`Assistant::output_schema`] does. One that has no such answer is asked for a word.
     #[must_use]
     pub fn structured(self) -> Self {
         Self { as_json: Some(true), ..self }

@@ -9,7 +9,7 @@ use super::prompts;
 use crate::reason::{Best, ChoiceTexts};
 use crate::{Assistant, Human};
 
-/// Who chooses among several proposals for each message of a [`Society`](super::Society), and by what.
+/// Who chooses among several proposals for each message of a [`RolePlay`](super::RolePlay), and by what.
 ///
 /// A role is asked for every proposal by itself, so that it needs no provider that gives several. The first whole number in the
 /// critic's answer is its choice; an answer that names none of the options is asked for again, and in the end the first option is
@@ -78,7 +78,7 @@ impl Critic {
     }
 
     /// Sets the text in which the proposals are shown to it, as [`ChoiceTexts::prompt`]. The usual text names the language of
-    /// the [`Society`](super::Society), this one does not.
+    /// the [`RolePlay`](super::RolePlay), this one does not.
     #[must_use]
     pub fn prompt(mut self, text: impl Into<Arc<str>>) -> Self {
         self.texts.prompt = Some(text.into());
