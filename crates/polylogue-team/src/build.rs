@@ -1,14 +1,14 @@
 //! A team as agents and chats that run.
 
 mod agent;
-mod approve;
+mod approval;
 mod beyond;
 mod calls;
 mod memory;
 mod order;
 mod reasoning;
+mod role_play;
 mod room;
-mod society;
 mod task;
 mod tools;
 mod web;
@@ -21,8 +21,8 @@ use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, R
 use polylogue_mcp::Catalog;
 
 use crate::build_context::BuildContext;
-use crate::chat::{self, Brief, Summary};
-use crate::pattern::{Group, Pattern, Pick};
+use crate::chat::{self, Summary, TaskFrom};
+use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
 use crate::team::{NO_MODEL, SubTeam, Team};
 pub(crate) use beyond::flow;
@@ -54,7 +54,7 @@ impl Team {
     /// As [`build`](Self::build); when the team asks for what was not [granted](BuildContext::grant), and when what its programs
     /// are to read is not there.
     pub fn build_at(&self, provide: Provide<'_>, workplace: &BuildContext) -> Result<Chat> {
-        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(Brief::default())
+        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(TaskFrom::default())
     }
 
     /// Makes the agents that speak by models, those of chats within included, without the chats: to see what they are
@@ -147,7 +147,7 @@ impl<'a> AgentBuilder<'a> {
         Self::of(&sub.team, &sub.name, self.model, self.provide, self.workplace)
     }
 
-    fn outermost(&self, brief: Brief) -> Result<Chat> {
+    fn outermost(&self, brief: TaskFrom) -> Result<Chat> {
         let chat = self.chat(self.name, &self.team.chat, &self.team.description, &Around::default())?;
         chat.task_from(brief.into()).build()
     }
@@ -172,7 +172,7 @@ impl<'a> AgentBuilder<'a> {
     fn players_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for given in std::iter::once(&self.team.chat).chain(self.team.chats.iter().map(|inner| &inner.chat)) {
-            if let Pattern::Society(society) = &given.pattern {
+            if let Pattern::RolePlay(society) = &given.pattern {
                 all.extend(self.players(society, chat)?);
             }
         }
@@ -186,7 +186,9 @@ impl<'a> AgentBuilder<'a> {
         let mut all = Vec::new();
         let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
-            let Pattern::Group(Group { pick: Pick::Model(given), .. }) = &chat.pattern else { continue };
+            let Pattern::Group(Group { select: SelectSpeaker::Model(given), .. }) = &chat.pattern else {
+                continue;
+            };
             if PrivateRole::Picker.of(name).as_ref() == Some(who) {
                 let selector = self.selector(name, given)?;
                 let described: Vec<_> =
@@ -224,12 +226,12 @@ impl<'a> AgentBuilder<'a> {
     }
 }
 
-impl From<Brief> for polylogue::TaskFrom {
-    fn from(brief: Brief) -> Self {
+impl From<TaskFrom> for polylogue::TaskFrom {
+    fn from(brief: TaskFrom) -> Self {
         match brief {
-            Brief::Last => Self::Last,
-            Brief::All => Self::All,
-            Brief::Task => Self::Task,
+            TaskFrom::Last => Self::Last,
+            TaskFrom::All => Self::All,
+            TaskFrom::Task => Self::Task,
         }
     }
 }
@@ -244,7 +246,7 @@ impl Team {
             _ => None,
         });
         let picks = chats().filter_map(|chat| match &chat.pattern {
-            Pattern::Group(Group { pick: Pick::Model(selector), .. }) => selector.model.as_deref(),
+            Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) => selector.model.as_deref(),
             _ => None,
         });
         let agents =

@@ -13,11 +13,11 @@ use polylogue_tools::code::{Limits, Network, Sandbox};
 
 use crate::build::{is_work_tool, runs_programs};
 use crate::permission::Grant;
-use crate::reasoning::RunsBlocks;
+use crate::reasoning::RunsOutputBlocks;
 use crate::remote::{GivenTool, McpTools};
 use crate::rules::Rules;
 use crate::team::Team;
-use crate::working::{Place, SandboxSettings};
+use crate::working::{SandboxBackend, SandboxSettings};
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
 ///
@@ -178,10 +178,10 @@ fn refusal(grant: Grant, what: &[String]) -> String {
 }
 
 fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
-    match settings.place {
-        Place::Enclosed => Ok(Sandbox::enclosed(dir)),
-        Place::UnsafeHost => Ok(Sandbox::unsafe_host(dir)),
-        Place::Docker | Place::Podman => contained(settings, dir),
+    match settings.backend {
+        SandboxBackend::Native => Ok(Sandbox::enclosed(dir)),
+        SandboxBackend::None => Ok(Sandbox::unsafe_host(dir)),
+        SandboxBackend::Docker | SandboxBackend::Podman => contained(settings, dir),
     }
 }
 
@@ -190,7 +190,11 @@ fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
     use polylogue_sandbox::Engine;
     let image = settings.image.as_deref();
     let image = image.ok_or_else(|| Error::Config("a container needs an `image`".into()))?;
-    let engine = if settings.place == Place::Docker { Engine::docker(image) } else { Engine::podman(image) };
+    let engine = if settings.backend == SandboxBackend::Docker {
+        Engine::docker(image)
+    } else {
+        Engine::podman(image)
+    };
     Ok(Sandbox::container(dir, engine))
 }
 
@@ -203,7 +207,7 @@ fn limits(settings: &SandboxSettings) -> Limits {
     let default = Limits::default();
     let bytes = |mib: Option<u32>, default: u64| mib.map_or(default, |mib| u64::from(mib) << 20);
     Limits {
-        time: settings.time.map_or(default.time, Into::into),
+        time: settings.timeout.map_or(default.time, Into::into),
         memory_bytes: bytes(settings.memory_mib, default.memory_bytes),
         disk_bytes: bytes(settings.disk_mib, default.disk_bytes),
         processes: settings.processes.map_or(default.processes, u64::from),
@@ -220,10 +224,10 @@ impl Team {
 
     /// Where programs of the team, and of those within it, run; nowhere when none do.
     #[must_use]
-    pub fn runs_programs_at(&self) -> BTreeSet<Place> {
+    pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
         let runs =
             self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
-        let own = runs.then_some(self.sandbox.place);
+        let own = runs.then_some(self.sandbox.backend);
         own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
     }
 
@@ -232,7 +236,7 @@ impl Team {
     }
 
     fn runs_code(&self) -> bool {
-        self.agents.iter().any(|agent| !agent.runs_code.is_off())
+        self.agents.iter().any(|agent| !agent.code_execution.is_off())
     }
 
     fn is_command(&self, tool: &str) -> bool {
@@ -247,8 +251,8 @@ impl Team {
     fn tool_names(&self) -> impl Iterator<Item = &String> {
         let taught = self.given_tools().filter_map(GivenTool::own);
         let named = self.agents.iter().flat_map(|agent| {
-            let blocks = agent.runs_blocks.iter().flat_map(RunsBlocks::tools);
-            agent.offers.iter().chain(agent.runs.iter().map(|run| &run.tool)).chain(blocks)
+            let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
+            agent.suggests_tools.iter().chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
         });
         taught.map(|tool| &tool.tool).chain(named)
     }

@@ -25,7 +25,7 @@ pub struct ApiDocument {
     pub file: String,
     /// The operations that become tools, by `operationId` or as `get /pets/{id}`.
     #[key(as = Vec<PathText>, none = "all", unique)]
-    pub only: Vec<String>,
+    pub include: Vec<String>,
     /// The address of the service, without variables.
     #[key(as = Option<PathText>, none = "the document's")]
     pub base_url: Option<String>,
@@ -38,7 +38,7 @@ pub struct ApiDocument {
     pub keys: BTreeMap<String, String>,
     /// Time limit of a call.
     #[key(none = "30 s")]
-    pub time: Option<Time>,
+    pub timeout: Option<Time>,
     /// The operations of the document.
     #[key(skip)]
     pub operations: Vec<Operation>,
@@ -69,7 +69,7 @@ pub(crate) struct CallKeys {
     arguments: IndexMap<String, Argument>,
     /// Time limit in seconds.
     #[key(none = "30", range = 1..=3600)]
-    time_s: Option<u32>,
+    timeout_s: Option<u32>,
     /// Whether a call that was in flight when the process died can be repeated.
     #[key(none = "`true` for `get`, else `false`")]
     repeatable: Option<bool>,
@@ -113,8 +113,18 @@ struct SecretHeader {
 
 impl As<http::Declaration> for CallKeys {
     fn into_value(self) -> http::Declaration {
-        let Self { name, description, method, url, query, headers, json, arguments, time_s, repeatable } =
-            self;
+        let Self {
+            name,
+            description,
+            method,
+            url,
+            query,
+            headers,
+            json,
+            arguments,
+            timeout_s: time_s,
+            repeatable,
+        } = self;
         let method = match method {
             Method::Get => Verb::Get,
             Method::Post => Verb::Post,
@@ -166,7 +176,18 @@ impl As<http::Declaration> for CallKeys {
             Header::Secret(Secret { env, before }) => CallHeader::Secret(SecretHeader { env, before }),
         };
         let headers = headers.into_iter().map(|(name, value)| (name, header(value))).collect();
-        Self { name, description, method, url, query, headers, json, arguments, time_s, repeatable }
+        Self {
+            name,
+            description,
+            method,
+            url,
+            query,
+            headers,
+            json,
+            arguments,
+            timeout_s: time_s,
+            repeatable,
+        }
     }
 }
 

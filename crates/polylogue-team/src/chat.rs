@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::parameters::Parameters;
-use crate::pattern::{Group, Pattern, Pick};
+use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Template};
@@ -17,7 +17,7 @@ use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Temp
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Chat {
     /// Who speaks when.
-    #[key(default = Pattern::InTurn)]
+    #[key(default = Pattern::RoundRobin)]
     pub pattern: Pattern,
     /// Agents, chats and teams by their names, in the order in which they speak.
     #[key(as = Vec<ParticipantRef>, required, nonempty)]
@@ -28,7 +28,7 @@ pub struct Chat {
     pub introductions: Introductions,
     /// Participants that can join later.
     #[key(nonempty)]
-    pub joins: Vec<Join>,
+    pub late_joiners: Vec<LateJoiner>,
     /// The messages before the first turn; an empty list for none.
     #[key(default = Opening::default())]
     pub opening: Opening,
@@ -36,14 +36,14 @@ pub struct Chat {
     #[key(none = "the pattern, or `max_turns_cap`")]
     pub stop: Option<Stop>,
     /// What counts as a loop, which ends the chat; `off` for nothing.
-    #[key(default = Circles::On(CircleLimits::default()))]
-    pub circles: Circles,
+    #[key(default = LoopDetection::On(LoopLimits::default()))]
+    pub loop_detection: LoopDetection,
     /// The result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
     /// Maximum number of turns, if nothing else ends the chat.
     #[key(default = 100, range = 1..=1_000_000)]
-    pub max_turns_cap: u64,
+    pub max_turns: u64,
 }
 
 impl Chat {
@@ -52,7 +52,7 @@ impl Chat {
         if let Summary::Reflect(reflect) = &mut self.summary {
             reflect.model = None;
         }
-        if let Pattern::Group(Group { pick: Pick::Model(selector), .. }) = &mut self.pattern {
+        if let Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) = &mut self.pattern {
             selector.model = None;
         }
     }
@@ -61,7 +61,7 @@ impl Chat {
     /// speaker, the author of a reflected summary.
     #[must_use]
     pub fn staff(&self, name: &Name) -> Vec<Name> {
-        let picks = matches!(&self.pattern, Pattern::Group(Group { pick: Pick::Model(_), .. }));
+        let picks = matches!(&self.pattern, Pattern::Group(Group { select: SelectSpeaker::Model(_), .. }));
         let reflects = matches!(&self.summary, Summary::Reflect(reflect) if reflect.by.is_none());
         let staff = [(picks, PrivateRole::Picker), (reflects, PrivateRole::Summary)];
         staff.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
@@ -78,17 +78,17 @@ pub struct InnerChat {
     #[key(default = String::new())]
     pub description: String,
     /// Which part of the surrounding conversation is its task.
-    #[key(default = Brief::Last)]
-    pub brief: Brief,
+    #[key(default = TaskFrom::Last)]
+    pub task_from: TaskFrom,
     /// Its task as a text. The results of the chats before are added to it.
     #[key(none = "by `brief`")]
-    pub message: Option<Template>,
+    pub task: Option<Template>,
     /// Which results of the chats before are added to its task.
     #[key(none = "`all` with `message`, otherwise `none`")]
     pub carryover: Option<CarryoverSpec>,
     /// The conversation that it continues when it has another turn: `self`, or another chat that takes part where it does.
     #[key(as = Option<ParticipantRef>, none = "every turn begins a new conversation")]
-    pub goes_on_from: Option<Name>,
+    pub continues: Option<Name>,
     /// The chat itself.
     #[key(flatten)]
     pub chat: Chat,
@@ -96,7 +96,7 @@ pub struct InnerChat {
 
 /// Which part of a conversation is the task of a chat within it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
-pub enum Brief {
+pub enum TaskFrom {
     /// The last message that it sees.
     #[default]
     Last,
@@ -134,13 +134,13 @@ pub enum CarryWord {
 pub struct Carried {
     /// These texts, first.
     #[key(nonempty)]
-    pub also: Vec<Template>,
+    pub context: Vec<Template>,
     /// The results of these chats only.
     #[key(as = Option<OneOrMany<ParticipantRef>>, none = "of all")]
-    pub only: Option<Vec<Name>>,
+    pub include: Option<Vec<Name>>,
     /// The results of all chats except these.
     #[key(as = OneOrMany<ParticipantRef>)]
-    pub but: Vec<Name>,
+    pub exclude: Vec<Name>,
 }
 
 /// What every participant receives first.
@@ -156,21 +156,21 @@ pub enum Introductions {
 /// A participant that joins a chat later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "LateJoiner")]
-pub struct Join {
+pub struct LateJoiner {
     /// An agent, chat or team that is not a participant from the beginning.
     #[key(as = ParticipantRef)]
     pub who: Name,
     /// When it joins: a condition in CEL, or a mapping like `stop`.
-    pub when: JoinsWhen,
+    pub when: JoinCondition,
     /// Which earlier messages it sees.
-    #[key(default = JoinSees::All)]
-    pub sees: JoinSees,
+    #[key(default = LateHistory::All)]
+    pub history: LateHistory,
 }
 
 /// When a participant joins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
-pub enum JoinsWhen {
+pub enum JoinCondition {
     /// A condition, in CEL.
     #[key(as = ConditionText)]
     Holds(String),
@@ -180,7 +180,7 @@ pub enum JoinsWhen {
 
 /// Which earlier messages a participant sees that joins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
-pub enum JoinSees {
+pub enum LateHistory {
     /// All.
     #[default]
     All,
@@ -243,11 +243,11 @@ impl OpeningLine {
 /// What counts as a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
-pub enum Circles {
+pub enum LoopDetection {
     /// Nothing does.
     Off(Off),
     /// These do.
-    On(CircleLimits),
+    On(LoopLimits),
 }
 
 /// The word `off`.
@@ -260,7 +260,7 @@ pub enum Off {
 /// What counts as a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "LoopDetection")]
-pub struct CircleLimits {
+pub struct LoopLimits {
     /// Number of nearly equal messages of one speaker.
     #[key(default = 3, range = 2..)]
     pub repetition: u32,
@@ -278,7 +278,7 @@ pub struct CircleLimits {
     pub calls: u32,
 }
 
-impl Default for CircleLimits {
+impl Default for LoopLimits {
     fn default() -> Self {
         Self::absent()
     }

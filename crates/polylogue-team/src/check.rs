@@ -4,7 +4,7 @@
 //! which the reader finds its own.
 
 mod agents;
-mod approve;
+mod approval;
 mod calls;
 mod chats;
 mod endpoints;
@@ -15,8 +15,8 @@ mod names;
 mod patterns;
 mod reach;
 mod reasoning;
+mod role_play;
 mod script;
-mod society;
 mod tasks;
 mod web;
 mod working;
@@ -138,7 +138,7 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     names::check(&outline, report);
     agents::check(&outline, report);
     reasoning::check(&outline, report);
-    approve::check(&outline, report);
+    approval::check(&outline, report);
     working::check(&outline, report);
     chats::check(&outline, report);
     script::check(&outline, voices, report);
@@ -169,7 +169,7 @@ pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {
-        let Pattern::Flow(flow) = &chat.pattern else { continue };
+        let Pattern::Graph(flow) = &chat.pattern else { continue };
         if let (Err(error), Some(entry)) = (build::flow(flow, chat), node.get("pattern").entry("flow")) {
             report.error(&entry.key_span, error.to_string());
         }

@@ -42,17 +42,17 @@ pub struct Endpoint {
     pub merge: Option<bool>,
     /// What its models support besides text: `text` for nothing, or a mapping.
     #[key(none = "found out by use")]
-    pub skills: Option<Skills>,
+    pub capabilities: Option<CapabilityKeys>,
 }
 
 /// What models support besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 #[config(name = "CapabilitiesValue", by_shape)]
-pub enum Skills {
+pub enum CapabilityKeys {
     /// Nothing.
     Text(OnlyText),
     /// These.
-    Of(SkillSet),
+    Of(CapabilitySet),
 }
 
 /// The word `text`.
@@ -65,7 +65,7 @@ pub enum OnlyText {
 /// What models support, and what they do not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 #[config(name = "Capabilities", nonempty)]
-pub struct SkillSet {
+pub struct CapabilitySet {
     /// Tool calls.
     #[key(none = "found out by use")]
     pub tools: Option<bool>,
@@ -89,7 +89,7 @@ pub struct SkillSet {
     pub user_after_tool: Option<bool>,
 }
 
-impl Skills {
+impl CapabilityKeys {
     /// What this says, and what `usual` says of what is left out.
     #[must_use]
     pub fn over(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
@@ -224,8 +224,8 @@ impl Endpoint {
         }
         config.proxies = Proxies::of(env);
         config.merge = self.merge.unwrap_or(config.merge);
-        if let Some(skills) = self.skills {
-            config.skills = skills.over(config.skills);
+        if let Some(capabilities) = self.capabilities {
+            config.capabilities = capabilities.over(config.capabilities);
         }
         Ok(config)
     }
@@ -341,16 +341,16 @@ mod tests {
     #[test]
     fn what_models_can_do_can_be_said() {
         let env = Env::of::<&str, &str>([]);
-        let skills = |json: &str| endpoint(json).config("house", &env).unwrap().skills;
-        assert_eq!(skills(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Capabilities::default());
+        let capabilities = |json: &str| endpoint(json).config("house", &env).unwrap().capabilities;
+        assert_eq!(capabilities(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Capabilities::default());
         assert_eq!(
-            skills(r#"{"base_url": "http://h/v1", "skills": "text"}"#),
+            capabilities(r#"{"base_url": "http://h/v1", "capabilities": "text"}"#),
             polylogue_core::Capabilities::TEXT
         );
-        let some = skills(r#"{"base_url": "http://h/v1", "skills": {"tools": false, "vision": true}}"#);
+        let some = capabilities(r#"{"base_url": "http://h/v1", "capabilities": {"tools": false, "vision": true}}"#);
         assert_eq!((some.tools, some.schema, some.vision), (Some(false), None, Some(true)));
         let plain =
-            skills(r#"{"base_url": "http://h/v1", "skills": {"system_role": false, "null_content": false}}"#);
+            capabilities(r#"{"base_url": "http://h/v1", "capabilities": {"system_role": false, "null_content": false}}"#);
         assert_eq!((plain.system_role, plain.null_content, plain.tools), (Some(false), Some(false), None));
     }
 

@@ -37,7 +37,7 @@
 //! The types are the one definition of the format: a field is a key. Files are read by them, and [`schema`] makes a JSON Schema
 //! of them for editors. The reference for people is `docs/team-file.md`.
 
-mod approve;
+mod approval;
 mod build;
 mod build_context;
 mod calls;
@@ -75,38 +75,40 @@ mod working;
 
 use polylogue_config::{diagnostic, source, suggest, yaml};
 
-pub use approve::{Approve, ApproveCalls};
+pub use approval::{ApprovalRule, CodeApproval};
 pub use build::{Provide, built_in_tools};
 pub use build_context::BuildContext;
 pub use calls::ApiDocument;
 pub use chat::{
-    Brief, Carried, CarryWord, CarryoverSpec, Chat, CircleLimits, Circles, InnerChat, Introductions, Join,
-    JoinSees, JoinsWhen, Off, Opening, OpeningLine, Reflect, Summary,
+    Carried, CarryWord, CarryoverSpec, Chat, InnerChat, Introductions, JoinCondition, LateHistory,
+    LateJoiner, LoopDetection, LoopLimits, Off, Opening, OpeningLine, Reflect, Summary, TaskFrom,
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
-pub use member::{EndsOn, Gist, HumanInputMode, Nested, Told, Trigger};
+pub use member::{HumanInputMode, NestedChat, NestedContext, NestedSummary, TerminateOn, Trigger};
 pub use memory::{AgentMemory, TeamMemory};
 pub use parameters::Parameters;
 pub use pattern::{
-    Chance, Critic, Debate, Done, Exit, Exits, Flow, Group, Handoffs, Join as FlowJoin, Pattern, Pick, Plan,
-    PlanWords, Player, Repeat, Role, RolePlayTexts, Selector, Society, Specifier, States, Tie, Transitions,
-    Way,
+    AllowRepeat, Chance, Critic, Debate, Done, Edge, Exit, Exits, Graph, Group, Handoffs, Join as FlowJoin,
+    Orchestrator, OrchestratorPrompts, Pattern, Player, Role, RolePlay, RolePlayTexts, SelectSpeaker,
+    Selector, Specifier, StateMachine, Tie, Transitions,
 };
 pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use reasoning::{
-    Best, ChoiceTexts, PlanAndSolve, React, Reasons, Refine, Rewoo, RunsBlocks, Shot, TextBlock,
+    Best, ChoiceTexts, Example, OutputBlock, PlanAndSolve, React, Reasoning, Refine, Rewoo, RunsOutputBlocks,
 };
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};
 pub use schema::schema;
 pub use stop::{Matches, Says, Stop};
-pub use task::{Completion, DecisionTemperature, DecisionWords, EndMode, Media, Own, Shift, Solve, Task};
-pub use team::{Agent, Free, Limits, ModelPrice, Sees, ShowNames, SubTeam, Team, TokenPrice, Window};
+pub use task::{
+    Completion, DecisionTemperature, DecisionWords, EndMode, GroupSolve, Media, Own, Shift, Task,
+};
+pub use team::{Agent, Free, Limits, ModelPrice, ShowNames, SubTeam, Team, TokenPrice, ViewKeys, Window};
 pub use text::Template;
-pub use tooling::{Example, OwnTool, RunTool, ToolLimits, ToolsBy, Trace};
+pub use tooling::{OwnTool, RunTool, ToolCalling, ToolExample, ToolHistory, ToolLimits};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
-pub use working::{Consult, Language, Place as SandboxPlace, RunsCode, SandboxSettings, WorkFile};
+pub use working::{AgentTool, CodeExecution, Language, SandboxBackend, SandboxSettings, WorkFile};

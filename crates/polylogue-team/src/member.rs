@@ -23,7 +23,7 @@ pub enum HumanInputMode {
 
 /// Which message ends the chat for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EndsOn {
+pub enum TerminateOn {
     /// One that contains, or is, a text.
     Says(Says),
     /// One that matches a regular expression.
@@ -41,7 +41,7 @@ enum EndsOnForm {
 }
 
 /// A text alone is the whole message.
-impl Config for EndsOn {
+impl Config for TerminateOn {
     fn ty() -> &'static Type {
         const {
             &Type {
@@ -77,21 +77,21 @@ impl Config for EndsOn {
 /// A chat nested in an agent: its summary is the agent's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedChat")]
-pub struct Nested {
+pub struct NestedChat {
     /// One of `chats`. The agent itself can take part in it, without its nested chats.
     #[key(as = ParticipantRef)]
     pub chat: Name,
     /// Which messages it replies to.
     pub when: Trigger,
     /// What of the conversation it receives besides its task.
-    #[key(default = Told::Nothing)]
-    pub tells: Told,
+    #[key(default = NestedContext::Nothing)]
+    pub context: NestedContext,
 }
 
 /// What of a conversation a nested chat receives besides its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedContext")]
-pub enum Told {
+pub enum NestedContext {
     /// Nothing.
     #[default]
     Nothing,
@@ -100,13 +100,13 @@ pub enum Told {
     /// Every message that the agent sees.
     All,
     /// A summary by another agent of every message that the agent sees.
-    Reflect(Gist),
+    Reflect(NestedSummary),
 }
 
 /// A summary of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedSummary")]
-pub struct Gist {
+pub struct NestedSummary {
     /// The agent that writes it; it must have a model.
     #[key(as = ParticipantRef)]
     pub by: Name,

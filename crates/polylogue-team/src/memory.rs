@@ -45,10 +45,10 @@ pub(crate) struct Memory {
     tools: bool,
     /// How many facts that match the last message are recalled before it speaks.
     #[key(default = facts(), range = 0..=50)]
-    recalls: u32,
+    auto_recall: u32,
     /// Whether its memory is private, not the team's.
     #[key(default = false)]
-    own: bool,
+    private: bool,
 }
 
 fn facts() -> u32 {
@@ -59,7 +59,9 @@ impl As<AgentMemory> for Switch<Memory> {
     fn into_value(self) -> AgentMemory {
         match self {
             Self::Off => AgentMemory::default(),
-            Self::On(Memory { tools, recalls, own }) => AgentMemory { tools, recalls, own },
+            Self::On(Memory { tools, auto_recall: recalls, private: own }) => {
+                AgentMemory { tools, recalls, own }
+            }
         }
     }
 
@@ -68,7 +70,7 @@ impl As<AgentMemory> for Switch<Memory> {
             return Self::Off;
         }
         let AgentMemory { tools, recalls, own } = *value;
-        Self::On(Memory { tools, recalls, own })
+        Self::On(Memory { tools, auto_recall: recalls, private: own })
     }
 }
 

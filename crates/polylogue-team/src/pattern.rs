@@ -1,7 +1,7 @@
 //! Who speaks when.
 
 mod graph;
-mod society;
+mod role_play;
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use polylogue_core::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::graph::{Flow, Join, Way};
-pub use self::society::{Critic, Done, Player, RolePlayTexts, Society, Specifier};
+pub use self::graph::{Edge, Graph, Join};
+pub use self::role_play::{Critic, Done, Player, RolePlay, RolePlayTexts, Specifier};
 use crate::parameters::Parameters;
-use crate::task::{Solve, Task};
+use crate::task::{GroupSolve, Task};
 use crate::text::{ConditionText, ModelText, Participant, ParticipantRef};
 
 /// Who speaks when.
@@ -23,31 +23,31 @@ use crate::text::{ConditionText, ModelText, Participant, ParticipantRef};
 pub enum Pattern {
     /// The participants in their order, again and again until the chat ends.
     #[default]
-    InTurn,
+    RoundRobin,
     /// Each participant once, in their order.
-    OnceEach,
+    Sequential,
     /// Every participant once, at the same time. None sees the others' messages.
-    AllAtOnce,
+    Parallel,
     /// One participant after the other, selected by order, chance, a model or a person.
     Group(Group),
     /// A state machine: a speaker for every state, and conditions that select the next.
-    States(States),
+    StateMachine(StateMachine),
     /// By dependencies: for each participant, the ones that must finish before it. Participants that depend on none run at
     /// the same time.
     #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>, nonempty)]
-    After(BTreeMap<Name, Vec<Name>>),
+    Dag(BTreeMap<Name, Vec<Name>>),
     /// The speaker can hand over to another participant; see `handoffs` of agents.
     Handoffs(Handoffs),
     /// Rounds of arguments, then a vote.
     Debate(Debate),
     /// A planner writes a plan and keeps a ledger of the progress, by which it selects the next speaker.
-    Plan(Plan),
+    Orchestrator(Orchestrator),
     /// A graph: who speaks after whom, several at the same time where it branches.
-    Flow(Flow),
+    Graph(Graph),
     /// Two roles that solve a task by talking; one instructs.
-    Society(Box<Society>),
+    RolePlay(Box<RolePlay>),
     /// Agents that solve their tasks by talking, until a limit or until they judge them complete.
-    Solve(Box<Solve>),
+    GroupSolve(Box<GroupSolve>),
     /// Tasks that are solved alone, one after the other.
     #[key(nonempty)]
     Tasks(Vec<Task>),
@@ -57,20 +57,20 @@ pub enum Pattern {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Group {
     /// How the next speaker is selected.
-    #[key(default = Pick::RoundRobin)]
-    pub pick: Pick,
+    #[key(default = SelectSpeaker::RoundRobin)]
+    pub select: SelectSpeaker,
     /// Who may speak after whom, however speakers are selected. The chat ends if none may.
     #[key(none = "everybody after everybody")]
     pub transitions: Option<Transitions>,
     /// Whether the last speaker may speak again: `true`, `false`, or the names of those who may. With `transitions`, these
     /// decide.
     #[key(none = "`true`")]
-    pub repeat: Option<Repeat>,
+    pub allow_repeat_speaker: Option<AllowRepeat>,
 }
 
 /// How the next speaker is selected.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
-pub enum Pick {
+pub enum SelectSpeaker {
     /// By the order of the participants.
     #[default]
     RoundRobin,
@@ -80,7 +80,7 @@ pub enum Pick {
     Model(Box<Selector>),
     /// By a person, who is not a participant of the chat.
     #[key(as = ParticipantRef)]
-    Person(Name),
+    Human(Name),
 }
 
 /// Random selection.
@@ -153,7 +153,7 @@ pub enum Transitions {
 /// Whether the last speaker may speak again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
-pub enum Repeat {
+pub enum AllowRepeat {
     /// All may, or none.
     All(bool),
     /// These may.
@@ -164,7 +164,7 @@ pub enum Repeat {
 /// A state machine: a speaker for every state, and conditions that select the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "StateMachine")]
-pub struct States {
+pub struct StateMachine {
     /// Who speaks first: a name, or a list of conditions of which the first that holds counts.
     #[key(none = "the first participant")]
     pub start: Option<Exits>,
@@ -242,7 +242,7 @@ pub struct Debate {
     pub rounds: u32,
     /// Whether participants argue one after the other instead of at the same time.
     #[key(default = false)]
-    pub in_turn: bool,
+    pub one_by_one: bool,
     /// Who votes. Voters that are not participants are a jury.
     #[key(as = OneOrMany<ParticipantRef>, none = "the participants")]
     pub voters: Vec<Name>,
@@ -270,13 +270,13 @@ pub enum Tie {
 /// A planner that writes a plan, and a ledger of the progress by which the next speaker is selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Orchestrator")]
-pub struct Plan {
+pub struct Orchestrator {
     /// The agent that plans; it is not a participant of the chat.
     #[key(as = ParticipantRef)]
     pub planner: Name,
     /// The agent that keeps the ledger.
     #[key(as = Option<ParticipantRef>, none = "the planner")]
-    pub keeper: Option<Name>,
+    pub scribe: Option<Name>,
     /// Maximum number of turns.
     #[key(none = "20", range = 1..=1_000_000)]
     pub max_turns: Option<u64>,
@@ -290,13 +290,13 @@ pub struct Plan {
     #[key(none = "3", range = 0..=100)]
     pub max_retries: Option<u32>,
     /// Prompts of the planner.
-    pub words: PlanWords,
+    pub prompts: OrchestratorPrompts,
 }
 
 /// Prompts of a planner. `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` are replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OrchestratorPrompts")]
-pub struct PlanWords {
+pub struct OrchestratorPrompts {
     /// For the facts.
     #[key(none = "a built-in text")]
     pub facts: Option<String>,
@@ -314,10 +314,10 @@ pub struct PlanWords {
     pub unreadable: Option<String>,
     /// For updated facts.
     #[key(none = "a built-in text")]
-    pub facts_again: Option<String>,
+    pub updated_facts: Option<String>,
     /// For another plan.
     #[key(none = "a built-in text")]
-    pub plan_again: Option<String>,
+    pub updated_plan: Option<String>,
     /// For the final answer.
     #[key(none = "a built-in text")]
     pub answer: Option<String>,
@@ -331,22 +331,24 @@ impl Pattern {
                 let chair = if let Tie::Chair(chair) = tie { Some(chair) } else { None };
                 voters.iter().chain(chair).collect()
             }
-            Self::Plan(Plan { planner, keeper, .. }) => std::iter::once(planner).chain(keeper).collect(),
-            Self::Society(society) => society.beside().collect(),
+            Self::Orchestrator(Orchestrator { planner, scribe, .. }) => {
+                std::iter::once(planner).chain(scribe).collect()
+            }
+            Self::RolePlay(society) => society.beside().collect(),
             _ => Vec::new(),
         }
     }
 
     /// Whether every participant has one turn and no more.
     pub(crate) const fn has_one_turn_each(&self) -> bool {
-        matches!(self, Self::OnceEach | Self::AllAtOnce | Self::After(_))
+        matches!(self, Self::Sequential | Self::Parallel | Self::Dag(_))
     }
 
     /// All tasks that it gives.
     pub(crate) fn tasks(&self) -> Vec<&Task> {
         match self {
-            Self::Solve(solve) => {
-                let Solve { tasks, before, after, .. } = &**solve;
+            Self::GroupSolve(solve) => {
+                let GroupSolve { tasks, before, after, .. } = &**solve;
                 tasks.iter().chain(before).chain(after).collect()
             }
             Self::Tasks(tasks) => tasks.iter().collect(),

@@ -10,7 +10,7 @@ use polylogue_tools::http::Header;
 use crate::remote::McpServer;
 use crate::team::Team;
 use crate::web::SEARCH;
-use crate::working::{Place, SandboxSettings};
+use crate::working::{SandboxBackend, SandboxSettings};
 
 /// A permission: something beyond the sandbox and the user's own models, which a team file asks for and the user allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ impl SandboxSettings {
     /// What it asks for that has to be allowed, and what of it.
     pub(crate) fn wants(&self) -> Wants {
         let mut wants = BTreeMap::new();
-        if self.place == Place::UnsafeHost {
+        if self.backend == SandboxBackend::None {
             wants.insert(Grant::UnsafeHost, Vec::new());
         }
         for (grant, what) in [(Grant::Network, &self.network), (Grant::Readable, &self.readable)] {
@@ -281,7 +281,7 @@ impl Team {
         let tools = ["python", "shell", "javascript", "python_session"].into_iter();
         let tools = tools.filter(|tool| self.names_tool(tool));
         let tools = tools.map(|tool| format!("the tool {tool}: programs that models write"));
-        let coders = self.agents.iter().filter(|agent| !agent.runs_code.is_off());
+        let coders = self.agents.iter().filter(|agent| !agent.code_execution.is_off());
         let coders = coders.map(|agent| format!("code in messages, run by {}", agent.name));
         commands.chain(tools).chain(coders).collect()
     }

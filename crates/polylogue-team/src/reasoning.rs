@@ -12,7 +12,7 @@ use crate::tooling::RunTool;
 /// How an agent reasons before it replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Reasoning")]
-pub enum Reasons {
+pub enum Reasoning {
     /// It calls tools in rounds until it has an answer.
     React(React),
     /// A planner writes a plan, and a solver solves its steps one after the other.
@@ -33,11 +33,11 @@ pub struct React {
     pub rounds: Option<u32>,
     /// Whether the model is asked once more, without tools, after the last round. Otherwise the chat ends then.
     #[key(default = false)]
-    pub sums_up: bool,
+    pub summarize: bool,
     /// Whether the model writes `Action:` and receives `Observation:`, even if it supports function calls. A model without
     /// them always does.
     #[key(default = false)]
-    pub in_text: bool,
+    pub as_text: bool,
 }
 
 /// A plan and its steps.
@@ -125,19 +125,19 @@ impl ChoiceTexts {
 /// An example of what an agent receives and replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Example")]
-pub struct Shot {
+pub struct Example {
     /// The message it receives.
     #[key(nonempty)]
-    pub asked: String,
+    pub user: String,
     /// Its reply.
     #[key(nonempty)]
-    pub said: String,
+    pub assistant: String,
 }
 
 /// A block in an agent's replies, between two markers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OutputBlock")]
-pub struct TextBlock {
+pub struct OutputBlock {
     /// The kind of block, by which `runs_blocks` of other agents name it.
     #[key(nonempty)]
     pub kind: String,
@@ -152,16 +152,16 @@ pub struct TextBlock {
     pub json: bool,
     /// Instructions for the model about the block, at the end of its system message.
     #[key(none = "none", nonempty)]
-    pub told: Option<String>,
+    pub instructions: Option<String>,
     /// Whether the model reads its earlier blocks with both markers, and without the text that followed them.
     #[key(default = false)]
-    pub restores: bool,
+    pub restore: bool,
 }
 
 /// Which blocks of the messages it receives an agent runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "RunsOutputBlocks", nonempty)]
-pub struct RunsBlocks {
+pub struct RunsOutputBlocks {
     /// By kind of code block, the tool that receives the text as its argument `code`.
     #[key(as = BTreeMap<String, ToolRef>)]
     pub code: BTreeMap<String, String>,
@@ -170,7 +170,7 @@ pub struct RunsBlocks {
     pub tools: Vec<RunTool>,
 }
 
-impl RunsBlocks {
+impl RunsOutputBlocks {
     /// The tools that it may run.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &String> {
         self.tools.iter().map(|given| &given.tool).chain(self.code.values())

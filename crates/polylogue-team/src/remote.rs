@@ -121,15 +121,15 @@ pub struct McpTools {
     pub mcp: String,
     /// These tools only, by the server's names for them.
     #[key(nonempty, unique)]
-    pub only: Vec<String>,
+    pub include: Vec<String>,
     /// All tools except these.
     #[key(nonempty, unique)]
-    pub but: Vec<String>,
+    pub exclude: Vec<String>,
 }
 
 impl McpTools {
     pub(crate) fn allowed(&self) -> Allowed {
-        match (&*self.only, &*self.but) {
+        match (&*self.include, &*self.exclude) {
             ([], []) => Allowed::All,
             ([], but) => Allowed::but(but),
             (only, _) => Allowed::only(only),

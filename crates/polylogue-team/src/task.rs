@@ -11,7 +11,7 @@ use crate::text::{MediaText, ParticipantRef, Template};
 /// Agents that solve their tasks by talking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "GroupSolve")]
-pub struct Solve {
+pub struct GroupSolve {
     /// The tasks, one of each participant, in the order in which they speak.
     #[key(required, nonempty)]
     pub tasks: Vec<Task>,
@@ -63,18 +63,18 @@ pub struct Task {
     pub tools: Vec<GivenTool>,
     /// The JSON Schema that the agent's replies about this task must satisfy.
     #[key(none = "none", nonempty)]
-    pub answers: Option<Map<String, Value>>,
+    pub output_schema: Option<Map<String, Value>>,
     /// Pictures, sounds and documents that belong to the prompt.
     pub media: Vec<Media>,
     /// Whether the agent is asked after each of its turns whether its task is complete.
     #[key(default = false)]
-    pub stops_by_itself: bool,
+    pub self_terminating: bool,
     /// Whether its thoughts about what is left to do stay in its history.
     #[key(default = false)]
     pub keeps_reflections: bool,
     /// Whether prompt and answer of a task that is solved alone are removed from the agent's history.
     #[key(default = false)]
-    pub forgets: bool,
+    pub forget: bool,
 }
 
 /// A picture, sound or document.

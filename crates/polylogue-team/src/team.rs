@@ -10,24 +10,24 @@ use polylogue_tools::http;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::approve::ApproveCalls;
+use crate::approval::ApprovalRule;
 use crate::calls::{ApiDocument, CallKeys};
-use crate::chat::{Brief, Chat, InnerChat};
+use crate::chat::{Chat, InnerChat, TaskFrom};
 use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
-use crate::member::{EndsOn, HumanInputMode, Nested};
+use crate::member::{HumanInputMode, NestedChat, TerminateOn};
 use crate::memory::{AgentMemory, Memory, TeamMemory};
 use crate::parameters::Parameters;
-use crate::reasoning::{Reasons, RunsBlocks, Shot, TextBlock};
+use crate::reasoning::{Example, OutputBlock, Reasoning, RunsOutputBlocks};
 use crate::remote::{GivenTool, McpServers, ServersForm};
 use crate::script::Steps;
 use crate::text::{
     ModelText, NewParticipant, OwnModelText, Participant, ParticipantRef, PathText, Template, ToolRef,
     VarText,
 };
-use crate::tooling::{RunTool, ToolLimits, ToolsBy, Trace};
+use crate::tooling::{RunTool, ToolCalling, ToolHistory, ToolLimits};
 use crate::web::Web;
-use crate::working::{CodeKeys, Consult, RunsCode, SandboxSettings, WorkFile};
+use crate::working::{AgentTool, CodeExecution, CodeKeys, SandboxSettings, WorkFile};
 
 /// A team: agents, how they talk with one another, and what they talk about.
 ///
@@ -126,41 +126,41 @@ pub struct Agent {
     #[key(default = ToolLimits::default())]
     pub tool_limits: ToolLimits,
     /// How its model calls tools and keeps to an output schema.
-    #[key(default = ToolsBy::Auto)]
-    pub tools_by: ToolsBy,
+    #[key(default = ToolCalling::Auto)]
+    pub tool_calling: ToolCalling,
     /// What it keeps in its history of a turn in which it called tools step by step.
-    #[key(default = Trace::Answer)]
-    pub trace: Trace,
+    #[key(default = ToolHistory::Answer)]
+    pub tool_history: ToolHistory,
     /// The JSON Schema that its replies must satisfy, whatever its model supports.
     #[key(none = "free text", nonempty)]
-    pub answers: Option<Map<String, Value>>,
+    pub output_schema: Option<Map<String, Value>>,
     /// How often a reply that does not satisfy the schema is retried.
     #[key(none = "3", range = 0..=100)]
-    pub repairs: Option<u32>,
+    pub output_retries: Option<u32>,
     /// How it reasons before it replies.
     #[key(none = "it replies at once")]
-    pub reasons: Option<Reasons>,
+    pub reasoning: Option<Reasoning>,
     /// Examples of what it receives and replies, which its model reads before every conversation.
-    pub examples: Vec<Shot>,
+    pub examples: Vec<Example>,
     /// Blocks that are read in its replies. The first in this order that a message contains counts.
-    pub blocks: Vec<TextBlock>,
+    pub output_blocks: Vec<OutputBlock>,
     /// Tools that its model can call, and that another agent runs.
     #[key(as = Vec<ToolRef>, unique)]
-    pub offers: Vec<String>,
+    pub suggests_tools: Vec<String>,
     /// Tools that it runs for others.
     #[key(unique)]
-    pub runs: Vec<RunTool>,
+    pub executes_tools: Vec<RunTool>,
     /// Which blocks of the messages it receives it runs.
     #[key(none = "none")]
-    pub runs_blocks: Option<RunsBlocks>,
+    pub runs_output_blocks: Option<RunsOutputBlocks>,
     /// Agents, chats and teams that are its tools.
-    pub consults: Vec<Consult>,
+    pub agent_tools: Vec<AgentTool>,
     /// Whether it runs the code in the messages it receives, and how: `true` for Python, shell and JavaScript.
     #[key(as = Switch<CodeKeys>)]
-    pub runs_code: RunsCode,
+    pub code_execution: CodeExecution,
     /// When a person is asked before it calls one of its tools, or runs one for others.
     #[key(none = "never; always for tools that run programs which nothing encloses")]
-    pub approve: Option<ApproveCalls>,
+    pub approval: Option<ApprovalRule>,
     /// Whom it can hand over to.
     #[key(as = Vec<ParticipantRef>, unique)]
     pub handoffs: Vec<Name>,
@@ -176,20 +176,20 @@ pub struct Agent {
     pub max_auto_replies: Option<u32>,
     /// A message that ends the chat when it receives it, unless its person continues: the whole text, or a mapping.
     #[key(none = "`TERMINATE` with `human_input` or `max_auto_replies`", nonempty)]
-    pub ends_on: Option<EndsOn>,
+    pub terminate_on: Option<TerminateOn>,
     /// Its reply when nothing else replies. With an empty text it says nothing, and the chat continues, as in AutoGen. Without
     /// it, the chat ends if an agent has neither a model nor a person, and no reply.
     #[key(none = "none")]
-    pub auto_reply: Option<String>,
+    pub default_reply: Option<String>,
     /// Whether its person can clear histories: `clear history`, `clear history NAME`, `clear history 5`.
     #[key(default = false)]
     pub clear_command: bool,
     /// Nested chats that reply for it: the first whose `when` fits the message.
     #[key(nonempty)]
-    pub nested: Vec<Nested>,
+    pub nested_chats: Vec<NestedChat>,
     /// What it sees of a conversation.
-    #[key(default = Sees::default())]
-    pub sees: Sees,
+    #[key(default = ViewKeys::default())]
+    pub view: ViewKeys,
 }
 
 /// The model of an agent that speaks by none.
@@ -204,16 +204,18 @@ impl Agent {
 
     /// Whether it speaks by a model and by nothing else, and just says what that says.
     pub(crate) fn is_plain(&self) -> bool {
-        let is_direct = self.reasons.is_none() && self.blocks.is_empty();
+        let is_direct = self.reasoning.is_none() && self.output_blocks.is_empty();
         self.speaks_by_model() && !self.is_layered() && is_direct
     }
 
     /// Whether it has several ways to reply.
     pub(crate) fn is_layered(&self) -> bool {
         let overseen =
-            self.human_input.is_some() || self.max_auto_replies.is_some() || self.ends_on.is_some();
-        let runs = !self.runs.is_empty() || !self.runs_code.is_off() || self.runs_blocks.is_some();
-        let replies = runs || !self.nested.is_empty() || self.auto_reply.is_some();
+            self.human_input.is_some() || self.max_auto_replies.is_some() || self.terminate_on.is_some();
+        let runs = !self.executes_tools.is_empty()
+            || !self.code_execution.is_off()
+            || self.runs_output_blocks.is_some();
+        let replies = runs || !self.nested_chats.is_empty() || self.default_reply.is_some();
         overseen || replies || self.clear_command
     }
 }
@@ -221,7 +223,7 @@ impl Agent {
 /// What an agent sees of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "View")]
-pub struct Sees {
+pub struct ViewKeys {
     /// Whether messages of others begin with their names.
     #[key(default = ShowNames::Auto)]
     pub names: ShowNames,
@@ -233,7 +235,7 @@ pub struct Sees {
     pub prefix: BTreeMap<Name, String>,
 }
 
-impl Default for Sees {
+impl Default for ViewKeys {
     fn default() -> Self {
         Self::absent()
     }
@@ -313,8 +315,8 @@ pub struct SubTeam {
     #[key(as = PathText)]
     pub file: String,
     /// Which part of the surrounding conversation is its task.
-    #[key(default = Brief::Last)]
-    pub brief: Brief,
+    #[key(default = TaskFrom::Last)]
+    pub task_from: TaskFrom,
     /// The team of the file.
     #[key(skip)]
     pub team: Box<Team>,
@@ -362,7 +364,7 @@ impl Team {
 
     /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
     #[must_use]
-    pub fn examples_of(&self, name: &Name) -> Option<&[Shot]> {
+    pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {
         let own = self.agents.iter().find(|agent| agent.name == *name).map(|agent| &*agent.examples);
         own.or_else(|| self.teams.iter().find_map(|sub| sub.team.examples_of(name)))
     }

@@ -12,7 +12,7 @@ use crate::text::ToolRef;
 /// How a model calls tools and keeps to an output schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "ToolCalling")]
-pub enum ToolsBy {
+pub enum ToolCalling {
     /// The best way that the model supports.
     #[default]
     Auto,
@@ -29,13 +29,13 @@ pub enum ToolsBy {
 /// What an agent keeps in its history of a turn in which it called tools step by step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "ToolHistory")]
-pub enum Trace {
+pub enum ToolHistory {
     /// Its reply.
     #[default]
     Answer,
     /// Five messages: the task, that the tool can be used, that it will be used, its arguments, and its result, which is
     /// also the reply.
-    FiveMessages,
+    Full,
 }
 
 /// Limits on every call of an agent's tools.
@@ -44,11 +44,11 @@ pub enum Trace {
 pub struct ToolLimits {
     /// Time limit of a call. A call that takes longer fails, and the agent continues.
     #[key(none = "the tool's own limit")]
-    pub time: Option<Time>,
+    pub timeout: Option<Time>,
     /// Limit on the text and data of a result, in bytes. The rest is cut, of a long text from the middle, and the result says
     /// so.
     #[key(default = most_bytes(), range = 100..=65_536)]
-    pub bytes: u32,
+    pub max_output_bytes: u32,
 }
 
 fn most_bytes() -> u32 {
@@ -71,9 +71,9 @@ impl ToolLimits {
         if self.is_none() {
             return tool;
         }
-        let bytes = usize::try_from(self.bytes).unwrap_or(Outcome::MAX_BYTES);
+        let bytes = usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES);
         let tool = Bounded::new(tool).at_most(bytes);
-        AnyTool::new(match self.time {
+        AnyTool::new(match self.timeout {
             Some(time) => tool.within(time.into()),
             None => tool,
         })
@@ -95,7 +95,7 @@ pub struct OwnTool {
     #[key(default = false)]
     pub mandatory: bool,
     /// Examples for models that write arguments as text. They are in no history.
-    pub examples: Vec<Example>,
+    pub examples: Vec<ToolExample>,
     /// How often in a row the tool may reject a call that was written as text. One more ends the chat.
     #[key(none = "5", range = 0..=1000)]
     pub max_errors: Option<u32>,
@@ -145,10 +145,10 @@ impl As<StateScope> for ToolScope {
 /// An example of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "ToolExample")]
-pub struct Example {
+pub struct ToolExample {
     /// The request, in words.
     #[key(nonempty)]
-    pub asked: String,
+    pub user: String,
     /// The arguments for it.
     #[key(required)]
     pub args: Map<String, Value>,

@@ -121,7 +121,7 @@ pub struct FetchSettings {
     pub ignore_robots: bool,
     /// Time limit of a page.
     #[key(none = "30 s")]
-    pub time: Option<Time>,
+    pub timeout: Option<Time>,
 }
 
 impl As<WebFetch> for Switch<FetchSettings> {

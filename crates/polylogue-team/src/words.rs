@@ -3,8 +3,11 @@
 use polylogue_core::Name;
 
 use crate::chat::Chat;
-use crate::pattern::{Debate, END, Exit, Flow, Group, Handoffs, Pattern, Pick, Plan, STAY, Society, States};
-use crate::task::{EndMode, Solve};
+use crate::pattern::{
+    Debate, END, Exit, Graph, Group, Handoffs, Orchestrator, Pattern, RolePlay, STAY, SelectSpeaker,
+    StateMachine,
+};
+use crate::task::{EndMode, GroupSolve};
 use crate::team::Team;
 
 impl Team {
@@ -29,7 +32,7 @@ impl Team {
 impl Chat {
     fn in_words(&self) -> String {
         let who = listed(self.participants.iter().map(Name::as_str));
-        let joins = match listed(self.joins.iter().map(|join| join.who.as_str())) {
+        let joins = match listed(self.late_joiners.iter().map(|join| join.who.as_str())) {
             names if names.is_empty() => names,
             names => format!("; {names} may join later"),
         };
@@ -43,12 +46,12 @@ impl Pattern {
             start.as_ref().or(participants.first()).map(Name::to_string).unwrap_or_default()
         };
         match self {
-            Self::InTurn => "in turn".to_owned(),
-            Self::OnceEach => "each once, in their order".to_owned(),
-            Self::AllAtOnce => "each once, at the same time".to_owned(),
+            Self::RoundRobin => "in turn".to_owned(),
+            Self::Sequential => "each once, in their order".to_owned(),
+            Self::Parallel => "each once, at the same time".to_owned(),
             Self::Group(group) => group.in_words(),
-            Self::States(states) => states.in_words(&first(&None)),
-            Self::After(_) => "each when those before it are finished".to_owned(),
+            Self::StateMachine(states) => states.in_words(&first(&None)),
+            Self::Dag(_) => "each when those before it are finished".to_owned(),
             Self::Handoffs(Handoffs { start, then }) => {
                 let then = match then.as_str() {
                     STAY => "who speaks stays".to_owned(),
@@ -64,13 +67,13 @@ impl Pattern {
                     listed(options.iter().map(String::as_str))
                 )
             }
-            Self::Plan(Plan { planner, .. }) => format!("as {planner} plans"),
-            Self::Flow(Flow { start, .. }) if start.is_empty() => "along a graph".to_owned(),
-            Self::Flow(Flow { start, .. }) => {
+            Self::Orchestrator(Orchestrator { planner, .. }) => format!("as {planner} plans"),
+            Self::Graph(Graph { start, .. }) if start.is_empty() => "along a graph".to_owned(),
+            Self::Graph(Graph { start, .. }) => {
                 format!("along a graph from {} on", listed(start.iter().map(Name::as_str)))
             }
-            Self::Society(society) => society.in_words(),
-            Self::Solve(solve) => solve.in_words(),
+            Self::RolePlay(society) => society.in_words(),
+            Self::GroupSolve(solve) => solve.in_words(),
             Self::Tasks(tasks) => {
                 let count = tasks.len();
                 format!("{count} {} alone, one after the other", if count == 1 { "task" } else { "tasks" })
@@ -81,18 +84,18 @@ impl Pattern {
 
 impl Group {
     fn in_words(&self) -> String {
-        let by = match &self.pick {
-            Pick::RoundRobin => "in turn".to_owned(),
-            Pick::Random(_) => "picked by chance".to_owned(),
-            Pick::Model(_) => "picked by a model".to_owned(),
-            Pick::Person(person) => format!("picked by {person}"),
+        let by = match &self.select {
+            SelectSpeaker::RoundRobin => "in turn".to_owned(),
+            SelectSpeaker::Random(_) => "picked by chance".to_owned(),
+            SelectSpeaker::Model(_) => "picked by a model".to_owned(),
+            SelectSpeaker::Human(person) => format!("picked by {person}"),
         };
         let transitions = if self.transitions.is_some() { ", within what the transitions allow" } else { "" };
         format!("{by}{transitions}")
     }
 }
 
-impl States {
+impl StateMachine {
     fn in_words(&self, first: &str) -> String {
         match self.start.as_ref().map_or(&[][..], |start| &start.0) {
             [] => format!("by states, beginning with {first}"),
@@ -105,7 +108,7 @@ impl States {
     }
 }
 
-impl Society {
+impl RolePlay {
     fn in_words(&self) -> String {
         let besides = [
             self.specifier.as_ref().map(|specifier| format!("{} makes the task definite", specifier.who)),
@@ -117,7 +120,7 @@ impl Society {
     }
 }
 
-impl Solve {
+impl GroupSolve {
     fn in_words(&self) -> String {
         let until = match self.end {
             EndMode::MaxIterations => "",

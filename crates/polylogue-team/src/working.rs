@@ -7,7 +7,7 @@ use polylogue_core::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::approve::Approve;
+use crate::approval::CodeApproval;
 use crate::duration::Time;
 use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 
@@ -16,8 +16,8 @@ use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 #[config(name = "Sandbox")]
 pub struct SandboxSettings {
     /// Where programs run.
-    #[key(default = Place::Enclosed)]
-    pub place: Place,
+    #[key(default = SandboxBackend::Native)]
+    pub backend: SandboxBackend,
     /// The container image. The engine must have it already.
     #[key(none = "the engine's Python image", nonempty)]
     pub image: Option<String>,
@@ -31,7 +31,7 @@ pub struct SandboxSettings {
     pub readable: Vec<String>,
     /// Time limit of a program.
     #[key(none = "1 min")]
-    pub time: Option<Time>,
+    pub timeout: Option<Time>,
     /// Limit on memory, in MiB.
     #[key(none = "1024", range = 16..=1_048_576)]
     pub memory_mib: Option<u32>,
@@ -45,18 +45,18 @@ pub struct SandboxSettings {
 
 /// Where programs run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
-#[config(name = "SandboxPlace")]
-pub enum Place {
+#[config(name = "SandboxBackend")]
+pub enum SandboxBackend {
     /// On this machine, enclosed by its kernel.
     #[default]
-    Enclosed,
+    Native,
     /// In containers of Docker.
     Docker,
     /// In containers of Podman.
     Podman,
     /// On this machine, with all rights of the user who runs the team. Must be allowed on the command line as well.
     #[config(name = "unsafe-host")]
-    UnsafeHost,
+    None,
 }
 
 /// A language that is run.
@@ -77,20 +77,20 @@ impl Language {
 
 /// Whether an agent runs the code in the messages it receives, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunsCode {
+pub struct CodeExecution {
     /// The languages it runs; it runs nothing if there is none.
     pub languages: Vec<Language>,
     /// Further languages whose code it saves to files without running it.
     pub saves: Vec<String>,
     /// When a person is asked before code is run.
-    pub approve: Option<Approve>,
+    pub approve: Option<CodeApproval>,
     /// How many of the latest messages it looks at; those since its last turn by default.
     pub last: Option<u32>,
     /// Time limit of a block; the sandbox's by default.
     pub time: Option<Time>,
 }
 
-impl RunsCode {
+impl CodeExecution {
     /// Whether it runs nothing.
     #[must_use]
     pub fn is_off(&self) -> bool {
@@ -100,7 +100,7 @@ impl RunsCode {
 
 /// Which code of the messages it receives an agent runs, and how.
 #[derive(Config)]
-#[config(name = "RunsCode")]
+#[config(name = "CodeExecution")]
 pub(crate) struct CodeKeys {
     /// The languages it runs.
     #[key(default = Language::ALL.to_vec(), nonempty, unique)]
@@ -110,38 +110,38 @@ pub(crate) struct CodeKeys {
     saves: Vec<String>,
     /// When a person is asked before code is run.
     #[key(none = "never; always with `place: unsafe-host`")]
-    approve: Option<Approve>,
+    approval: Option<CodeApproval>,
     /// How many of the latest messages it looks at.
     #[key(none = "those since its last turn", range = 1..)]
     last: Option<u32>,
     /// Time limit of a block.
     #[key(none = "the sandbox's")]
-    time: Option<Time>,
+    timeout: Option<Time>,
 }
 
-impl As<RunsCode> for Switch<CodeKeys> {
-    fn into_value(self) -> RunsCode {
+impl As<CodeExecution> for Switch<CodeKeys> {
+    fn into_value(self) -> CodeExecution {
         match self {
-            Self::Off => RunsCode::default(),
-            Self::On(CodeKeys { languages, saves, approve, last, time }) => {
-                RunsCode { languages, saves, approve, last, time }
+            Self::Off => CodeExecution::default(),
+            Self::On(CodeKeys { languages, saves, approval: approve, last, timeout: time }) => {
+                CodeExecution { languages, saves, approve, last, time }
             }
         }
     }
 
-    fn from_value(value: &RunsCode) -> Self {
+    fn from_value(value: &CodeExecution) -> Self {
         if value.is_off() {
             return Self::Off;
         }
-        let RunsCode { languages, saves, approve, last, time } = value.clone();
-        Self::On(CodeKeys { languages, saves, approve, last, time })
+        let CodeExecution { languages, saves, approve, last, time } = value.clone();
+        Self::On(CodeKeys { languages, saves, approval: approve, last, timeout: time })
     }
 }
 
 /// An agent, a chat or a team that is a tool of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "AgentTool", shorthand = "who")]
-pub struct Consult {
+pub struct AgentTool {
     /// An agent, a chat or a team.
     #[key(as = ParticipantRef)]
     pub who: Name,
@@ -150,10 +150,10 @@ pub struct Consult {
     pub tool: Option<String>,
     /// What it does and when to ask it, for the model.
     #[key(none = "the description of `who`", nonempty)]
-    pub about: Option<String>,
+    pub description: Option<String>,
     /// Maximum number of calls in a turn. A call beyond that fails.
     #[key(none = "8", range = 1..=1000)]
-    pub at_most: Option<u32>,
+    pub max_calls: Option<u32>,
 }
 
 /// A file that is in the work directory when a conversation begins.

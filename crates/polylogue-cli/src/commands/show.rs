@@ -117,7 +117,7 @@ fn received(
         tell("The team was changed since: what was sent differed in the system text, tools or parameters.");
     }
     let examples = kept.team.examples_of(&who).unwrap_or_default().iter();
-    let examples = examples.flat_map(|shot| [Entry::user(&*shot.asked), Entry::assistant(&*shot.said)]);
+    let examples = examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
     let entries: Vec<Entry> = examples.chain(shown.view.entries().iter().cloned()).collect();
     let entries = forms(kept, &before, sample).sent(&entries);
     match args.json {
@@ -239,7 +239,7 @@ impl Asked {
 fn checks(team: &Team) -> Vec<Check> {
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let own = chats.filter_map(|chat| match &chat.pattern {
-        Pattern::Solve(solve) => Some(match solve.check.temperature {
+        Pattern::GroupSolve(solve) => Some(match solve.check.temperature {
             None => Check::default(),
             Some(DecisionTemperature::Own(_)) => Check::default().temperature(None),
             Some(DecisionTemperature::Of(temperature)) => Check::default().temperature(Some(temperature)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue::LogId;
 use polylogue_sandbox::{remove_work_directory, what_is_enforced};
-use polylogue_team::{BuildContext, SandboxPlace, Team};
+use polylogue_team::{BuildContext, SandboxBackend, Team};
 
 use crate::error::CliError;
 use crate::place;
@@ -53,15 +53,15 @@ pub(super) fn tell_refusals(team: &Team) {
 }
 
 /// Why programs cannot run at `place` on this machine, if they cannot.
-fn refusal(place: SandboxPlace) -> Option<String> {
+fn refusal(place: SandboxBackend) -> Option<String> {
     match place {
-        SandboxPlace::Enclosed => {
+        SandboxBackend::Native => {
             let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
             missing.map(|measure| measure.detail)
         }
-        SandboxPlace::Docker => unanswered("docker"),
-        SandboxPlace::Podman => unanswered("podman"),
-        SandboxPlace::UnsafeHost => None,
+        SandboxBackend::Docker => unanswered("docker"),
+        SandboxBackend::Podman => unanswered("podman"),
+        SandboxBackend::None => None,
     }
 }
 

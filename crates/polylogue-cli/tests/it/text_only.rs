@@ -18,9 +18,9 @@ fn teams_with_tools() -> Vec<Team> {
     files.sort();
     let team = |file: &std::path::PathBuf| load(file, &Overrides::default()).unwrap().team;
     let has_tools = |team: &Team| {
-        team.agents
-            .iter()
-            .any(|agent| !(agent.tools.is_empty() && agent.offers.is_empty() && agent.handoffs.is_empty()))
+        team.agents.iter().any(|agent| {
+            !(agent.tools.is_empty() && agent.suggests_tools.is_empty() && agent.handoffs.is_empty())
+        })
     };
     files.iter().map(team).filter(has_tools).filter(|team| team.mcp_wanted().is_empty()).collect()
 }

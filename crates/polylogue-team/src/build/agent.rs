@@ -15,14 +15,14 @@ use super::AgentBuilder;
 use super::order::compile;
 use super::reasoning::shown;
 use super::room::Around;
-use crate::chat::{Brief, InnerChat};
+use crate::chat::{InnerChat, TaskFrom};
 use crate::condition::Condition;
-use crate::member::{EndsOn, HumanInputMode, Nested, Told, Trigger};
+use crate::member::{HumanInputMode, NestedChat, NestedContext, TerminateOn, Trigger};
 use crate::pattern;
 use crate::private_agents::PrivateRole;
 use crate::remote::GivenTool;
 use crate::team::{self, Agent};
-use crate::tooling::{self, Example, OwnTool, ToolLimits, ToolsBy};
+use crate::tooling::{self, OwnTool, ToolExample, ToolLimits};
 
 impl<'a> AgentBuilder<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
@@ -48,45 +48,45 @@ impl<'a> AgentBuilder<'a> {
         if !around.owners.contains(&&agent.name) {
             let mut around = around.clone();
             around.owners.push(&agent.name);
-            for nested in &agent.nested {
+            for nested in &agent.nested_chats {
                 let condition = nested.when.when.as_deref().map(compile).transpose()?;
                 let layer = Conditioned { condition, layer: self.nested(nested, &around)? };
                 stack = stack.then(when(trigger(&nested.when)?, layer));
             }
         }
-        if !agent.runs.is_empty() {
-            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approve.as_ref())?);
-            for given in &agent.runs {
+        if !agent.executes_tools.is_empty() {
+            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approval.as_ref())?);
+            for given in &agent.executes_tools {
                 for tool in self.tools_of(&given.tool, given.scope, agent.tool_limits)? {
                     executor = executor.tool(tool);
                 }
             }
             stack = stack.then(executor);
         }
-        if let Some(given) = &agent.runs_blocks {
+        if let Some(given) = &agent.runs_output_blocks {
             stack = stack.then(self.block_runner(agent, given)?);
         }
-        if !agent.runs_code.is_off() {
-            stack = stack.then(self.coder(&agent.runs_code)?);
+        if !agent.code_execution.is_off() {
+            stack = stack.then(self.coder(&agent.code_execution)?);
         }
         if agent.speaks_by_model() {
             stack = stack.then(named("model", self.reminded(agent, around)?));
         }
-        Ok(match &agent.auto_reply {
+        Ok(match &agent.default_reply {
             Some(text) => stack.otherwise(text.as_str()),
             None => stack,
         })
     }
 
-    fn nested(&self, nested: &Nested, around: &Around<'a>) -> Result<Chats> {
+    fn nested(&self, nested: &NestedChat, around: &Around<'a>) -> Result<Chats> {
         let no_chat = || Error::Config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(begins(inner));
-        Ok(match &nested.tells {
-            Told::Nothing => chats,
-            Told::Last => chats.carries(Outer::Last),
-            Told::All => chats.carries(Outer::All),
-            Told::Reflect(gist) => {
+        Ok(match &nested.context {
+            NestedContext::Nothing => chats,
+            NestedContext::Last => chats.carries(Outer::Last),
+            NestedContext::All => chats.carries(Outer::All),
+            NestedContext::Reflect(gist) => {
                 let author = self.participant(&gist.by, around)?;
                 chats.carries(Outer::reflected(author, gist.prompt.as_str())?)
             }
@@ -99,7 +99,7 @@ impl<'a> AgentBuilder<'a> {
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
             .params(Params::from(agent.parameters.clone()))
-            .view(lens(&agent.sees));
+            .view(lens(&agent.view));
         if let Some(times) = agent.parameters.max_continuations {
             assistant = assistant.max_continuations(times);
         }
@@ -112,21 +112,22 @@ impl<'a> AgentBuilder<'a> {
 
     pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
         let mut assistant = self.unarmed(agent)?;
-        assistant = assistant.tool_calling(tools_by(agent.tools_by)).tool_history(trace(agent.trace));
-        assistant = assistant.approval(self.approval_of_calls(agent.approve.as_ref())?);
+        assistant =
+            assistant.tool_calling(tools_by(agent.tool_calling)).tool_history(trace(agent.tool_history));
+        assistant = assistant.approval(self.approval_of_calls(agent.approval.as_ref())?);
         assistant = self.remembering(agent, assistant)?;
         for tool in &agent.tools {
             for tool in self.taught(tool, agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
         }
-        if let Some(schema) = &agent.answers {
+        if let Some(schema) = &agent.output_schema {
             assistant = assistant.output_schema(schema.clone().into());
         }
-        if let Some(repairs) = agent.repairs {
+        if let Some(repairs) = agent.output_retries {
             assistant = assistant.output_retries(repairs);
         }
-        for name in &agent.offers {
+        for name in &agent.suggests_tools {
             for tool in self.tools(name, ToolLimits::default())? {
                 assistant = assistant.suggest_tool(tool.spec().clone());
             }
@@ -216,7 +217,7 @@ fn taught(tool: AnyTool, given: &OwnTool) -> PromptedTool {
     if given.mandatory {
         taught = taught.mandatory();
     }
-    for Example { asked, args } in &given.examples {
+    for ToolExample { user: asked, args } in &given.examples {
         taught = taught.example(asked, args.clone().into());
     }
     if let Some(errors) = given.max_errors {
@@ -228,40 +229,40 @@ fn taught(tool: AnyTool, given: &OwnTool) -> PromptedTool {
     }
 }
 
-const fn tools_by(given: ToolsBy) -> ToolCalling {
+const fn tools_by(given: tooling::ToolCalling) -> ToolCalling {
     match given {
-        ToolsBy::Auto => ToolCalling::Auto,
-        ToolsBy::Native => ToolCalling::Native,
-        ToolsBy::Schema => ToolCalling::Schema,
-        ToolsBy::Json => ToolCalling::Json,
-        ToolsBy::Text => ToolCalling::Text,
+        tooling::ToolCalling::Auto => ToolCalling::Auto,
+        tooling::ToolCalling::Native => ToolCalling::Native,
+        tooling::ToolCalling::Schema => ToolCalling::Schema,
+        tooling::ToolCalling::Json => ToolCalling::Json,
+        tooling::ToolCalling::Text => ToolCalling::Text,
     }
 }
 
-const fn trace(given: tooling::Trace) -> ToolHistory {
+const fn trace(given: tooling::ToolHistory) -> ToolHistory {
     match given {
-        tooling::Trace::Answer => ToolHistory::Answer,
-        tooling::Trace::FiveMessages => ToolHistory::Full,
+        tooling::ToolHistory::Answer => ToolHistory::Answer,
+        tooling::ToolHistory::Full => ToolHistory::Full,
     }
 }
 
 /// What a chat nested in an agent begins with.
 fn begins(inner: &InnerChat) -> Outer {
-    match (&inner.message, inner.brief) {
+    match (&inner.task, inner.task_from) {
         (Some(message), _) => {
             let message = message.clone();
             Outer::own(move |turn| message.fill(turn.transcript().task()))
         }
-        (None, Brief::Last) => Outer::Last,
-        (None, Brief::All) => Outer::All,
-        (None, Brief::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
+        (None, TaskFrom::Last) => Outer::Last,
+        (None, TaskFrom::All) => Outer::All,
+        (None, TaskFrom::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
     }
 }
 
 /// The layer of a person and of limits, if the agent has one.
 fn oversight(agent: &Agent) -> Result<Option<HumanInput>> {
     let overseen = agent.human || agent.human_input.is_some();
-    if !overseen && agent.max_auto_replies.is_none() && agent.ends_on.is_none() {
+    if !overseen && agent.max_auto_replies.is_none() && agent.terminate_on.is_none() {
         return Ok(None);
     }
     let mode =
@@ -277,13 +278,13 @@ fn oversight(agent: &Agent) -> Result<Option<HumanInput>> {
     if agent.clear_command {
         oversight = oversight.clear_command();
     }
-    Ok(Some(match &agent.ends_on {
+    Ok(Some(match &agent.terminate_on {
         None => oversight,
-        Some(EndsOn::Says(says)) => {
+        Some(TerminateOn::Says(says)) => {
             let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
             oversight.terminate_on(says.by.iter().cloned().fold(text, stop::Says::by))
         }
-        Some(EndsOn::Matches(matches)) => {
+        Some(TerminateOn::Matches(matches)) => {
             let (regex, by) = (expression(&matches.pattern)?, matches.by.clone());
             oversight.terminate_when(&matches.pattern, move |line| {
                 let from = &line.message.from;
@@ -312,7 +313,7 @@ fn trigger(given: &Trigger) -> Result<Triggers> {
     Ok(all)
 }
 
-fn lens(sees: &team::Sees) -> ViewOptions {
+fn lens(sees: &team::ViewKeys) -> ViewOptions {
     let names = match sees.names {
         team::ShowNames::Auto => ShowNames::Auto,
         team::ShowNames::Always => ShowNames::Always,

@@ -13,7 +13,7 @@ use crate::team::Team;
 
 pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
     let debate = Debate::between(given.options.iter().cloned()).map_err(Error::from)?.rounds(given.rounds);
-    let debate = if given.in_turn { debate.one_by_one() } else { debate };
+    let debate = if given.one_by_one { debate.one_by_one() } else { debate };
     let debate = match given.voters.as_slice() {
         [] => debate,
         voters => debate.voters(voters.iter().cloned()),
@@ -26,26 +26,26 @@ pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
     }))
 }
 
-pub(super) fn plan(given: &pattern::Plan, chat: &chat::Chat, team: &Team) -> Result<Orchestrator> {
+pub(super) fn plan(given: &pattern::Orchestrator, chat: &chat::Chat, team: &Team) -> Result<Orchestrator> {
     let mut ledger = Orchestrator::new(given.planner.as_str())?;
     for name in &chat.participants {
         // It is told of by its name and what it is for, and nothing else of it matters here.
         let known = Stack::new(name.as_str())?.description(team.description_of(name));
         ledger = ledger.participant(&known);
     }
-    let pattern::Plan { keeper, max_turns, max_stalls, max_plans, max_retries, .. } = given;
-    if let Some(keeper) = keeper {
-        ledger = ledger.scribe(keeper.clone());
+    let pattern::Orchestrator { scribe, max_turns, max_stalls, max_plans, max_retries, .. } = given;
+    if let Some(scribe) = scribe {
+        ledger = ledger.scribe(scribe.clone());
     }
     let ledger = ledger
         .max_turns(max_turns.unwrap_or(Orchestrator::DEFAULT_MAX_TURNS))
         .max_stalls(max_stalls.unwrap_or(Orchestrator::DEFAULT_MAX_STALLS))
         .max_plans(max_plans.unwrap_or(Orchestrator::DEFAULT_MAX_PLANS))
         .max_retries(max_retries.unwrap_or(Orchestrator::DEFAULT_MAX_RETRIES));
-    Ok(ledger.prompts(words(&given.words)))
+    Ok(ledger.prompts(words(&given.prompts)))
 }
 
-fn words(given: &pattern::PlanWords) -> OrchestratorPrompts {
+fn words(given: &pattern::OrchestratorPrompts) -> OrchestratorPrompts {
     let usual = OrchestratorPrompts::default();
     let or = |given: &Option<String>, usual: String| given.clone().unwrap_or(usual);
     OrchestratorPrompts {
@@ -54,14 +54,14 @@ fn words(given: &pattern::PlanWords) -> OrchestratorPrompts {
         briefing: or(&given.briefing, usual.briefing),
         progress: or(&given.progress, usual.progress),
         unreadable: or(&given.unreadable, usual.unreadable),
-        facts_again: or(&given.facts_again, usual.facts_again),
-        plan_again: or(&given.plan_again, usual.plan_again),
+        updated_facts: or(&given.updated_facts, usual.updated_facts),
+        updated_plan: or(&given.updated_plan, usual.updated_plan),
         answer: or(&given.answer, usual.answer),
     }
 }
 
 /// The graph of the participants. The checks of a file build it, too, to see whether it can be.
-pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<CheckedGraph> {
+pub(crate) fn flow(given: &pattern::Graph, chat: &chat::Chat) -> Result<CheckedGraph> {
     let mut flow = Graph::of(chat.participants.iter().map(ToString::to_string));
     for start in &given.start {
         flow = flow.starts_with(start.as_str());
@@ -78,7 +78,7 @@ pub(crate) fn flow(given: &pattern::Flow, chat: &chat::Chat) -> Result<CheckedGr
                 }
                 (None, None) => edge,
             };
-            flow = flow.edge(match way.at_most {
+            flow = flow.edge(match way.max_uses {
                 Some(times) => edge.at_most(times),
                 None => edge,
             });

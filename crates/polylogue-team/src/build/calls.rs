@@ -28,7 +28,7 @@ impl AgentBuilder<'_> {
             return Ok(vec![AnyTool::new(Call::new(call.clone(), client, &env)?)]);
         }
         let tools = operations.into_iter().map(|(document, operation)| {
-            let time = document.time.map(Into::into);
+            let time = document.timeout.map(Into::into);
             openapi::tool(operation.clone(), client, &document.keys(), &env, time)
         });
         tools.collect()

@@ -12,9 +12,11 @@ use polylogue::{
     round_robin, sequential, until,
 };
 
-use crate::chat::{self, Circles, Join, JoinSees, JoinsWhen};
+use crate::chat::{self, JoinCondition, LateHistory, LateJoiner, LoopDetection};
 use crate::condition::{Condition, judged};
-use crate::pattern::{self, END, Exit, Exits, Pattern, Pick, Repeat, STAY, States, Transitions};
+use crate::pattern::{
+    self, AllowRepeat, END, Exit, Exits, Pattern, STAY, SelectSpeaker, StateMachine, Transitions,
+};
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 use crate::team::{Agent, Team};
@@ -24,14 +26,14 @@ use super::beyond;
 /// The order of the chat `name`, with those who join and what ends it.
 pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
     let mut order = pattern(chat, name, team)?;
-    for Join { who, when, sees } in &chat.joins {
+    for LateJoiner { who, when, history: sees } in &chat.late_joiners {
         let when = match when {
-            JoinsWhen::Holds(text) => Some(condition(text)?),
-            JoinsWhen::Stop(stop) => ends(stop)?,
+            JoinCondition::Holds(text) => Some(condition(text)?),
+            JoinCondition::Stop(stop) => ends(stop)?,
         };
         let sees = match sees {
-            JoinSees::All => JoinHistory::All,
-            JoinSees::New => JoinHistory::New,
+            LateHistory::All => JoinHistory::All,
+            LateHistory::New => JoinHistory::New,
         };
         if let Some(when) = when {
             order = Box::new(joining(who.clone(), when, sees, order));
@@ -43,8 +45,8 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
 /// The same with what ends the chat. Tasks are not looked at for circles: "higher" may be said again and again. Neither are
 /// turns of which every participant has one: two chats of a sequence without a result are no circle.
 pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box<dyn Policy>> {
-    let circles = match &chat.circles {
-        Circles::On(limits) if chat.pattern.tasks().is_empty() && !chat.pattern.has_one_turn_each() => {
+    let circles = match &chat.loop_detection {
+        LoopDetection::On(limits) if chat.pattern.tasks().is_empty() && !chat.pattern.has_one_turn_each() => {
             Some(Ends::from(circles(limits)))
         }
         _ => None,
@@ -65,16 +67,16 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         start.clone().or_else(first).ok_or_else(|| Error::Config(format!("nobody takes part in `{name}`")))
     };
     Ok(match &chat.pattern {
-        Pattern::InTurn => Box::new(round_robin()),
-        Pattern::OnceEach => Box::new(sequential()),
-        Pattern::AllAtOnce => Box::new(parallel()),
+        Pattern::RoundRobin => Box::new(round_robin()),
+        Pattern::Sequential => Box::new(sequential()),
+        Pattern::Parallel => Box::new(parallel()),
         Pattern::Group(group) => Box::new(grouped(group, chat, name, &team.agents)?),
-        Pattern::States(states) => {
+        Pattern::StateMachine(states) => {
             let first = || begins(&None).map(|then| Exits(vec![Exit { when: None, then }]));
             let start = states.start.clone().map_or_else(first, Ok)?;
             Box::new(stated(&start, states, chat, &team.agents)?)
         }
-        Pattern::After(after) => {
+        Pattern::Dag(after) => {
             let before = |name: &Name| after.get(name).map_or_else(Vec::new, |names| names.iter().collect());
             let named =
                 |name: &Name| (name.to_string(), before(name).into_iter().map(Name::to_string).collect());
@@ -90,20 +92,20 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
             Box::new(handoffs(begins(start)?, after))
         }
         Pattern::Debate(debate) => Box::new(beyond::debate(debate)?),
-        Pattern::Plan(plan) => Box::new(beyond::plan(plan, chat, team)?),
-        Pattern::Flow(flow) => Box::new(beyond::flow(flow, chat)?),
-        Pattern::Society(_) | Pattern::Solve(_) | Pattern::Tasks(_) => {
+        Pattern::Orchestrator(plan) => Box::new(beyond::plan(plan, chat, team)?),
+        Pattern::Graph(flow) => Box::new(beyond::flow(flow, chat)?),
+        Pattern::RolePlay(_) | Pattern::GroupSolve(_) | Pattern::Tasks(_) => {
             return Err(Error::Bug("roles and tasks come with those who have them".into()));
         }
     })
 }
 
 fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Agent]) -> Result<Group> {
-    let group = match &given.pick {
-        Pick::RoundRobin => Group::round_robin(),
-        Pick::Random(chance) => Group::random(chance.seed),
-        Pick::Model(_) => Group::selected_by(Name::new(PrivateRole::Picker.name(name.as_str()))?),
-        Pick::Person(person) => Group::selected_by(person.clone()),
+    let group = match &given.select {
+        SelectSpeaker::RoundRobin => Group::round_robin(),
+        SelectSpeaker::Random(chance) => Group::random(chance.seed),
+        SelectSpeaker::Model(_) => Group::selected_by(Name::new(PrivateRole::Picker.name(name.as_str()))?),
+        SelectSpeaker::Human(person) => Group::selected_by(person.clone()),
     };
     let names = |map: &BTreeMap<Name, Vec<Name>>| {
         map.iter().map(|(name, names)| (name.clone(), names.clone())).collect::<Vec<_>>()
@@ -113,27 +115,30 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
         Some(Transitions::Allowed(map)) => group.transitions(Graph::allowed(names(map))),
         Some(Transitions::Disallowed(map)) => group.transitions(Graph::disallowed(names(map))),
     };
-    let group = match &given.repeat {
+    let group = match &given.allow_repeat_speaker {
         None => group,
-        Some(Repeat::All(true)) => group.repeat(group::Repeat::Yes),
-        Some(Repeat::All(false)) => group.repeat(group::Repeat::No),
-        Some(Repeat::Only(names)) => group.repeat(group::Repeat::Only(names.clone())),
+        Some(AllowRepeat::All(true)) => group.repeat(group::Repeat::Yes),
+        Some(AllowRepeat::All(false)) => group.repeat(group::Repeat::No),
+        Some(AllowRepeat::Only(names)) => group.repeat(group::Repeat::Only(names.clone())),
     };
     Ok(owned(group, chat, agents))
 }
 
 /// The group, which knows who runs which tools for the others.
 fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
-    let takes_part =
-        |name: &Name| chat.participants.contains(name) || chat.joins.iter().any(|join| join.who == *name);
-    let owners = agents.iter().filter(|agent| takes_part(&agent.name) && !agent.runs.is_empty());
-    owners.fold(group, |group, agent| group.runs(&agent.name, agent.runs.iter().map(|run| run.tool.clone())))
+    let takes_part = |name: &Name| {
+        chat.participants.contains(name) || chat.late_joiners.iter().any(|join| join.who == *name)
+    };
+    let owners = agents.iter().filter(|agent| takes_part(&agent.name) && !agent.executes_tools.is_empty());
+    owners.fold(group, |group, agent| {
+        group.runs(&agent.name, agent.executes_tools.iter().map(|run| run.tool.clone()))
+    })
 }
 
 /// States: the exits of whoever spoke last say who speaks next.
 fn stated(
     start: &Exits,
-    states: &States,
+    states: &StateMachine,
     chat: &chat::Chat,
     agents: &[Agent],
 ) -> Result<impl Policy + use<>> {
@@ -178,7 +183,7 @@ fn condition(text: &str) -> Result<Ends> {
     Ok(stop::when(text, move |chat| condition.holds_or_notes(chat)))
 }
 
-pub(super) fn circles(limits: &chat::CircleLimits) -> CircleLimits {
+pub(super) fn circles(limits: &chat::LoopLimits) -> CircleLimits {
     let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
     CircleLimits {
         repetition: count(limits.repetition),

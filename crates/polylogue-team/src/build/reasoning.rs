@@ -9,15 +9,15 @@ use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
 
 use super::AgentBuilder;
 use super::room::Around;
-use crate::reasoning::{self, Reasons, RunsBlocks, TextBlock};
+use crate::reasoning::{self, OutputBlock, Reasoning, RunsOutputBlocks};
 use crate::team::Agent;
 
 impl<'a> AgentBuilder<'a> {
     /// What speaks for `agent` by a model, in the way in which it reasons.
     pub(super) fn voice(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
-        match &agent.reasons {
+        match &agent.reasoning {
             Some(reasons) => self.reasoning(agent, reasons, around),
-            None if agent.blocks.is_empty() => self.assistant(agent, around).map(AnyAgent::new),
+            None if agent.output_blocks.is_empty() => self.assistant(agent, around).map(AnyAgent::new),
             None => self.parsed(agent, around).map(AnyAgent::new),
         }
     }
@@ -25,15 +25,15 @@ impl<'a> AgentBuilder<'a> {
     /// The assistants as which the model of `agent` is asked.
     pub(super) fn speakers(&self, agent: &'a Agent) -> Result<Vec<Assistant>> {
         let around = Around::default();
-        Ok(match &agent.reasons {
-            Some(Reasons::React(given)) => self.react(agent, given, &around)?.assistants().into(),
+        Ok(match &agent.reasoning {
+            Some(Reasoning::React(given)) => self.react(agent, given, &around)?.assistants().into(),
             Some(_) => vec![self.unarmed(agent)?, self.assistant(agent, &around)?],
-            None if agent.blocks.is_empty() => vec![self.assistant(agent, &around)?],
+            None if agent.output_blocks.is_empty() => vec![self.assistant(agent, &around)?],
             None => vec![self.parsed(agent, &around)?.assistant().clone()],
         })
     }
 
-    fn reasoning(&self, agent: &'a Agent, reasons: &'a Reasons, around: &Around<'a>) -> Result<AnyAgent> {
+    fn reasoning(&self, agent: &'a Agent, reasons: &'a Reasoning, around: &Around<'a>) -> Result<AnyAgent> {
         let name = agent.name.as_str();
         let other = |other: &Option<Name>| match other {
             Some(other) => self.speaker(other, around),
@@ -41,8 +41,8 @@ impl<'a> AgentBuilder<'a> {
         };
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(match reasons {
-            Reasons::React(given) => AnyAgent::new(self.react(agent, given, around)?),
-            Reasons::PlanAndSolve(reasoning::PlanAndSolve { planner, solver, max_steps }) => {
+            Reasoning::React(given) => AnyAgent::new(self.react(agent, given, around)?),
+            Reasoning::PlanAndSolve(reasoning::PlanAndSolve { planner, solver, max_steps }) => {
                 let planner = match planner {
                     Some(planner) => self.speaker(planner, around)?,
                     None => self.unarmed(agent)?,
@@ -53,13 +53,13 @@ impl<'a> AgentBuilder<'a> {
                     None => plan,
                 })
             }
-            Reasons::Rewoo(reasoning::Rewoo { planner, solver }) => {
+            Reasoning::Rewoo(reasoning::Rewoo { planner, solver }) => {
                 let one = |who: &Option<Name>| match who {
                     Some(who) => self.speaker(who, around),
                     None => self.unarmed(agent),
                 };
                 let mut rewoo = Rewoo::new(name, one(planner)?, one(solver)?)?;
-                rewoo = rewoo.approval(self.approval_of_calls(agent.approve.as_ref())?);
+                rewoo = rewoo.approval(self.approval_of_calls(agent.approval.as_ref())?);
                 for given in &agent.tools {
                     for tool in self.taught(given, agent.tool_limits)? {
                         rewoo = rewoo.tool(tool.tool().clone());
@@ -67,7 +67,7 @@ impl<'a> AgentBuilder<'a> {
                 }
                 AnyAgent::new(rewoo)
             }
-            Reasons::Refine(reasoning::Refine { critic, rounds, until }) => {
+            Reasoning::Refine(reasoning::Refine { critic, rounds, until }) => {
                 let refine = Refine::new(name, self.assistant(agent, around)?, other(critic)?)?;
                 let refine = refine.rounds(rounds.unwrap_or(Refine::DEFAULT_ROUNDS));
                 AnyAgent::new(match until {
@@ -75,7 +75,7 @@ impl<'a> AgentBuilder<'a> {
                     None => refine,
                 })
             }
-            Reasons::Best(reasoning::Best { critic, options, retries, texts }) => {
+            Reasoning::Best(reasoning::Best { critic, options, retries, texts }) => {
                 let critic = self.speaker(critic, around)?;
                 let best = Best::of(count(*options), self.assistant(agent, around)?, critic);
                 let texts = texts.clone().unwrap_or_default().over(ChoiceTexts::default());
@@ -92,13 +92,13 @@ impl<'a> AgentBuilder<'a> {
     ) -> Result<React> {
         let react = React::new(self.assistant(agent, around)?);
         let react = react.rounds(given.rounds.unwrap_or(React::DEFAULT_ROUNDS));
-        let react = if given.sums_up { react.sums_up() } else { react };
-        Ok(if given.in_text { react.in_text() } else { react })
+        let react = if given.summarize { react.sums_up() } else { react };
+        Ok(if given.as_text { react.in_text() } else { react })
     }
 
     /// The agent with a parser of its blocks.
     pub(super) fn parsed(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Parsed> {
-        let blocks = Mixed::of(agent.blocks.iter().map(block));
+        let blocks = Mixed::of(agent.output_blocks.iter().map(block));
         Ok(Parsed::new(self.assistant(agent, around)?, blocks))
     }
 
@@ -111,8 +111,8 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The layer that runs blocks: it passes on what has none.
-    pub(super) fn block_runner(&self, agent: &Agent, given: &RunsBlocks) -> Result<impl Reply + use<>> {
-        let approval = self.approval_of_calls(agent.approve.as_ref())?;
+    pub(super) fn block_runner(&self, agent: &Agent, given: &RunsOutputBlocks) -> Result<impl Reply + use<>> {
+        let approval = self.approval_of_calls(agent.approval.as_ref())?;
         let mut actions = Actions::new(agent.name.as_str())?.approval(approval);
         for given in &given.tools {
             for tool in self.tools_of(&given.tool, given.scope, agent.tool_limits)? {
@@ -129,11 +129,11 @@ impl<'a> AgentBuilder<'a> {
     }
 }
 
-fn block(given: &TextBlock) -> ToolBlock {
+fn block(given: &OutputBlock) -> ToolBlock {
     let block = ToolBlock::new(given.kind.as_str()).between(given.begin.as_str(), given.end.as_str());
     let block = if given.json { block.json() } else { block };
-    let block = if given.restores { block.restore() } else { block };
-    match &given.told {
+    let block = if given.restore { block.restore() } else { block };
+    match &given.instructions {
         Some(told) => block.instructions(told.as_str()),
         None => block,
     }
@@ -144,6 +144,6 @@ pub(super) fn shown(model: AnyModel, agent: &Agent) -> AnyModel {
     if agent.examples.is_empty() {
         return model;
     }
-    let pairs = agent.examples.iter().map(|shot| (shot.asked.as_str(), shot.said.as_str()));
+    let pairs = agent.examples.iter().map(|shot| (shot.user.as_str(), shot.assistant.as_str()));
     AnyModel::new(Hooked::new(model).on_view(few_shot(pairs)))
 }

@@ -13,11 +13,11 @@ use polylogue::{
 use super::AgentBuilder;
 use super::order;
 use crate::chat::{
-    self, Brief, Carried, CarryWord, CarryoverSpec, ITSELF, InnerChat, Introductions, Opening, OpeningLine,
-    Reflect, Summary,
+    self, Carried, CarryWord, CarryoverSpec, ITSELF, InnerChat, Introductions, Opening, OpeningLine, Reflect,
+    Summary, TaskFrom,
 };
 use crate::condition::judged;
-use crate::pattern::{Pattern, Pick};
+use crate::pattern::{Pattern, SelectSpeaker};
 use crate::text::Template;
 
 /// Where something is made: the chats around it, the outermost first, and the agents in whose nested chats it is.
@@ -40,17 +40,17 @@ impl<'a> AgentBuilder<'a> {
             let policy = order::ended(chat, Box::new(policy))?;
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
-        if let Pattern::Society(society) = &chat.pattern {
+        if let Pattern::RolePlay(society) = &chat.pattern {
             let (builder, policy) = self.society(name, chat, society, around)?;
             let policy = Box::new(judged(policy));
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
         let mut asked = BTreeSet::new();
-        let mut builder = Chat::named(name.as_str()).description(description).max_turns(chat.max_turns_cap);
+        let mut builder = Chat::named(name.as_str()).description(description).max_turns(chat.max_turns);
         for participant in &chat.participants {
             builder = builder.participant(self.participant(participant, around)?);
         }
-        for join in &chat.joins {
+        for join in &chat.late_joiners {
             builder = builder.late_joiner(self.participant(&join.who, around)?);
         }
         builder = match &chat.introductions {
@@ -60,15 +60,15 @@ impl<'a> AgentBuilder<'a> {
         };
         builder = opened(builder, chat.opening.clone());
         if let Pattern::Group(group) = &chat.pattern {
-            builder = match &group.pick {
-                Pick::Model(selector) => builder.private_agent(self.selector(name, selector)?),
-                Pick::Person(person) => builder.private_agent(HumanSelector::new(person.as_str())?),
-                Pick::RoundRobin | Pick::Random(_) => builder,
+            builder = match &group.select {
+                SelectSpeaker::Model(selector) => builder.private_agent(self.selector(name, selector)?),
+                SelectSpeaker::Human(person) => builder.private_agent(HumanSelector::new(person.as_str())?),
+                SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) => builder,
             };
         }
         for beside in chat.pattern.beside() {
-            let is_there =
-                chat.participants.contains(beside) || chat.joins.iter().any(|join| join.who == *beside);
+            let is_there = chat.participants.contains(beside)
+                || chat.late_joiners.iter().any(|join| join.who == *beside);
             if !is_there && asked.insert(beside) {
                 builder = builder.private_agent(self.participant(beside, around)?);
             }
@@ -86,9 +86,9 @@ impl<'a> AgentBuilder<'a> {
         policy: Box<dyn Policy>,
         around: &Around<'a>,
     ) -> Result<ChatBuilder> {
-        let builder = builder.max_equal_calls(match &chat.circles {
-            chat::Circles::On(limits) => usize::try_from(limits.calls).unwrap_or(usize::MAX),
-            chat::Circles::Off(_) => 0,
+        let builder = builder.max_equal_calls(match &chat.loop_detection {
+            chat::LoopDetection::On(limits) => usize::try_from(limits.calls).unwrap_or(usize::MAX),
+            chat::LoopDetection::Off(_) => 0,
         });
         Ok(match (&chat.summary, self.summarizer(name, chat)?) {
             (Summary::Reflect(reflect), Some(author)) => {
@@ -119,7 +119,7 @@ impl<'a> AgentBuilder<'a> {
             return Ok(AnyAgent::new(told(self.inner(inner, around)?, inner).build()?));
         }
         match self.team.teams.iter().find(|sub| sub.name == *name) {
-            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.brief)?)),
+            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.task_from)?)),
             None => Err(Error::Config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
         }
     }
@@ -139,7 +139,7 @@ fn takes_part(who: &Name, chat: &chat::Chat) -> bool {
     let tasks = chat.pattern.tasks();
     let beside = chat.pattern.beside();
     chat.participants.contains(who)
-        || chat.joins.iter().any(|join| join.who == *who)
+        || chat.late_joiners.iter().any(|join| join.who == *who)
         || tasks.iter().any(|task| task.who == *who)
         || beside.contains(&who)
 }
@@ -160,26 +160,26 @@ fn taken_out(chat: &Transcript, texts: &[String]) -> String {
 
 /// The chat as it takes part in another, which tells it its task.
 fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
-    let builder = match inner.goes_on_from.as_ref() {
+    let builder = match inner.continues.as_ref() {
         None => builder,
         Some(name) if name.as_str() == ITSELF => builder.continues(inner.name.clone()),
         Some(name) => builder.continues(name.clone()),
     };
-    let carried = match (&inner.carryover, &inner.message) {
+    let carried = match (&inner.carryover, &inner.task) {
         (Some(CarryoverSpec::Of(carried)), _) => carried.clone(),
         (Some(CarryoverSpec::Word(CarryWord::All)), _) | (None, Some(_)) => Carried::default(),
         (Some(CarryoverSpec::Word(CarryWord::None)), Some(_)) => {
-            Carried { only: Some(Default::default()), ..Carried::default() }
+            Carried { include: Some(Default::default()), ..Carried::default() }
         }
         (Some(CarryoverSpec::Word(CarryWord::None)) | None, None) => {
-            return builder.task_from(inner.brief.into());
+            return builder.task_from(inner.task_from.into());
         }
     };
-    match (&inner.message, inner.brief) {
+    match (&inner.task, inner.task_from) {
         (Some(message), _) => builder.task_from(with_message(message.clone(), carried)),
-        (None, Brief::Task) => builder.task_from(carrying(Carryover::task(), &carried, "").task_from()),
+        (None, TaskFrom::Task) => builder.task_from(carrying(Carryover::task(), &carried, "").task_from()),
         // `brief: all` tells everything anyway; the checks of a file refuse the two together.
-        (None, Brief::Last | Brief::All) => {
+        (None, TaskFrom::Last | TaskFrom::All) => {
             builder.task_from(carrying(Carryover::last(), &carried, "").task_from())
         }
     }
@@ -194,9 +194,9 @@ fn with_message(message: Template, carried: Carried) -> polylogue::TaskFrom {
 }
 
 fn carrying(carry: Carryover, carried: &Carried, task: &str) -> Carryover {
-    let carry = carried.also.iter().fold(carry, |carry, text| carry.context(text.fill(task)));
-    let carry = carry.exclude(carried.but.iter().cloned());
-    match &carried.only {
+    let carry = carried.context.iter().fold(carry, |carry, text| carry.context(text.fill(task)));
+    let carry = carry.exclude(carried.exclude.iter().cloned());
+    match &carried.include {
         Some(only) => carry.include(only.iter().cloned()),
         None => carry,
     }

@@ -20,7 +20,7 @@ impl<'a> AgentBuilder<'a> {
         let task = |task: &'a task::Task| self.task(task, around);
         let solve = match &chat.pattern {
             Pattern::Tasks(tasks) => GroupSolve::alone(tasks.iter().map(task).collect::<Result<Vec<_>>>()?),
-            Pattern::Solve(given) => {
+            Pattern::GroupSolve(given) => {
                 let tasks: Vec<Task> = given.tasks.iter().map(task).collect::<Result<_>>()?;
                 let mut solve = talk(given, tasks);
                 for before in &given.before {
@@ -44,13 +44,13 @@ impl<'a> AgentBuilder<'a> {
         for task::Media { kind, url } in &given.media {
             task = task.media(polylogue::Media { kind: kind.clone(), url: url.as_str().into() });
         }
-        if given.stops_by_itself {
+        if given.self_terminating {
             task = task.self_terminating();
         }
         if given.keeps_reflections {
             task = task.keeps_reflections();
         }
-        if given.forgets {
+        if given.forget {
             task = task.forget();
         }
         let prompt = given.prompt.clone();
@@ -68,7 +68,7 @@ impl<'a> AgentBuilder<'a> {
                 assistant = assistant.prompted_tool(tool);
             }
         }
-        if let Some(schema) = &task.answers {
+        if let Some(schema) = &task.output_schema {
             assistant = assistant.output_schema(schema.clone().into());
         }
         Ok(Some(assistant))
@@ -90,7 +90,7 @@ impl<'a> AgentBuilder<'a> {
 }
 
 /// Those who talk about `tasks`.
-fn talk(given: &task::Solve, tasks: Vec<Task>) -> GroupSolve {
+fn talk(given: &task::GroupSolve, tasks: Vec<Task>) -> GroupSolve {
     let end = match given.end {
         task::EndMode::MaxIterations => EndMode::MaxIterations,
         task::EndMode::FirstCompletion => EndMode::FirstCompletion,

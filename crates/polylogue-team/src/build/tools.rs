@@ -13,7 +13,7 @@ use super::web::known_web_tools;
 use crate::build_context::BuildContext;
 use crate::team::Agent;
 use crate::tooling::ToolLimits;
-use crate::working::{Consult, Language, RunsCode, SandboxSettings};
+use crate::working::{AgentTool, CodeExecution, Language, SandboxSettings};
 
 /// The name that stands for all tools that work with files.
 pub(crate) const FILES: &str = "files";
@@ -190,7 +190,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The layer that runs code.
-    pub(super) fn coder(&self, given: &RunsCode) -> Result<Coder> {
+    pub(super) fn coder(&self, given: &CodeExecution) -> Result<Coder> {
         let mut sandbox = self.desk()?.sandbox.clone();
         if let Some(time) = given.time {
             let limits = *sandbox.limits();
@@ -225,24 +225,24 @@ impl<'a> AgentBuilder<'a> {
         }
         let mut around = around.clone();
         around.owners.push(&agent.name);
-        agent.consults.iter().map(|given| self.consult(given, &around)).collect()
+        agent.agent_tools.iter().map(|given| self.consult(given, &around)).collect()
     }
 
-    fn consult(&self, given: &'a Consult, around: &Around<'a>) -> Result<agent_tool::AgentTool> {
+    fn consult(&self, given: &'a AgentTool, around: &Around<'a>) -> Result<agent_tool::AgentTool> {
         let inner = self.team.chats.iter().find(|inner| inner.name == given.who);
         let sub = self.team.teams.iter().find(|sub| sub.name == given.who);
         let mut tool = match (inner, sub) {
             (Some(inner), _) => agent_tool::AgentTool::chat(self.inner(inner, around)?.build()?),
-            (None, Some(sub)) => agent_tool::AgentTool::chat(self.of_sub(sub).outermost(sub.brief)?),
+            (None, Some(sub)) => agent_tool::AgentTool::chat(self.of_sub(sub).outermost(sub.task_from)?),
             (None, None) => agent_tool::AgentTool::agent(self.participant(&given.who, around)?),
         };
         if let Some(name) = &given.tool {
             tool = tool.named(name.as_str());
         }
-        if let Some(about) = &given.about {
+        if let Some(about) = &given.description {
             tool = tool.description(about.as_str());
         }
-        Ok(match given.at_most {
+        Ok(match given.max_calls {
             Some(times) => tool.max_calls(times),
             None => tool,
         })

@@ -73,7 +73,7 @@ fn fetcher(settings: &FetchSettings, env: &Env) -> Result<Fetcher> {
     if settings.ignore_robots {
         fetcher = fetcher.ignoring_robots();
     }
-    Ok(match settings.time {
+    Ok(match settings.timeout {
         Some(time) => fetcher.time(time.into()),
         None => fetcher,
     })

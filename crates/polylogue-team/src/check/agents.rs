@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::approve::tasks_of;
+use super::approval::tasks_of;
 use super::chats::{check_author, participants};
 use super::{Kind, Member, Outline, form, name};
 use crate::diagnostic::Report;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chats::{check_member, check_who, participants};
-use super::{Kind, Outline, name, society, tasks};
+use super::{Kind, Outline, name, role_play, tasks};
 use crate::diagnostic::Report;
 use crate::pattern::{END, STAY};
 use crate::suggest;
@@ -19,7 +19,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
     check_debate(outline, pattern.get("debate"), report);
     check_plan(outline, pattern.get("plan"), room, report);
     check_flow(pattern.get("flow"), room, report);
-    society::check(outline, chat, room, report);
+    role_play::check(outline, chat, room, report);
     tasks::check(outline, chat, room, report);
 }
 
@@ -212,7 +212,7 @@ fn check_debate(outline: &Outline<'_>, debate: &Node, report: &mut Report<'_>) {
 }
 
 fn check_plan(outline: &Outline<'_>, plan: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for key in ["planner", "keeper"] {
+    for key in ["planner", "scribe"] {
         let node = plan.get(key);
         check_there(outline, node, report);
         if let Some(who) = name(node).filter(|who| room.contains(who)) {
@@ -256,7 +256,7 @@ fn check_flow(flow: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
 pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
     let (debate, plan) = (pattern.get("debate"), pattern.get("plan"));
     let person = pattern.get("group").get("pick").get("person");
-    let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("keeper")];
+    let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("scribe")];
     let asked = debate.get("voters").one_or_many().iter().chain(alone).filter_map(name);
-    asked.chain(society::beside(pattern)).chain(tasks::beside(pattern))
+    asked.chain(role_play::beside(pattern)).chain(tasks::beside(pattern))
 }

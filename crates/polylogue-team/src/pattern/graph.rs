@@ -11,14 +11,14 @@ use crate::text::{ConditionText, Participant, ParticipantRef};
 /// A graph: who speaks after whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Graph")]
-pub struct Flow {
+pub struct Graph {
     /// Who begins.
     #[key(as = OneOrMany<ParticipantRef>, none = "participants without an incoming edge")]
     pub start: Vec<Name>,
     /// The edges from each participant: a name, or a list of names and of edges with conditions. All participants that are
     /// reached speak at the same time.
-    #[key(as = ByName<Participant, OneOrMany<Same<Way>>>, required, nonempty)]
-    pub edges: BTreeMap<Name, Vec<Way>>,
+    #[key(as = ByName<Participant, OneOrMany<Same<Edge>>>, required, nonempty)]
+    pub edges: BTreeMap<Name, Vec<Edge>>,
     /// For participants with several incoming edges, whether `all` of them (default) or `any` must reach them.
     #[key(as = ByName<Participant, Same<Join>>)]
     pub join: BTreeMap<Name, Join>,
@@ -37,7 +37,7 @@ pub enum Join {
 /// An edge of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Edge", shorthand = "to")]
-pub struct Way {
+pub struct Edge {
     /// The next participant.
     #[key(as = ParticipantRef)]
     pub to: Name,
@@ -52,5 +52,5 @@ pub struct Way {
     pub otherwise: bool,
     /// How often it can be taken.
     #[key(none = "any number of times", range = 1..=1_000_000)]
-    pub at_most: Option<u64>,
+    pub max_uses: Option<u64>,
 }

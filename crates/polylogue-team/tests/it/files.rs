@@ -7,9 +7,10 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Agent, AgentMemory, Approve, ApproveCalls, Brief, Circles, DecisionTemperature, EndMode, EngineName,
-    GivenTool, Grant, Language, Loaded, Off, OnlyText, Overrides, Own, Pattern, Reasons, ShowNames, Skills,
-    Summary, Team, Template, ToolLimits, ToolsBy, Trace, Web, WebFetch, WebSearch, Window, load, parse,
+    Agent, AgentMemory, Approval, CodeApproval, DecisionTemperature, EndMode, EngineName, GivenTool, Grant,
+    Language, Loaded, LoopDetection, Off, OnlyText, Overrides, Own, Pattern, Reasoning, ShowNames, Skills,
+    Summary, TaskFrom, Team, Template, ToolCalling, ToolHistory, ToolLimits, Web, WebFetch, WebSearch,
+    Window, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
@@ -41,64 +42,67 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     let sandbox = &team.sandbox;
     assert_eq!(sandbox.network, ["short.example.org", "*.example.org:8080"]);
     assert_eq!((sandbox.memory_mib, sandbox.disk_mib, sandbox.processes), (Some(512), Some(64), Some(16)));
-    assert_eq!(sandbox.time.map(Duration::from), Some(Duration::from_secs(30)));
+    assert_eq!(sandbox.timeout.map(Duration::from), Some(Duration::from_secs(30)));
     let wants = [Grant::Network, Grant::Readable, Grant::Mcp, Grant::Env];
     assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), wants);
     assert_eq!(team.commands[0].description, "Counts words of a short file");
     assert!(team.commands[0].arguments["file"].may_be_option);
-    assert_eq!((&*cy.runs_code.languages, cy.runs_code.last), (&[Language::Python][..], Some(2)));
-    assert_eq!(cy.runs_code.approve, Some(Approve::When("code.contains('short')".into())));
+    assert_eq!((&*cy.code_execution.languages, cy.code_execution.last), (&[Language::Python][..], Some(2)));
+    assert_eq!(cy.code_execution.approve, Some(CodeApproval::When("code.contains('short')".into())));
     assert_eq!(
-        (dee.runs_code.languages.len(), &dee.runs_code.approve),
-        (3, &Some(Approve::Matches("rm short".into())))
+        (dee.code_execution.languages.len(), &dee.code_execution.approve),
+        (3, &Some(CodeApproval::Matches("rm short".into())))
     );
-    let before: Vec<_> = team.agents.iter().filter_map(|agent| agent.approve.clone()).collect();
+    let before: Vec<_> = team.agents.iter().filter_map(|agent| agent.approval.clone()).collect();
     assert_eq!(
         before,
         [
-            ApproveCalls::Tools(vec!["python".into(), "write_*".into()]),
-            ApproveCalls::When("tool == 'short' || args.secret_number > 3".into()),
-            ApproveCalls::Matches("a short one".into())
+            Approval::Tools(vec!["python".into(), "write_*".into()]),
+            Approval::When("tool == 'short' || args.secret_number > 3".into()),
+            Approval::Matches("a short one".into())
         ]
     );
-    let asked = &cy.consults[0];
-    assert_eq!((asked.who.as_str(), asked.tool.as_deref(), asked.at_most), ("Dee", Some("ask_dee"), Some(3)));
-    assert_eq!(asked.about.as_deref(), Some("A short one"));
+    let asked = &cy.agent_tools[0];
+    assert_eq!(
+        (asked.who.as_str(), asked.tool.as_deref(), asked.max_calls),
+        ("Dee", Some("ask_dee"), Some(3))
+    );
+    assert_eq!(asked.description.as_deref(), Some("A short one"));
 }
 
 fn check_reasoning(team: &Team) {
     let [eve, _, gus, hal, ida, jim, kay, leo, max] = &team.agents[5..] else { panic!() };
-    assert_eq!((&*eve.examples[0].asked, &*eve.examples[0].said), ("a short one", "b"));
+    assert_eq!((&*eve.examples[0].user, &*eve.examples[0].assistant), ("a short one", "b"));
     let name = |name: &Option<Name>| name.as_ref().map(Name::to_string).unwrap_or_default();
-    let Some(Reasons::React(react)) = &gus.reasons else { panic!() };
-    assert_eq!((react.rounds, react.sums_up, react.in_text), (Some(2), true, true));
-    let Some(Reasons::PlanAndSolve(plan)) = &hal.reasons else { panic!() };
+    let Some(Reasoning::React(react)) = &gus.reasoning else { panic!() };
+    assert_eq!((react.rounds, react.summarize, react.as_text), (Some(2), true, true));
+    let Some(Reasoning::PlanAndSolve(plan)) = &hal.reasoning else { panic!() };
     assert_eq!(
         (name(&plan.planner), name(&plan.solver), plan.max_steps),
         ("Eve".into(), "Flo".into(), Some(4))
     );
-    let Some(Reasons::Rewoo(rewoo)) = &ida.reasons else { panic!() };
+    let Some(Reasoning::Rewoo(rewoo)) = &ida.reasoning else { panic!() };
     assert_eq!((name(&rewoo.planner), name(&rewoo.solver)), ("Eve".into(), "Flo".into()));
-    let Some(Reasons::Refine(refine)) = &jim.reasons else { panic!() };
+    let Some(Reasoning::Refine(refine)) = &jim.reasoning else { panic!() };
     assert_eq!(
         (name(&refine.critic), refine.rounds, refine.until.as_deref()),
         ("Eve".into(), Some(1), Some("short"))
     );
-    let Some(Reasons::Best(best)) = &kay.reasons else { panic!() };
+    let Some(Reasoning::Best(best)) = &kay.reasoning else { panic!() };
     assert_eq!((best.critic.as_str(), best.options, best.retries), ("Eve", 4, Some(0)));
-    let [block, code] = &leo.blocks[..] else { panic!() };
+    let [block, code] = &leo.output_blocks[..] else { panic!() };
     assert_eq!(
-        (&*block.kind, &*block.begin, &*block.end, block.json, block.restores),
+        (&*block.kind, &*block.begin, &*block.end, block.json, block.restore),
         ("short", "<", ">", true, true)
     );
-    assert_eq!((block.told.as_deref(), code.json), (Some("short!"), false));
-    let runs = max.runs_blocks.as_ref().unwrap();
+    assert_eq!((block.instructions.as_deref(), code.json), (Some("short!"), false));
+    let runs = max.runs_output_blocks.as_ref().unwrap();
     let tools: Vec<&str> = runs.tools.iter().map(|run| run.tool.as_str()).collect();
     assert_eq!((&*runs.code["code"], &tools[..]), ("python", &["calculator"][..]));
 }
 
 fn check_society(pattern: &Pattern) {
-    let Pattern::Society(society) = pattern else { panic!() };
+    let Pattern::RolePlay(society) = pattern else { panic!() };
     assert_eq!((society.user.who.as_str(), society.user.role.as_deref()), ("Ann", Some("short trader")));
     assert_eq!(society.user.rules.as_ref().unwrap().fill("T"), "Instruct. T");
     assert_eq!((society.assistant.who.as_str(), &society.assistant.rules), ("Bob", &None));
@@ -124,7 +128,7 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     assert_eq!(far.variables().into_iter().collect::<Vec<_>>(), ["FAR_KEY"]);
     let given = |agent: &Agent| {
         agent.tools.iter().find_map(|tool| match tool {
-            GivenTool::Mcp(tools) => Some((tools.mcp.clone(), tools.only.clone(), tools.but.clone())),
+            GivenTool::Mcp(tools) => Some((tools.mcp.clone(), tools.include.clone(), tools.exclude.clone())),
             GivenTool::Own(_) => None,
         })
     };
@@ -142,8 +146,8 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
     assert_eq!(ann.parameters.max_tokens, Some(800));
     assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
-    assert_eq!((ann.sees.names, ann.sees.window), (ShowNames::Always, Some(Window::Messages(40))));
-    assert_eq!(ann.sees.prefix[&Name::new("Me").unwrap()], "A short draft:");
+    assert_eq!((ann.view.names, ann.view.window), (ShowNames::Always, Some(Window::Messages(40))));
+    assert_eq!(ann.view.prefix[&Name::new("Me").unwrap()], "A short draft:");
     assert!(me.human);
     assert_eq!(team.memory.scope.as_deref(), Some("user short"));
     assert_eq!(team.memory.embed.as_deref(), Some("ollama:nomic-embed-text"));
@@ -156,7 +160,10 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
-    assert_eq!((&team.chat.pattern, team.chat.circles), (&Pattern::OnceEach, Circles::Off(Off::Off)));
+    assert_eq!(
+        (&team.chat.pattern, team.chat.loop_detection),
+        (&Pattern::Sequential, LoopDetection::Off(Off::Off))
+    );
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
     assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.len()), ("user", "T".into(), 0));
     assert_eq!((private.from.as_str(), private.to[0].as_str()), ("Ann", "work"));
@@ -168,26 +175,32 @@ fn every_key_of_the_format_arrives() {
 
     let work = &team.chats[0];
     assert_eq!(
-        (work.brief, &work.chat.pattern, work.chat.max_turns_cap),
-        (Brief::All, &Pattern::InTurn, 100)
+        (work.task_from, &work.chat.pattern, work.chat.max_turns),
+        (TaskFrom::All, &Pattern::RoundRobin, 100)
     );
     assert!(work.chat.opening.0.is_empty());
-    let Circles::On(circles) = work.chat.circles else { panic!() };
+    let LoopDetection::On(circles) = work.chat.loop_detection else { panic!() };
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
 
     check_servers(&team, ann, bob);
-    assert_eq!(ann.tool_limits, ToolLimits { time: Some("90 s".parse().unwrap()), bytes: 4000 });
+    assert_eq!(
+        ann.tool_limits,
+        ToolLimits { timeout: Some("90 s".parse().unwrap()), max_output_bytes: 4000 }
+    );
     let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &bob.tools[..] else { panic!() };
     assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
     assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));
-    assert_eq!((taught.max_call_errors, &*taught.examples[0].asked), (Some(1), "a short one"));
-    assert_eq!((bob.tools_by, bob.trace, bob.repairs), (ToolsBy::Json, Trace::FiveMessages, Some(0)));
-    assert!(bob.answers.as_ref().unwrap()["properties"]["{{not}}"].is_object());
-    let Pattern::Solve(solve) = &team.chats[1].chat.pattern else { panic!() };
+    assert_eq!((taught.max_call_errors, &*taught.examples[0].user), (Some(1), "a short one"));
+    assert_eq!(
+        (bob.tool_calling, bob.tool_history, bob.output_retries),
+        (ToolCalling::Json, ToolHistory::Full, Some(0))
+    );
+    assert!(bob.output_schema.as_ref().unwrap()["properties"]["{{not}}"].is_object());
+    let Pattern::GroupSolve(solve) = &team.chats[1].chat.pattern else { panic!() };
     assert_eq!((solve.end, solve.max_iterations, solve.reconcile), (EndMode::OneLastChat, 7, true));
     assert_eq!(solve.shift.says.as_deref(), Some("a short word"));
     assert_eq!(solve.tasks[0].prompt.fill("T"), "On T");
-    assert!(solve.tasks[0].stops_by_itself && solve.tasks[0].keeps_reflections && solve.before[0].forgets);
+    assert!(solve.tasks[0].self_terminating && solve.tasks[0].keeps_reflections && solve.before[0].forget);
     assert_eq!(solve.before[0].media[0].url, "https://e.example/short.png");
     assert_eq!(solve.check.words.as_ref().unwrap().complete, "e");
     assert_eq!(solve.check.temperature, Some(DecisionTemperature::Own(Own::Own)));
@@ -229,7 +242,7 @@ fn check_web(web: &Web) {
         (&*fetch.hosts[0], &*fetch.hosts[1], &*fetch.private[0]),
         ("short.example", "*.example.org:8080", "10.1.0.0/16")
     );
-    assert!(fetch.ignore_robots && Duration::from(fetch.time.unwrap()) == Duration::from_secs(5));
+    assert!(fetch.ignore_robots && Duration::from(fetch.timeout.unwrap()) == Duration::from_secs(5));
 }
 
 #[test]

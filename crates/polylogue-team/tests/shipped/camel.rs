@@ -249,7 +249,7 @@ async fn a_window_keeps_the_system_text_and_the_latest_and_no_orphan_of_a_tool()
     for window in [2, 3, 4, 5, 8] {
         let mut team = shipped(&Overrides::default());
         let programmer = team.agents.iter_mut().find(|agent| agent.name.as_str() == PROGRAMMER).unwrap();
-        programmer.sees.window = Some(Window::Messages(window));
+        programmer.view.window = Some(Window::Messages(window));
         let played = play(&team).await;
         assert_eq!(played.unconsumed, [""; 0]);
         let said = played.said("/work.1");

@@ -26,7 +26,7 @@ fn talking() -> impl Iterator<Item = Team> {
 async fn cut_everywhere(teams: impl IntoIterator<Item = Team>, store: &dyn Fn() -> AnyStore) -> usize {
     let mut cuts = 0;
     for team in teams {
-        if matches!(team.chat.pattern, Pattern::After(_)) {
+        if matches!(team.chat.pattern, Pattern::Dag(_)) {
             cuts += apart::cut_everywhere(&team, store).await;
             continue;
         }
@@ -102,7 +102,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
             .map(|event| if let Body::TurnStarted { turns } = &event.body { turns.len() } else { 0 })
             .sum();
         // Where two know each other's task as their own, each has a turn in which it learns it, and says nothing.
-        let learns = matches!(&team.chat.pattern, Pattern::Solve(solve) if solve.reconcile);
+        let learns = matches!(&team.chat.pattern, Pattern::GroupSolve(solve) if solve.reconcile);
         let ends = |body: &Body| {
             let passes = learns && matches!(body, Body::Passed { .. });
             passes || matches!(body, Body::Message(_) | Body::Stopped { .. })

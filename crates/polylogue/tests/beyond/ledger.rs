@@ -27,8 +27,8 @@ fn words() -> OrchestratorPrompts {
         briefing: "{facts} / {plan}".into(),
         progress: "Ledger of {names}?".into(),
         unreadable: "Again: {flaw}".into(),
-        facts_again: "Facts, after {facts}?".into(),
-        plan_again: "Plan, after {plan}?".into(),
+        updated_facts: "Facts, after {facts}?".into(),
+        updated_plan: "Plan, after {plan}?".into(),
         answer: "Answer?".into(),
     }
 }

@@ -74,7 +74,7 @@ impl Work<'_> {
                 }
             } else if plans < *max_plans {
                 (stalls, plans) = (0, plans + 1);
-                self.make_plan(&words.facts_again, &words.plan_again)?;
+                self.make_plan(&words.updated_facts, &words.updated_plan)?;
             } else {
                 return self.finish(StopReason::Stalled { plans: *max_plans });
             }

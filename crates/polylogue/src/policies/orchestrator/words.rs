@@ -25,9 +25,9 @@ pub struct OrchestratorPrompts {
     /// Asks again when the ledger cannot be read.
     pub unreadable: String,
     /// Asks for the facts anew, when the work does not get on.
-    pub facts_again: String,
+    pub updated_facts: String,
     /// Asks for another plan.
-    pub plan_again: String,
+    pub updated_plan: String,
     /// Asks for the final answer.
     pub answer: String,
 }
@@ -54,11 +54,11 @@ impl Default for OrchestratorPrompts {
             unreadable: "This could not be used: {flaw}. Answer again, with a JSON object and nothing else, of this \
                 schema:\n{schema}"
                 .into(),
-            facts_again: "The work does not get on. The task is still:\n\n{task}\n\nWhat was known:\n\n{facts}\n\nWrite it \
+            updated_facts: "The work does not get on. The task is still:\n\n{task}\n\nWhat was known:\n\n{facts}\n\nWrite it \
                 down anew, with what was learned since: what is certain now, what turned out wrong, and at least one new \
                 guess."
                 .into(),
-            plan_again: "Say in a few words what went wrong with the last plan. Then write a new one that avoids it, as a \
+            updated_plan: "Say in a few words what went wrong with the last plan. Then write a new one that avoids it, as a \
                 list of who does what. The team:\n{team}"
                 .into(),
             answer: "The work ends here. The task was:\n\n{task}\n\nGive the final answer to whoever set the task, from \

@@ -17,14 +17,14 @@ impl<'a> AgentBuilder<'a> {
         &self,
         name: &Name,
         chat: &chat::Chat,
-        given: &pattern::Society,
+        given: &pattern::RolePlay,
         around: &Around<'a>,
     ) -> Result<(ChatBuilder, impl Policy + use<>)> {
         bounded(self.cast(given, around)?, chat, given)?.begin(name.as_str())
     }
 
     /// The agents of a society as they are told to speak in `chat`, if it is that society's.
-    pub(super) fn players(&self, given: &pattern::Society, chat: &Transcript) -> Result<Vec<Assistant>> {
+    pub(super) fn players(&self, given: &pattern::RolePlay, chat: &Transcript) -> Result<Vec<Assistant>> {
         let takes_part = |player: &pattern::Player| chat.participants().contains(&player.who);
         if !(takes_part(&given.user) && takes_part(&given.assistant)) {
             return Ok(Vec::new());
@@ -33,7 +33,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// Who plays what.
-    fn cast(&self, given: &pattern::Society, around: &Around<'a>) -> Result<RolePlay> {
+    fn cast(&self, given: &pattern::RolePlay, around: &Around<'a>) -> Result<RolePlay> {
         let (assistant, user) = (&given.assistant, &given.user);
         let mut society =
             RolePlay::new(self.speaker(&assistant.who, around)?, self.speaker(&user.who, around)?);
@@ -120,7 +120,7 @@ fn texts(mut society: RolePlay, given: pattern::RolePlayTexts) -> RolePlay {
 }
 
 /// The society with what ends it.
-fn bounded(mut society: RolePlay, chat: &chat::Chat, given: &pattern::Society) -> Result<RolePlay> {
+fn bounded(mut society: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay) -> Result<RolePlay> {
     if given.done.anywhere {
         society = society.lenient();
     }
@@ -137,9 +137,9 @@ fn bounded(mut society: RolePlay, chat: &chat::Chat, given: &pattern::Society) -
     if let Some(limit) = given.flips {
         society = society.flips(count(limit));
     }
-    society = society.circles(match &chat.circles {
-        chat::Circles::On(limits) => circles(limits),
-        chat::Circles::Off(_) => {
+    society = society.circles(match &chat.loop_detection {
+        chat::LoopDetection::On(limits) => circles(limits),
+        chat::LoopDetection::Off(_) => {
             LoopDetector { repetition: 0, farewells: 0, silence: 0, calls: 0, ..LoopDetector::default() }
         }
     });

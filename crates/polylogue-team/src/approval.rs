@@ -8,7 +8,7 @@ use crate::text::{CallConditionText, CodeConditionText, RegexText};
 /// When a person is asked before code is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "CodeApproval")]
-pub enum Approve {
+pub enum CodeApproval {
     /// Never.
     Never,
     /// Before every block.
@@ -24,7 +24,7 @@ pub enum Approve {
 /// When a person is asked before a tool is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Approval")]
-pub enum ApproveCalls {
+pub enum ApprovalRule {
     /// Never.
     Never,
     /// Before every call.

@@ -10,27 +10,27 @@ use serde_json::{Value, json};
 use super::AgentBuilder;
 use super::agent::expression;
 use super::tools::{file_tool_names, known_tools, runs_programs};
-use crate::approve::{Approve, ApproveCalls};
+use crate::approval::{ApprovalRule, CodeApproval};
 use crate::condition::{CallCondition, CodeCondition, NoCondition};
 use crate::path::{is_path, normalized, with_normalized};
 use crate::rules::{Deed, Rules};
-use crate::working::Place;
+use crate::working::SandboxBackend;
 
 /// Whether something is asked about.
 type Asks<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
 impl AgentBuilder<'_> {
     /// When a person is asked before code is run. What nothing encloses is not run unasked, whatever the file says.
-    pub(super) fn approval_of_code(&self, given: Option<&Approve>) -> Result<Approval<Block>> {
+    pub(super) fn approval_of_code(&self, given: Option<&CodeApproval>) -> Result<Approval<Block>> {
         let asks: Asks<Block> = match given {
             _ if self.is_open() => Box::new(|_| true),
-            None | Some(Approve::Never) => Box::new(|_| false),
-            Some(Approve::Always) => Box::new(|_| true),
-            Some(Approve::When(text)) => {
+            None | Some(CodeApproval::Never) => Box::new(|_| false),
+            Some(CodeApproval::Always) => Box::new(|_| true),
+            Some(CodeApproval::When(text)) => {
                 let condition = CodeCondition::new(text).map_err(|error| refused(text, &error))?;
                 Box::new(move |block| condition.holds(block))
             }
-            Some(Approve::Matches(pattern)) => {
+            Some(CodeApproval::Matches(pattern)) => {
                 let regex = expression(pattern)?;
                 Box::new(move |block| regex.is_match(&block.code))
             }
@@ -40,21 +40,21 @@ impl AgentBuilder<'_> {
     }
 
     /// The same of calls of tools.
-    pub(super) fn approval_of_calls(&self, given: Option<&ApproveCalls>) -> Result<Approval<Wanted>> {
+    pub(super) fn approval_of_calls(&self, given: Option<&ApprovalRule>) -> Result<Approval<Wanted>> {
         let asks: Asks<Wanted> = match given {
-            None | Some(ApproveCalls::Never) => Box::new(|_| false),
-            Some(ApproveCalls::Always) => Box::new(|_| true),
-            Some(ApproveCalls::Tools(names)) => {
+            None | Some(ApprovalRule::Never) => Box::new(|_| false),
+            Some(ApprovalRule::Always) => Box::new(|_| true),
+            Some(ApprovalRule::Tools(names)) => {
                 let names = names.clone();
                 Box::new(move |wanted| {
                     names.iter().any(|name| polylogue::approval::is_like_tool(name, &wanted.call.tool))
                 })
             }
-            Some(ApproveCalls::When(text)) => {
+            Some(ApprovalRule::When(text)) => {
                 let condition = CallCondition::new(text).map_err(|error| refused(text, &error))?;
                 Box::new(move |wanted| condition.holds(wanted))
             }
-            Some(ApproveCalls::Matches(pattern)) => {
+            Some(ApprovalRule::Matches(pattern)) => {
                 let regex = expression(pattern)?;
                 Box::new(move |wanted| {
                     let args = &wanted.call.args;
@@ -72,7 +72,7 @@ impl AgentBuilder<'_> {
 
     /// Whether nothing encloses what is run.
     fn is_open(&self) -> bool {
-        self.team.sandbox.place == Place::UnsafeHost
+        self.team.sandbox.backend == SandboxBackend::None
     }
 }
 

@@ -10,7 +10,7 @@ use crate::text::{ParticipantRef, Template};
 /// Two roles that solve a task by talking: one instructs, the other solves, as in CAMEL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "RolePlay")]
-pub struct Society {
+pub struct RolePlay {
     /// The role that instructs: an agent, or a mapping.
     pub user: Player,
     /// The role that solves: an agent, or a mapping.
@@ -133,7 +133,7 @@ impl Default for Done {
     }
 }
 
-impl Society {
+impl RolePlay {
     /// Those who are asked beside the two.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Name> {
         let specifier = self.specifier.iter().map(|specifier| &specifier.who);
