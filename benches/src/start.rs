@@ -18,7 +18,7 @@ agents:
   - {name: Ann, system: You are one of two who talk.}
   - {name: Bob, system: You are one of two who talk.}
 chat:
-  pattern: in_turn
+  pattern: round_robin
   participants: [Ann, Bob]
   stop: {max_turns: 2}
 ";

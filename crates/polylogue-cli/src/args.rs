@@ -267,8 +267,8 @@ pub(crate) struct Models {
     pub(crate) model: Option<String>,
 
     /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
-    #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = skills)]
-    pub(crate) skills: Option<Capabilities>,
+    #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
+    pub(crate) capabilities: Option<Capabilities>,
 
     /// Let the agents speak by the team's script
     #[arg(long)]
@@ -454,20 +454,20 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-fn skills(text: &str) -> Result<Capabilities, String> {
+fn capabilities(text: &str) -> Result<Capabilities, String> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    // Pictures are never found out, and the form of a request is no skill: naming these alone says nothing of the others.
+    // Pictures are never found out, and the form of a request is no capability: naming these alone says nothing of the others.
     let is_apart = |word: &&str| *word == "vision" || word.starts_with("no-");
     let base = if words.iter().all(is_apart) { Capabilities::default() } else { Capabilities::TEXT };
-    words.iter().try_fold(base, |skills, word| match *word {
-        "tools" => Ok(skills.with(Capability::Tools)),
-        "schema" => Ok(skills.with(Capability::Schema)),
-        "json" => Ok(skills.with(Capability::Json)),
-        "vision" => Ok(skills.with(Capability::Vision)),
-        "no-system-role" => Ok(skills.without(Capability::SystemRole)),
-        "no-null-content" => Ok(skills.without(Capability::NullContent)),
-        "no-user-after-tool" => Ok(skills.without(Capability::UserAfterTool)),
-        "text" if !words.iter().any(|word| matches!(*word, "tools" | "schema" | "json" | "vision")) => Ok(skills),
+    words.iter().try_fold(base, |capabilities, word| match *word {
+        "tools" => Ok(capabilities.with(Capability::Tools)),
+        "schema" => Ok(capabilities.with(Capability::Schema)),
+        "json" => Ok(capabilities.with(Capability::Json)),
+        "vision" => Ok(capabilities.with(Capability::Vision)),
+        "no-system-role" => Ok(capabilities.without(Capability::SystemRole)),
+        "no-null-content" => Ok(capabilities.without(Capability::NullContent)),
+        "no-user-after-tool" => Ok(capabilities.without(Capability::UserAfterTool)),
+        "text" if !words.iter().any(|word| matches!(*word, "tools" | "schema" | "json" | "vision")) => Ok(capabilities),
         _ => Err("expected `text`, or some of `tools,schema,json,vision`, and `no-system-role`, `no-null-content` or `no-user-after-tool`".to_owned()),
     })
 }

@@ -82,7 +82,7 @@ fn no_key(model: &str, config: &Config) -> ModelError {
 /// The settings of the command line over those of the endpoint.
 fn tuned(mut config: Config, manner: &ModelOptions<'_>) -> Config {
     config.stream = manner.stream;
-    config.skills = manner.wish.skills.unwrap_or(config.skills);
+    config.capabilities = manner.wish.capabilities.unwrap_or(config.capabilities);
     config.known = manner.known.clone();
     if let Some(seconds) = manner.wish.timeout {
         let limit = Duration::from_secs(seconds);

@@ -139,7 +139,7 @@ fn work_root(store: &Path) -> PathBuf {
 pub(crate) fn of_skills() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = cache.or_else(|| env::home_dir().map(|home| home.join(".cache")));
-    cache.map(|cache| cache.join("polylogue").join("skills.json"))
+    cache.map(|cache| cache.join("polylogue").join("capabilities.json"))
 }
 
 /// The conversation that `text` names: an id, the beginning of just one, or `last`.

@@ -49,10 +49,10 @@ impl fmt::Display for Capability {
 /// What a model can do besides writing text. What is `None` is not known.
 ///
 /// ```
-/// use polylogue_core::{Skill, Skills};
-/// let skills = Skills::TEXT.with(Skill::Json);
-/// assert_eq!([skills.has(Skill::Tools), skills.has(Skill::Json)], [Some(false), Some(true)]);
-/// assert_eq!(Skills::default().has(Skill::Tools), None);
+/// use polylogue_core::{Capability, Capabilities};
+/// let capabilities = Capabilities::TEXT.with(Capability::Json);
+/// assert_eq!([capabilities.has(Capability::Tools), capabilities.has(Capability::Json)], [Some(false), Some(true)]);
+/// assert_eq!(Capabilities::default().has(Capability::Tools), None);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -104,8 +104,8 @@ impl Capabilities {
 
     /// Whether the model can do it; `None` when that is not known.
     #[must_use]
-    pub const fn has(&self, skill: Capability) -> Option<bool> {
-        match skill {
+    pub const fn has(&self, capability: Capability) -> Option<bool> {
+        match capability {
             Capability::Tools => self.tools,
             Capability::Schema => self.schema,
             Capability::Json => self.json,
@@ -118,18 +118,18 @@ impl Capabilities {
 
     /// The same, and this one.
     #[must_use]
-    pub const fn with(self, skill: Capability) -> Self {
-        self.set(skill, true)
+    pub const fn with(self, capability: Capability) -> Self {
+        self.set(capability, true)
     }
 
     /// The same, but not this one.
     #[must_use]
-    pub const fn without(self, skill: Capability) -> Self {
-        self.set(skill, false)
+    pub const fn without(self, capability: Capability) -> Self {
+        self.set(capability, false)
     }
 
-    const fn set(mut self, skill: Capability, has: bool) -> Self {
-        match skill {
+    const fn set(mut self, capability: Capability, has: bool) -> Self {
+        match capability {
             Capability::Tools => self.tools = Some(has),
             Capability::Schema => self.schema = Some(has),
             Capability::Json => self.json = Some(has),

@@ -70,7 +70,7 @@ trait ErasedModel: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
-    fn skills(&self) -> Capabilities;
+    fn capabilities(&self) -> Capabilities;
 }
 
 impl<M: Model> ErasedModel for M {
@@ -90,7 +90,7 @@ impl<M: Model> ErasedModel for M {
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
     }
-    fn skills(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Model::capabilities(self)
     }
 }
@@ -123,7 +123,7 @@ impl Model for AnyModel {
         self.0.max_output(params)
     }
     fn capabilities(&self) -> Capabilities {
-        self.0.skills()
+        self.0.capabilities()
     }
 }
 

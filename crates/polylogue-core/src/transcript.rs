@@ -365,7 +365,7 @@ impl Transcript {
     /// What `model` turned out to be unable to do when `who` asked it in earlier turns.
     pub fn missing_capabilities(&self, who: &Name, model: &str) -> impl Iterator<Item = Capability> {
         let asked = self.lacks.iter().filter(move |(asker, asked, _)| asker == who && **asked == *model);
-        asked.map(|(.., skill)| *skill)
+        asked.map(|(.., capability)| *capability)
     }
 
     /// How many turns of `who` have begun.

@@ -113,7 +113,7 @@ impl Endpoint {
         &self.0.config.provider
     }
 
-    /// What is known of the skills of its model called `model`: found in earlier calls, and kept where
+    /// What is known of the capabilities of its model called `model`: found in earlier calls, and kept where
     /// [`Config::known`] says.
     #[must_use]
     pub fn findings(&self, model: &str) -> Findings {
@@ -130,8 +130,8 @@ impl Endpoint {
         &self.0.lacks
     }
 
-    fn skills(&self) -> Capabilities {
-        self.0.config.skills
+    fn capabilities(&self) -> Capabilities {
+        self.0.config.capabilities
     }
 
     fn known(&self) -> Option<&LearnedCapabilities> {
@@ -156,7 +156,7 @@ impl Endpoint {
 
     fn style(&self) -> Style {
         let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
-        let vision = self.skills().has(Capability::Vision) == Some(true);
+        let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false, bridge: false }
     }

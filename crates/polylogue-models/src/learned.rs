@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 /// What the models of endpoints turned out to be able to do, or not, kept in a small file. Cloning shares it.
 ///
 /// A model that refused tools, a schema or JSON mode is not asked for them again for a day, in whatever process: the refusal
-/// is given again as it was. What stands in [`Config::skills`](crate::Config::skills) goes before it.
+/// is given again as it was. What stands in [`Config::capabilities`](crate::Config::capabilities) goes before it.
 ///
 /// It is a cache. A file that is not there, or cannot be read or written, only means that models are asked again.
 ///
 /// ```
-/// use polylogue_models::{Config, KnownSkills};
-/// let known = KnownSkills::at(std::env::temp_dir().join("polylogue-example").join("skills.json"));
+/// use polylogue_models::{Config, LearnedCapabilities};
+/// let known = LearnedCapabilities::at(std::env::temp_dir().join("polylogue-example").join("capabilities.json"));
 /// let config = Config { known: Some(known.clone()), ..Config::new("http://127.0.0.1:8000/v1") };
 /// assert!(known.of("http://127.0.0.1:8000/v1", "small").is_empty());
 /// # let _ = config;
@@ -33,7 +33,7 @@ struct Shared {
     book: Mutex<CapabilityFile>,
 }
 
-/// What is known of one skill of a model.
+/// What is known of one capability of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
@@ -58,7 +58,7 @@ impl Finding {
     }
 }
 
-/// What is known of a model, by its skills.
+/// What is known of a model, by its capabilities.
 pub type Findings = BTreeMap<Capability, Finding>;
 
 /// The file: by base URL, then by the model's name there.
@@ -103,9 +103,9 @@ impl CapabilityFile {
         for (base, models) in &other.models {
             for (model, findings) in models {
                 let own = self.models.entry(base.clone()).or_default().entry(model.clone()).or_default();
-                for (skill, finding) in findings {
-                    if own.get(skill).is_none_or(|known| known.time_ms < finding.time_ms) {
-                        own.insert(*skill, finding.clone());
+                for (capability, finding) in findings {
+                    if own.get(capability).is_none_or(|known| known.time_ms < finding.time_ms) {
+                        own.insert(*capability, finding.clone());
                     }
                 }
             }
@@ -176,12 +176,12 @@ impl LearnedCapabilities {
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps that a model has a skill, or why it has not. What is known and fresh is not written again.
-    pub(crate) fn learn(&self, base_url: &str, model: &str, skill: Capability, lacks: Option<&str>) {
+    /// Keeps that a model has a capability, or why it has not. What is known and fresh is not written again.
+    pub(crate) fn learn(&self, base_url: &str, model: &str, capability: Capability, lacks: Option<&str>) {
         let why: String = lacks.unwrap_or_default().chars().take(Self::MAX_WHY).collect();
         let finding = Finding { has: lacks.is_none(), why, time_ms: now_ms() };
         let mut book = self.book();
-        let known = book.models.get(base_url).and_then(|models| models.get(model)?.get(&skill));
+        let known = book.models.get(base_url).and_then(|models| models.get(model)?.get(&capability));
         if known.is_some_and(|known| known.has == finding.has && known.age() < Self::FOR / 2) {
             return;
         }
@@ -192,24 +192,24 @@ impl LearnedCapabilities {
         };
         now.add(&book);
         let models = now.models.entry(base_url.to_owned()).or_default();
-        models.entry(model.to_owned()).or_default().insert(skill, finding);
+        models.entry(model.to_owned()).or_default().insert(capability, finding);
         now.bound();
         // What cannot be written is known to this process all the same.
         let _ = now.write(&self.0.place);
         *book = now;
     }
 
-    /// The skill that a model asked for `wanted` is known not to have, and why.
+    /// The capability that a model asked for `wanted` is known not to have, and why.
     pub(crate) fn refusal(&self, asked: &ModelKey<'_>, wanted: &[Capability]) -> Option<ModelError> {
         let findings = self.of(asked.base_url, asked.model);
-        let lacks = wanted.iter().copied().find_map(|skill| {
-            let finding = findings.get(&skill).filter(|finding| !finding.has && finding.is_fresh())?;
+        let lacks = wanted.iter().copied().find_map(|capability| {
+            let finding = findings.get(&capability).filter(|finding| !finding.has && finding.is_fresh())?;
             // What is configured is not doubted.
-            (asked.skills.has(skill) != Some(true)).then_some((skill, finding))
+            (asked.capabilities.has(capability) != Some(true)).then_some((capability, finding))
         });
-        let (skill, finding) = lacks?;
+        let (capability, finding) = lacks?;
         let why = format!("as it was found before: {}", finding.why);
-        Some(ModelError::new(ModelErrorKind::Unsupported(skill), asked.name, why))
+        Some(ModelError::new(ModelErrorKind::Unsupported(capability), asked.name, why))
     }
 }
 
@@ -220,12 +220,12 @@ pub(crate) struct ModelKey<'a> {
     /// `provider:model`.
     pub(crate) name: &'a str,
     /// What is configured of it.
-    pub(crate) skills: Capabilities,
+    pub(crate) capabilities: Capabilities,
 }
 
 impl fmt::Debug for LearnedCapabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("KnownSkills").field(&self.0.place).finish()
+        f.debug_tuple("LearnedCapabilities").field(&self.0.place).finish()
     }
 }
 

@@ -59,7 +59,7 @@
 //!
 //! # What a model can do
 //!
-//! Small models know no tools, no schemas, or no JSON mode. What they can do is said by [`Config::skills`]; what is not said
+//! Small models know no tools, no schemas, or no JSON mode. What they can do is said by [`Config::capabilities`]; what is not said
 //! turns out: a refusal is an error of the kind [`Unsupported`](polylogue_core::ModelErrorKind::Unsupported), which agents get
 //! round. [`LearnedCapabilities`] keeps it in a file for later processes, and [`EndpointModel::probe`] finds it out with three short
 //! questions.

@@ -63,7 +63,7 @@ impl Models {
         Ok(endpoint.model(model))
     }
 
-    /// Takes note that the model called `spec`, or its server, said in an earlier process that it lacks a skill, as the log of a
+    /// Takes note that the model called `spec`, or its server, said in an earlier process that it lacks a capability, as the log of a
     /// conversation tells: what it refused then it is not sent once more.
     ///
     /// # Errors

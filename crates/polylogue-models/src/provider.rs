@@ -180,7 +180,7 @@ impl Provider {
                 provider: self.name.to_owned(),
                 // Its API refuses fields that it does not know, and reports usage without being asked.
                 stream_usage: self.name != "mistral",
-                skills: self.skills(),
+                capabilities: self.capabilities(),
                 ..Config::new(base_url)
             },
         }
@@ -188,7 +188,7 @@ impl Provider {
 
     /// What is documented of all its models; unknown otherwise.
     #[must_use]
-    pub fn skills(&self) -> Capabilities {
+    pub fn capabilities(&self) -> Capabilities {
         match self.name {
             "mistral" => Capabilities::default().without(Capability::UserAfterTool),
             _ => Capabilities::default(),

@@ -60,7 +60,7 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     }
     let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();
     match lacking(&error, request) {
-        Some(skill) => ModelError { kind: ModelErrorKind::Unsupported(skill), ..error },
+        Some(capability) => ModelError { kind: ModelErrorKind::Unsupported(capability), ..error },
         None if refuses && !asked_for(request).is_empty() => error.hint(ADVICE),
         None => error,
     }
@@ -135,11 +135,10 @@ fn is_wordless_call(entry: &Entry) -> bool {
 }
 
 /// What to do when nobody can tell why a request with tools or a form was refused: servers say it in their own words.
-const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--skills text`, or `skills: text` of its endpoint";
+const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
 
 /// What to do when a model was said to see, and its server says that it does not.
-const BLIND: &str =
-    "pictures that tools returned went along: if the model does not see, leave `vision` out of its skills";
+const BLIND: &str = "pictures that tools returned went along: if the model does not see, leave `vision` out of its capabilities";
 
 /// `error`, with advice if it speaks of the pictures of tools that `request` showed.
 pub(crate) fn advised(error: ModelError, request: &Request<'_>) -> ModelError {
@@ -162,7 +161,7 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Capability> {
     if asked.contains(&Capability::Tools) && says(&["tool", "function"]) {
         return Some(Capability::Tools);
     }
-    asked.into_iter().find(|skill| *skill != Capability::Tools && form)
+    asked.into_iter().find(|capability| *capability != Capability::Tools && form)
 }
 
 /// What `request` asks for that not every model can do.
@@ -187,7 +186,7 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
             |name: &Value| object.as_ref().zip(name.as_str()).is_some_and(|(o, name)| o.contains_key(name));
         !names.is_empty() && names.iter().all(has)
     });
-    asked_for(request).into_iter().filter(move |skill| match skill {
+    asked_for(request).into_iter().filter(move |capability| match capability {
         Capability::Tools => calls,
         Capability::Schema => has_all,
         Capability::Json => object.is_some(),
@@ -208,21 +207,21 @@ impl Unsupported {
 
     /// Takes note of `error`, if it is one of what a model cannot do.
     pub(crate) fn learn(&self, error: &ModelError) {
-        if let ModelErrorKind::Unsupported(skill) = error.kind {
+        if let ModelErrorKind::Unsupported(capability) = error.kind {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert((error.model.clone(), skill), (Instant::now(), error.clone()));
+            known.insert((error.model.clone(), capability), (Instant::now(), error.clone()));
         }
     }
 
-    /// Forgets what was known of a skill of `model`.
-    pub(crate) fn forget(&self, model: &str, skill: Capability) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), skill));
+    /// Forgets what was known of a capability of `model`.
+    pub(crate) fn forget(&self, model: &str, capability: Capability) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), capability));
     }
 
-    /// Whether `model` lacks `skill`, as far as is known.
-    pub(crate) fn has(&self, model: &str, skill: Capability) -> bool {
+    /// Whether `model` lacks `capability`, as far as is known.
+    pub(crate) fn has(&self, model: &str, capability: Capability) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(model.to_owned(), skill)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
+        known.get(&(model.to_owned(), capability)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
     }
 
     /// The error that `model` gives to `request`, if that is known.
@@ -232,8 +231,8 @@ impl Unsupported {
             return None;
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |skill: Capability| {
-            let (since, error) = known.get(&(model.to_owned(), skill))?;
+        let fresh = |capability: Capability| {
+            let (since, error) = known.get(&(model.to_owned(), capability))?;
             (since.elapsed() < Self::FOR).then(|| error.clone())
         };
         asked.into_iter().find_map(fresh)
@@ -250,7 +249,7 @@ mod tests {
     /// What a refusal with `status` and `message` means for a request with tools, a schema, or JSON.
     fn means(status: u16, message: &str, asked: Capability) -> Option<Capability> {
         match refused(status, message, asked).kind {
-            ModelErrorKind::Unsupported(skill) => Some(skill),
+            ModelErrorKind::Unsupported(capability) => Some(capability),
             _ => None,
         }
     }

@@ -20,8 +20,8 @@ fn model_at(server: &Server, place: &Path) -> EndpointModel {
     known(server, place, Capabilities::default())
 }
 
-fn known(server: &Server, place: &Path, skills: Capabilities) -> EndpointModel {
-    let config = Config { known: Some(LearnedCapabilities::at(place)), skills, ..config(server) };
+fn known(server: &Server, place: &Path, capabilities: Capabilities) -> EndpointModel {
+    let config = Config { known: Some(LearnedCapabilities::at(place)), capabilities, ..config(server) };
     Endpoint::new(config).unwrap().model("m")
 }
 
@@ -34,14 +34,14 @@ fn with_schema() -> Asked {
     Asked { params: Params { schema: Some(form), ..Params::default() }, ..Asked::default() }
 }
 
-fn found(place: &Path, server: &Server, skill: Capability) -> Option<Finding> {
-    LearnedCapabilities::at(place).of(&server.base_url(), "m").get(&skill).cloned()
+fn found(place: &Path, server: &Server, capability: Capability) -> Option<Finding> {
+    LearnedCapabilities::at(place).of(&server.base_url(), "m").get(&capability).cloned()
 }
 
 #[tokio::test]
 async fn what_was_refused_is_not_asked_for_again_in_a_later_process() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("below").join("skills.json");
+    let place = folder.path().join("below").join("capabilities.json");
     let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
     let first = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
     assert_eq!((first.kind, server.count()), (ModelErrorKind::Unsupported(Capability::Tools), 1));
@@ -60,7 +60,7 @@ async fn what_was_refused_is_not_asked_for_again_in_a_later_process() {
 #[tokio::test]
 async fn what_was_done_is_known_too() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("skills.json");
+    let place = folder.path().join("capabilities.json");
     let answer = Answer::text(r#"{"sky": "blue"}"#).call("weather", json!({}));
     let server = Server::start(Behaviour::from(Playbook::always(answer))).await;
     let model = model_at(&server, &place);
@@ -80,7 +80,7 @@ async fn what_was_done_is_known_too() {
 #[tokio::test]
 async fn a_file_that_is_of_no_use_is_as_good_as_none() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("skills.json");
+    let place = folder.path().join("capabilities.json");
     let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
     let base = server.base_url();
     let old = json!({"polylogue_skills": 1, "models": {base: {"m": {
@@ -94,7 +94,7 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
         assert_eq!(server.count(), nth + 1, "it was asked: {text}");
         assert!(!found(&place, &server, Capability::Tools).unwrap().has, "it is written anew: {text}");
     }
-    let nowhere = folder.path().join("skills.json").join("in a file");
+    let nowhere = folder.path().join("capabilities.json").join("in a file");
     let model = model_at(&server, &nowhere);
     assert!(ask(&model, &with_tools()).await.0.is_err());
     assert!(ask(&model, &Asked::default()).await.0.is_ok());
@@ -103,13 +103,13 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
 #[tokio::test]
 async fn several_processes_add_to_one_file() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("skills.json");
+    let place = folder.path().join("capabilities.json");
     let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
     let [one, other] = [model_at(&server, &place), model_at(&server, &place)];
     assert!(ask(&one, &with_tools()).await.0.is_err());
     assert!(ask(&other, &with_schema()).await.0.is_err());
-    for skill in [Capability::Tools, Capability::Schema] {
-        assert!(!found(&place, &server, skill).unwrap().has);
+    for capability in [Capability::Tools, Capability::Schema] {
+        assert!(!found(&place, &server, capability).unwrap().has);
     }
     let files = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(files, 1, "nothing is left beside it");
@@ -130,13 +130,13 @@ fn probed_model(can: Capabilities) -> Behaviour {
 }
 
 fn in_words(probed: &[Probed]) -> Vec<String> {
-    probed.iter().map(|probed| format!("{:?}: {:?} {}", probed.skill, probed.has, probed.why)).collect()
+    probed.iter().map(|probed| format!("{:?}: {:?} {}", probed.capability, probed.has, probed.why)).collect()
 }
 
 #[tokio::test]
 async fn a_model_is_probed_by_three_questions() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("skills.json");
+    let place = folder.path().join("capabilities.json");
     let able = Server::start(probed_model(Capabilities::ALL)).await;
     let model = model_at(&able, &place);
     let found = in_words(&model.probe().await.unwrap());
@@ -168,7 +168,7 @@ async fn a_model_is_probed_by_three_questions() {
 #[tokio::test]
 async fn a_probe_that_does_not_tell_keeps_nothing() {
     let folder = tempdir().unwrap();
-    let place = folder.path().join("skills.json");
+    let place = folder.path().join("capabilities.json");
     let cut = Server::start(Behaviour::from(Playbook::always(Answer::text("gr").finish("length")))).await;
     let probed = model_at(&cut, &place).probe().await.unwrap();
     assert!(probed.iter().all(|probed| probed.has.is_none()), "{probed:?}");
@@ -178,7 +178,7 @@ async fn a_probe_that_does_not_tell_keeps_nothing() {
     assert!(LearnedCapabilities::at(&place).all().is_empty());
 }
 
-// A recording of a run for which skills were configured is replayed without them.
+// A recording of a run for which capabilities were configured is replayed without them.
 #[tokio::test]
 async fn what_was_never_asked_of_a_recorded_model_is_not_asked_in_the_replay() {
     let folder = tempdir().unwrap();

@@ -188,13 +188,13 @@ async fn a_reply_whose_stream_stays_open_after_its_end_is_told_at_once() {
 #[tokio::test]
 async fn pictures_of_tools_go_to_models_that_see() {
     let asked = looked();
-    for skills in [
+    for capabilities in [
         Capabilities::default(),
         Capabilities::ALL.without(Capability::Vision),
         Capabilities::default().with(Capability::Vision),
     ] {
         let server = Server::start(Behaviour::from("a cat")).await;
-        ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap();
+        ask(&model(Config { capabilities, ..config(&server) }), &asked).await.0.unwrap();
         assert_eq!(server.violations(), [""; 0]);
         let messages = server.requests()[0].messages().to_vec();
         assert_eq!(messages[3]["content"], "There it is.\n\n[image/png]");
@@ -203,8 +203,8 @@ async fn pictures_of_tools_go_to_models_that_see() {
             {"type": "text", "text": words},
             {"type": "image_url", "image_url": {"url": PICTURE}},
         ]})];
-        let expected = if skills.vision == Some(true) { &shown[..] } else { &[] };
-        assert_eq!(messages[4..], *expected, "{skills:?}");
+        let expected = if capabilities.vision == Some(true) { &shown[..] } else { &[] };
+        assert_eq!(messages[4..], *expected, "{capabilities:?}");
     }
 }
 
@@ -219,8 +219,8 @@ async fn a_model_that_turns_out_to_be_blind_is_told_what_to_set() {
         (false, "this model does not support image input", false),
     ] {
         let server = Server::start(Playbook::list([Answer::error(400, words)])).await;
-        let skills = Capabilities { vision: Some(vision), ..Capabilities::default() };
-        let error = ask(&model(Config { skills, ..config(&server) }), &asked).await.0.unwrap_err();
+        let capabilities = Capabilities { vision: Some(vision), ..Capabilities::default() };
+        let error = ask(&model(Config { capabilities, ..config(&server) }), &asked).await.0.unwrap_err();
         assert_eq!((error.status, advice(&error.hint)), (Some(400), expected), "{error:?}");
     }
 }
@@ -230,13 +230,13 @@ async fn a_reply_of_a_model_that_saw_is_not_given_for_one_that_did_not() {
     let server = Server::start(Playbook::list([Answer::text("something"), Answer::text("a cat")])).await;
     let cache = Cache::memory();
     let asked = looked();
-    for (skills, expected) in [
+    for (capabilities, expected) in [
         (Capabilities::TEXT, "something"),
         (Capabilities::ALL, "a cat"),
         (Capabilities::TEXT, "something"),
         (Capabilities::ALL, "a cat"),
     ] {
-        let model = cache.around(model(Config { skills, ..config(&server) }));
+        let model = cache.around(model(Config { capabilities, ..config(&server) }));
         let reply = model.complete(&asked.request(), &mut ()).await.unwrap();
         assert_eq!(text(&reply), expected);
     }

@@ -163,7 +163,7 @@ fn refusal(grant: Grant, what: &[String]) -> String {
     let what = what.iter().map(|what| format!("`{what}`")).collect::<Vec<_>>().join(", ");
     match grant {
         Grant::UnsafeHost => {
-            "this team wants to run programs with all your rights (`place: unsafe-host`), which was not allowed"
+            "this team wants to run programs with all your rights (`backend: none`), which was not allowed"
                 .into()
         }
         Grant::Network => format!("this team wants to reach {what} over the network, which was not allowed"),
@@ -172,7 +172,9 @@ fn refusal(grant: Grant, what: &[String]) -> String {
         Grant::Env => format!("this team wants to send environment variables, which was not allowed: {what}"),
         Grant::Endpoints => format!("this team wants to send conversations to {what}, which was not allowed"),
         Grant::Memory => format!("this team wants to use the memory {what}, which was not allowed"),
-        Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}, which was not allowed"),
+        Grant::OutsideFiles | Grant::Dotenv => {
+            format!("this team wants to read {what}, which was not allowed")
+        }
         Grant::Prices => format!("this team wants to set the prices of {what}, which was not allowed"),
     }
 }

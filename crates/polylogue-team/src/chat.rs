@@ -33,7 +33,7 @@ pub struct Chat {
     #[key(default = Opening::default())]
     pub opening: Opening,
     /// What ends the chat: any of the conditions.
-    #[key(none = "the pattern, or `max_turns_cap`")]
+    #[key(none = "the pattern, or `max_turns`")]
     pub stop: Option<Stop>,
     /// What counts as a loop, which ends the chat; `off` for nothing.
     #[key(default = LoopDetection::On(LoopLimits::default()))]
@@ -81,7 +81,7 @@ pub struct InnerChat {
     #[key(default = TaskFrom::Last)]
     pub task_from: TaskFrom,
     /// Its task as a text. The results of the chats before are added to it.
-    #[key(none = "by `brief`")]
+    #[key(none = "by `task_from`")]
     pub task: Option<Template>,
     /// Which results of the chats before are added to its task.
     #[key(none = "`all` with `message`, otherwise `none`")]
@@ -242,7 +242,7 @@ impl OpeningLine {
 
 /// What counts as a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
-#[config(by_shape)]
+#[config(name = "LoopDetectionValue", by_shape)]
 pub enum LoopDetection {
     /// Nothing does.
     Off(Off),

@@ -123,7 +123,7 @@ fn name(node: &Node) -> Option<&str> {
 fn staff(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
     let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
     let summary = reflects.map(|entry| (PrivateRole::Summary, entry.key_span.clone()));
-    let pick = chat.get("pattern").get("group").get("pick");
+    let pick = chat.get("pattern").get("group").get("select");
     let picker = match pick.text() {
         Some("model") => Some(pick.span.clone()),
         _ => pick.entry("model").map(|entry| entry.key_span.clone()),
@@ -170,7 +170,7 @@ pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {
         let Pattern::Graph(flow) = &chat.pattern else { continue };
-        if let (Err(error), Some(entry)) = (build::flow(flow, chat), node.get("pattern").entry("flow")) {
+        if let (Err(error), Some(entry)) = (build::flow(flow, chat), node.get("pattern").entry("graph")) {
             report.error(&entry.key_span, error.to_string());
         }
     }

@@ -347,10 +347,12 @@ mod tests {
             capabilities(r#"{"base_url": "http://h/v1", "capabilities": "text"}"#),
             polylogue_core::Capabilities::TEXT
         );
-        let some = capabilities(r#"{"base_url": "http://h/v1", "capabilities": {"tools": false, "vision": true}}"#);
+        let some =
+            capabilities(r#"{"base_url": "http://h/v1", "capabilities": {"tools": false, "vision": true}}"#);
         assert_eq!((some.tools, some.schema, some.vision), (Some(false), None, Some(true)));
-        let plain =
-            capabilities(r#"{"base_url": "http://h/v1", "capabilities": {"system_role": false, "null_content": false}}"#);
+        let plain = capabilities(
+            r#"{"base_url": "http://h/v1", "capabilities": {"system_role": false, "null_content": false}}"#,
+        );
         assert_eq!((plain.system_role, plain.null_content, plain.tools), (Some(false), Some(false), None));
     }
 

@@ -84,7 +84,7 @@ pub use chat::{
     LateJoiner, LoopDetection, LoopLimits, Off, Opening, OpeningLine, Reflect, Summary, TaskFrom,
 };
 pub use duration::{NoTime, Time};
-pub use endpoint::{Api, Endpoint, FromEnv, Header, OnlyText, SkillSet, Skills, Timeouts};
+pub use endpoint::{Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, OnlyText, Timeouts};
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{HumanInputMode, NestedChat, NestedContext, NestedSummary, TerminateOn, Trigger};
 pub use memory::{AgentMemory, TeamMemory};

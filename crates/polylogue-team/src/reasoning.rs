@@ -138,7 +138,7 @@ pub struct Example {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OutputBlock")]
 pub struct OutputBlock {
-    /// The kind of block, by which `runs_blocks` of other agents name it.
+    /// The kind of block, by which `runs_output_blocks` of other agents name it.
     #[key(nonempty)]
     pub kind: String,
     /// The marker at its beginning, with its line break.

@@ -107,8 +107,8 @@ pub struct Agent {
     #[key(default = String::new())]
     pub description: String,
     /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `tools_by`, `trace`, `answers`, `repairs`, `reasons`, `examples`, `blocks`, `offers`, `consults`, `handoffs`,
-    /// `memory` and `sees`.
+    /// `tools`, `tool_calling`, `tool_history`, `output_schema`, `output_retries`, `reasoning`, `examples`, `output_blocks`, `suggests_tools`, `agent_tools`, `handoffs`,
+    /// `memory` and `view`.
     #[key(default = false)]
     pub human: bool,
     /// Its system message.

@@ -55,7 +55,6 @@ pub enum SandboxBackend {
     /// In containers of Podman.
     Podman,
     /// On this machine, with all rights of the user who runs the team. Must be allowed on the command line as well.
-    #[config(name = "unsafe-host")]
     None,
 }
 
@@ -109,7 +108,7 @@ pub(crate) struct CodeKeys {
     #[key(unique)]
     saves: Vec<String>,
     /// When a person is asked before code is run.
-    #[key(none = "never; always with `place: unsafe-host`")]
+    #[key(none = "never; always with `backend: none`")]
     approval: Option<CodeApproval>,
     /// How many of the latest messages it looks at.
     #[key(none = "those since its last turn", range = 1..)]

@@ -258,10 +258,10 @@ impl<'a> Job<'a> {
             (self.crew.is_scripted(), self.access.kept(&team), self.digest.clone());
         let file = remote::kept(self.args.allowed.mcp.as_deref());
         let mcp = file.map_err(|trouble| Error::Config(trouble.to_string()))?;
-        let (skills, remote_tools) = (self.args.models.skills, self.servers.described());
+        let (capabilities, remote_tools) = (self.args.models.capabilities, self.servers.described());
         let limits = self.args.limits.overrides();
         let kept =
-            StoredRun { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }
+            StoredRun { team, offline, capabilities, digest, allowed, mcp, remote_tools, limits, seal: None }
                 .sealed();
         let kept = serde_json::to_value(&kept)
             .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
@@ -333,7 +333,7 @@ fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
 
 /// What makes conversations those of this batch: the team, and what its models are said to be able to do.
 fn key(team: &Team, args: &args::Batch) -> Result<String, CliError> {
-    let text = serde_json::to_string(&(team, args.models.skills))
+    let text = serde_json::to_string(&(team, args.models.capabilities))
         .map_err(|error| CliError::failed(format!("the team cannot be written: {error}")))?;
     Ok(digest(&text))
 }

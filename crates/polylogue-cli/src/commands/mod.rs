@@ -41,7 +41,7 @@ pub(crate) struct StoredRun {
     pub(crate) offline: bool,
     /// What its models can do, where the command line says so: a turn that was begun in one way cannot go on in another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) skills: Option<Capabilities>,
+    pub(crate) capabilities: Option<Capabilities>,
     /// Identifies the content of the team file and of what it includes.
     #[serde(default)]
     pub(crate) digest: String,

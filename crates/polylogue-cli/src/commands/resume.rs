@@ -27,11 +27,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     // What a store says that this user has not sealed allows nothing.
     let is_sealed = kept.is_sealed()?;
     let trusted = if is_sealed { kept.digest.clone() } else { kept.own_digest() };
-    let StoredRun { mut team, offline, skills, allowed, mcp, digest, limits: began_with, .. } = kept;
+    let StoredRun { mut team, offline, capabilities, allowed, mcp, digest, limits: began_with, .. } = kept;
     let (before, mcp) = if is_sealed { (allowed, mcp) } else { (Vec::new(), None) };
     let by_script = offline && args.models.model.is_none() && args.models.replay.is_none();
-    let skills = args.models.skills.or(skills);
-    let wish = args::Models { offline: by_script || args.models.offline, skills, ..args.models.clone() };
+    let capabilities = args.models.capabilities.or(capabilities);
+    let wish =
+        args::Models { offline: by_script || args.models.offline, capabilities, ..args.models.clone() };
     let given = args.limits.overrides();
     let events: Vec<_> = store.read(&id, 0).await?.into_iter().map(Arc::new).collect();
     let budget = has_budget(&team, given.or(LimitOverrides::last_of(&events).unwrap_or(began_with)));

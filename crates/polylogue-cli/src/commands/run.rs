@@ -67,11 +67,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let task = team.task.clone().unwrap_or_default();
     let (offline, allowed) = (crew.is_scripted(), access.kept(&team));
     let (mcp, remote_tools) = (remote::kept(mcp)?, servers.described());
-    let skills = args.models.skills;
+    let capabilities = args.models.capabilities;
     let kept = StoredRun {
         team,
         offline,
-        skills,
+        capabilities,
         digest,
         allowed,
         mcp,

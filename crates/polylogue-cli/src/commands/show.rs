@@ -141,17 +141,18 @@ fn forms(kept: &StoredRun, before: &[Arc<Event>], sample: &ModelReply) -> Forms 
     if kept.offline {
         return forms;
     }
-    let usual = provider.map(Provider::skills).unwrap_or_default();
-    let of_endpoint = endpoint.and_then(|endpoint| endpoint.skills.map(|skills| skills.over(usual)));
-    let skills = kept.skills.or(of_endpoint).unwrap_or(usual);
+    let usual = provider.map(Provider::capabilities).unwrap_or_default();
+    let of_endpoint =
+        endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.over(usual)));
+    let capabilities = kept.capabilities.or(of_endpoint).unwrap_or(usual);
     let is_refusal = |event: &Arc<Event>| match &event.body {
         Body::CapabilityMissing { model, capability: lacks, .. } => {
             **model == *sample.model && *lacks == Capability::UserAfterTool
         }
         _ => false,
     };
-    forms.vision = skills.vision == Some(true);
-    forms.bridge = skills.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
+    forms.vision = capabilities.vision == Some(true);
+    forms.bridge = capabilities.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
     forms
 }
 

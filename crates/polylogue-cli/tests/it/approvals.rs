@@ -14,8 +14,10 @@ use crate::terminal::Terminal;
 /// A team whose Ann takes three notes, by herself (`tools`) or by the hands of Bob (`runs`).
 fn team(home: &Home, approve: &str, by_herself: bool) {
     let (ann, bob) = match by_herself {
-        true => (format!("tools: [note], approve: {approve}"), "auto_reply: Noted.".to_owned()),
-        false => ("offers: [note]".to_owned(), format!("runs: [note], approve: {approve}")),
+        true => (format!("tools: [note], approval: {approve}"), "default_reply: Noted.".to_owned()),
+        false => {
+            ("suggests_tools: [note]".to_owned(), format!("executes_tools: [note], approval: {approve}"))
+        }
     };
     let call =
         |nth: u32, text: &str| json!({"tool": "note", "args": {"text": text}, "id": format!("c{nth}")});
@@ -26,14 +28,14 @@ fn team(home: &Home, approve: &str, by_herself: bool) {
         r#"
 name: notes
 task: go
-sandbox: {{place: unsafe-host}}
+sandbox: {{backend: none}}
 agents: [{{name: Ann, {ann}}}, {{name: Bob, model: none, {bob}}}]
 commands:
   - name: note
     description: Takes a note
     command: [sh, -c, 'echo "$1" >> notes.txt', note, "{{text}}"]
     arguments: {{text: {{type: string}}}}
-chat: {{participants: [Ann, Bob], pattern: once_each}}
+chat: {{participants: [Ann, Bob], pattern: sequential}}
 script: [{calls}{closing}]
 "#
     );
@@ -237,8 +239,8 @@ fn one_note(home: &Home, text: &str) {
         r#"
 name: notes
 task: go
-sandbox: {{place: unsafe-host}}
-agents: [{{name: Ann, tools: [wait, note], approve: {{tools: [note]}}}}]
+sandbox: {{backend: none}}
+agents: [{{name: Ann, tools: [wait, note], approval: {{tools: [note]}}}}]
 commands:
   - name: wait
     description: Waits
@@ -247,7 +249,7 @@ commands:
     description: Takes a note
     command: [sh, -c, 'echo noted >> notes.txt', note, "{{text}}"]
     arguments: {{text: {{type: string}}}}
-chat: {{participants: [Ann], pattern: once_each}}
+chat: {{participants: [Ann], pattern: sequential}}
 script: [{wait}, {note}, {{Ann: It is noted.}}]
 "#
     );

@@ -247,7 +247,7 @@ fn in_small_place(home: &Home, script: &str) -> Option<Ran> {
 
 /// A talk that is long, and full of long words: about 60 kB a turn.
 const LONG: &str = "name: long\ntask: Go.\nagents: [{name: A, system: You are A.}, {name: B, system: You are B.}]\n\
-                    chat: {participants: [A, B], circles: off, stop: {max_turns: 16}}\n";
+                    chat: {participants: [A, B], loop_detection: off, stop: {max_turns: 16}}\n";
 
 #[test]
 fn a_full_disk() {

@@ -78,7 +78,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
         records: out.jsonl · conversations: STORE
     "#]]
     .assert_eq(&ran.out.replace(&home.path("store.db").display().to_string(), "STORE"));
-    assert!(ran.err.contains("society: 12 rows, 8 at once\n"), "{}", ran.err);
+    assert!(ran.err.contains("role_play: 12 rows, 8 at once\n"), "{}", ran.err);
     let records = records(&home);
     assert_eq!(ids(&home)[..3], ["001_001_001", "001_001_002", "001_002_001"]);
     let record = &records[11];
@@ -95,7 +95,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
 #[test]
 fn a_record_tells_the_task_as_it_was_specified() {
     let home = Home::new();
-    let chat = "chat: {participants: [A, B], pattern: {society: {user: A, assistant: B, specifier: C}}}";
+    let chat = "chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, specifier: C}}}";
     let script = r#"script: [{C: "Trade wheat"}, {A: "<CAMEL_TASK_DONE>"}]"#;
     let agents = "agents: [{name: A}, {name: B}, {name: C}]";
     home.file("team.yaml", &format!("name: society\n{agents}\n{chat}\n{script}\n"));
@@ -228,7 +228,7 @@ fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
     let home = Home::new();
     home.file(
         "team.yaml",
-        "name: asks\nagents: [{name: A}, {name: Eve, human: true}]\nchat: {pattern: once_each, participants: [A, Eve]}\nscript: [{A: Well?}]\n",
+        "name: asks\nagents: [{name: A}, {name: Eve, human: true}]\nchat: {pattern: sequential, participants: [A, Eve]}\nscript: [{A: Well?}]\n",
     );
     home.file("rows.jsonl", "{\"task\": \"a\"}\n{\"task\": \"b\"}\n");
     let batch = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];

@@ -51,13 +51,13 @@ fn home() -> Option<Home> {
         "
 name: breakdowns
 task: Try everything.
-sandbox: {{place: unsafe-host}}
+sandbox: {{backend: none}}
 agents:
-  - {{name: Ann, tools: [shell, python_session, files, old_script, crash], approve: never}}
+  - {{name: Ann, tools: [shell, python_session, files, old_script, crash], approval: never}}
 commands:
   - {{name: old_script, description: Runs an old script, command: [an-interpreter-that-is-not-there, old.script]}}
   - {{name: crash, description: Breaks down, command: [sh, -c, 'echo begun; kill -6 $$']}}
-chat: {{participants: [Ann], pattern: once_each}}
+chat: {{participants: [Ann], pattern: sequential}}
 script: {}
 ",
         Value::Array(script)

@@ -51,9 +51,9 @@ fn home(engine: &str, code: &str) -> Home {
         "
 name: t
 task: go
-sandbox: {{place: docker, image: 'python:3.12-slim', time: 1 s, memory_mib: 64}}
-agents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: {{languages: [shell]}}}}]
-chat: {{participants: [Coder, Runner], pattern: once_each}}
+sandbox: {{backend: docker, image: 'python:3.12-slim', timeout: 1 s, memory_mib: 64}}
+agents: [{{name: Coder}}, {{name: Runner, model: none, code_execution: {{languages: [shell]}}}}]
+chat: {{participants: [Coder, Runner], pattern: sequential}}
 script: [{step}]
 "
     );

@@ -45,7 +45,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           lmstudio       nothing answers at NOBODY
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
-        what models can do (kept in HOME/.cache/polylogue/skills.json)
+        what models can do (kept in HOME/.cache/polylogue/capabilities.json)
           nothing is known yet: it turns out when it is asked for, or with `--probe`
 
         conversations
@@ -184,7 +184,7 @@ fn a_probe_says_what_it_costs_and_what_went_wrong() {
 fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_named() {
     let server = serve(talk());
     let mut home = Home::new().var("HOUSE_KEY", KEY);
-    let settings = "key: HOUSE_KEY, skills: {tools: false}, headers: {X-Team: {env: TEAM}}";
+    let settings = "key: HOUSE_KEY, capabilities: {tools: false}, headers: {X-Team: {env: TEAM}}";
     let endpoint = format!("endpoints:\n  house: {{base_url: \"{}\", {settings}}}\n", server.base_url());
     home.file("team.yaml", &format!("model: house:big\n{endpoint}{TALK}"));
     let told = abilities(&home, &server, &["team.yaml"]);

@@ -17,7 +17,7 @@ task: Decide.
 agents:
   - {name: Kim, human: true, description: The boss.}
   - {name: Bot, system: You are Bot.}
-chat: {pattern: once_each, participants: [meeting], summary: last}
+chat: {pattern: sequential, participants: [meeting], summary: last}
 chats:
   - {name: meeting, participants: [Bot, Kim], stop: {max_turns: 4, says: {text: agreed, by: Kim}}}
 script:
@@ -247,7 +247,7 @@ fn slow_talk() -> polylogue_test::server::Server {
 }
 
 const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name: B, system: b}]\n\
-                    chat: {participants: [A, B], circles: off, stop: {max_turns: 2}}\n";
+                    chat: {participants: [A, B], loop_detection: off, stop: {max_turns: 2}}\n";
 
 #[test]
 fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {

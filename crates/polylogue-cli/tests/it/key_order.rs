@@ -15,20 +15,20 @@ agents:
     model: openai:judge
     system: You are Judge.
     tools: [high_low, weigh]
-    answers: &form
+    output_schema: &form
       type: object
       properties:
         reasoning: {type: string}
         answer: {type: string}
         certainty: {type: object, properties: {what: {type: string}, how: {type: string}}}
       required: [reasoning, answer]
-  - {name: Reader, model: "openai:reader", system: You are Reader., answers: *form}
+  - {name: Reader, model: "openai:reader", system: You are Reader., output_schema: *form}
 commands:
   - name: weigh
     description: Weighs two numbers.
     command: [echo, "{right}", "{left}"]
     arguments: {right: {type: number}, left: {type: number}}
-chat: {pattern: once_each, participants: [Judge, Reader]}
+chat: {pattern: sequential, participants: [Judge, Reader]}
 "#;
 
 const ANSWER: &str =

@@ -15,7 +15,7 @@ prices: {"openai:test": {input: 1000, output: 1000}}
 agents:
   - {name: Ann, system: You are Ann., parameters: {max_tokens: 10}}
   - {name: Bob, system: You are Bob., parameters: {max_tokens: 10}}
-chat: {participants: [Ann, Bob], pattern: in_turn, stop: {max_turns: 12}}
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 "#;
 
 const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];

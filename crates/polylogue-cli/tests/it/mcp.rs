@@ -281,7 +281,7 @@ fn a_team_within_a_team_brings_its_servers_along_under_names_of_their_own() {
         "name: inner
 mcp: {{s: {{command: python3, args: {args}}}}}
 agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
-chat: {{participants: [Ann], pattern: once_each}}
+chat: {{participants: [Ann], pattern: sequential}}
 "
     );
     home.file("inner.yaml", &inner);
@@ -291,7 +291,7 @@ chat: {{participants: [Ann], pattern: once_each}}
 task: go
 {more}
 teams: [{{name: Inner, file: inner.yaml}}]
-chat: {{participants: [Inner], pattern: once_each}}
+chat: {{participants: [Inner], pattern: sequential}}
 script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: It is done.}}]
 "
         )
@@ -318,7 +318,7 @@ fn the_rows_of_a_batch_share_their_servers() {
 vars: {{manner: fine}}
 mcp: {{s: {{command: python3, args: {args}}}}}
 agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
-chat: {{participants: [Ann], pattern: once_each}}
+chat: {{participants: [Ann], pattern: sequential}}
 script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: It is done.}}]
 "
     );

@@ -144,8 +144,8 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
     let hiding = "*a* `b` \u{202e}\u{200b}";
     let script = json!([{"Ann": {"calls": [{"tool": "calculator", "args": {"expression": hiding}, "id": "c1"}]}}, {"Ann": "Done."}]);
     let team = format!(
-        "{{name: sums, task: go, agents: [{{name: Ann, tools: [calculator], approve: always}}], script: {script}, \
-         chat: {{participants: [Ann], pattern: once_each}}}}"
+        "{{name: sums, task: go, agents: [{{name: Ann, tools: [calculator], approval: always}}], script: {script}, \
+         chat: {{participants: [Ann], pattern: sequential}}}}"
     );
     let home = Home::new();
     home.file("sums.yaml", &team);
@@ -228,7 +228,7 @@ fn slow_team(home: &Home) {
 task: go
 mcp: {{s: {{command: python3, args: {args}}}}}
 agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
-chat: {{participants: [Ann], pattern: once_each}}
+chat: {{participants: [Ann], pattern: sequential}}
 script: [{{Ann: {{calls: [{{tool: s_slow}}]}}}}, {{Ann: It is done.}}]
 "
     );

@@ -118,8 +118,8 @@ const CLERK: &str = "
 name: clerk
 model: openai:test
 memory: {embed: openai:vectors}
-agents: [{name: Clerk, memory: {recalls: 2}}]
-chat: {participants: [Clerk], pattern: once_each}
+agents: [{name: Clerk, memory: {auto_recall: 2}}]
+chat: {participants: [Clerk], pattern: sequential}
 ";
 
 /// The endpoint knows no embeddings: facts are found by their words, and the log says why that is all.

@@ -256,7 +256,7 @@ agents:
   - {name: Chair, human: true}
   - {name: Ann, description: Writes}
   - {name: Bob, description: Reads}
-chat: {pattern: {group: {pick: {person: Chair}}}, participants: [Ann, Bob], stop: {max_turns: 4}}
+chat: {pattern: {group: {select: {human: Chair}}}, participants: [Ann, Bob], stop: {max_turns: 4}}
 script: [{Bob: Read}, {Ann: Wrote}, {Bob: Read again}, {Ann: Wrote again}]
 ";
 

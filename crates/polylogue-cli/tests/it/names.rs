@@ -9,7 +9,7 @@ use crate::home::{Home, of_type, serve};
 const TEAM: &str = "name: Mein Büro
 task: Decide.
 agents:
-  - {name: Ai assistant 1, handoffs: [研究员], consults: [Élodie]}
+  - {name: Ai assistant 1, handoffs: [研究员], agent_tools: [Élodie]}
   - {name: 研究员, handoffs: [Ai assistant 1]}
   - {name: Élodie, description: Advises.}
   - {name: Kim O'Brien, human: true}
@@ -58,7 +58,7 @@ fn names_are_shown_looked_up_and_spoken_for() {
     let team = "name: Mein Büro
 task: Decide.
 agents: [{name: Ai assistant 1}, {name: Élodie}, {name: 研究员}]
-chat: {participants: [Ai assistant 1, Élodie, 研究员], pattern: once_each}
+chat: {participants: [Ai assistant 1, Élodie, 研究员], pattern: sequential}
 script: [{Ai assistant 1: one}, {Élodie: two}, {研究员: three}, {Ai assistant 1: four}, {Élodie: five}, {研究员: six}]
 ";
     home.file("team.yaml", team);

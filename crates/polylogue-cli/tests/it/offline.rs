@@ -224,7 +224,7 @@ fn a_team_without_a_script_gets_a_clear_error() {
 fn the_script_stands_in_for_models_that_the_team_names_and_nobody_can_reach() {
     let nobody = NOBODY;
     let home = Home::new().var("VLLM_BASE_URL", nobody);
-    let script = "chat: {participants: [A, B], pattern: once_each}\nscript: [{A: one}, {B: two}]\n";
+    let script = "chat: {participants: [A, B], pattern: sequential}\nscript: [{A: one}, {B: two}]\n";
     for (model, why) in [
         ("vllm:llama", format!("nothing answers at {nobody}")),
         ("openai:gpt-4o-mini", "there is no key for `openai`".to_owned()),

@@ -40,9 +40,9 @@ fn home() -> Option<Home> {
         "
 name: drawing
 task: Draw.
-sandbox: {{place: unsafe-host}}
-agents: [{{name: Ann, tools: [python_session], approve: never}}]
-chat: {{participants: [Ann], pattern: once_each}}
+sandbox: {{backend: none}}
+agents: [{{name: Ann, tools: [python_session], approval: never}}]
+chat: {{participants: [Ann], pattern: sequential}}
 script: [{call}, {{Ann: There it is.}}]
 "
     );
@@ -108,9 +108,9 @@ fn sent_after_drawing(more: &str, options: &[&str]) -> Option<(Vec<Value>, Value
 
 #[test]
 fn a_model_that_is_said_to_see_is_shown_what_its_tools_drew() {
-    let endpoint = "endpoints: {openai: {skills: {vision: true}}}\n";
+    let endpoint = "endpoints: {openai: {capabilities: {vision: true}}}\n";
     for (more, options) in
-        [("", &["--skills", "tools,vision"][..]), ("", &["--skills", "vision"]), (endpoint, &[])]
+        [("", &["--capabilities", "tools,vision"][..]), ("", &["--capabilities", "vision"]), (endpoint, &[])]
     {
         let Some((messages, shown)) = sent_after_drawing(more, options) else { return };
         let [.., result, picture] = &messages[..] else { panic!("{messages:?}") };

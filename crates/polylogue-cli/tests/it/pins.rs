@@ -19,8 +19,8 @@ fn home() -> Home {
     );
     home.file(
         "team.yaml",
-        "name: t\ntask: go\nagents: [{name: Ann, tools: [{mcp: s, only: [echo]}]}]\n\
-         chat: {participants: [Ann], pattern: once_each}\nscript:\n\
+        "name: t\ntask: go\nagents: [{name: Ann, tools: [{mcp: s, include: [echo]}]}]\n\
+         chat: {participants: [Ann], pattern: sequential}\nscript:\n\
          \x20 - Ann: {calls: [{tool: s_echo, args: {text: heard}}]}\n\x20 - Ann: It is done.\n",
     );
     home

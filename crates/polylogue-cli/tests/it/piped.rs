@@ -135,8 +135,8 @@ fn a_line_approves_nothing_unless_it_was_said_that_lines_do() {
     let home = Home::new();
     home.file(
         "team.yaml",
-        "{name: t, task: x, agents: [{name: A}, {name: R, model: none, runs_code: {approve: always}}, {name: Kim, human: true}],
-          chat: {participants: [A, R, Kim], pattern: once_each}, script: [{A: \"```sh\\necho ran\\n```\"}]}",
+        "{name: t, task: x, agents: [{name: A}, {name: R, model: none, code_execution: {approval: always}}, {name: Kim, human: true}],
+          chat: {participants: [A, R, Kim], pattern: sequential}, script: [{A: \"```sh\\necho ran\\n```\"}]}",
     );
     let ran = home.run_reading("yes\nthanks\n", &["run", "team.yaml", "--offline"]).exits(5);
     assert!(ran.err.contains("waits for approval") && ran.err.contains("--input approvals"), "{}", ran.err);

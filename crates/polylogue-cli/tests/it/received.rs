@@ -16,18 +16,18 @@ name: house
 task: Build a hut.
 agents:
   - {name: Planner, system: "You are Planner. The task: {{task}}"}
-  - {name: Ann, system: You are Ann., tools: [get_history], sees: {window: {messages: 6}}}
-  - {name: Bea, system: "You are Bea. The task: {{task}}", sees: {prefix: {Ann: "Ann, who draws:"}}}
-  - {name: Cleo, system: You are Cleo., sees: {names: never, window: {tokens: 60}}}
+  - {name: Ann, system: You are Ann., tools: [get_history], view: {window: {messages: 6}}}
+  - {name: Bea, system: "You are Bea. The task: {{task}}", view: {prefix: {Ann: "Ann, who draws:"}}}
+  - {name: Cleo, system: You are Cleo., view: {names: never, window: {tokens: 60}}}
 chat:
-  pattern: once_each
+  pattern: sequential
   participants: [Planner, room, Cleo]
   summary: {reflect: {prompt: What came of it?}}
 chats:
   - name: room
     participants: [Ann, Bea, Cleo]
     opening: [{to: [Ann], text: You begin.}, {from: Bea, to: [Cleo], text: I follow.}]
-    circles: off
+    loop_detection: off
     stop: {max_turns: 12}
     summary: {reflect: {prompt: "What of {{task}}?"}}
 "#;
@@ -166,13 +166,13 @@ agents:
   - {name: Cleo, system: You are Cleo.}
 chat:
   participants: [Ann, room]
-  pattern: {group: {pick: {model: {system: "You pick: {roles}"}}, repeat: true}}
+  pattern: {group: {select: {model: {system: "You select: {roles}"}}, allow_repeat_speaker: true}}
   stop: {max_turns: 4}
 chats:
   - name: room
     description: where it is built
     participants: [Bob, Cleo]
-    pattern: {group: {pick: {model: {constrained: true, role: system}}, repeat: true}}
+    pattern: {group: {select: {model: {constrained: true, role: system}}, allow_repeat_speaker: true}}
     stop: {max_turns: 3}
     summary: {reflect: {}}
 "#;
@@ -268,12 +268,12 @@ fn agents_of_one_name_in_several_teams_are_told_apart() {
     let home = Home::at(&server);
     let team = |name: &str, system: &str| {
         let agents = format!("agents: [{{name: Writer, system: {system}}}]\n");
-        format!("name: {name}\n{agents}chat: {{pattern: once_each, participants: [Writer]}}\n")
+        format!("name: {name}\n{agents}chat: {{pattern: sequential, participants: [Writer]}}\n")
     };
     home.file("prose.yaml", &team("prose", "You write prose."));
     home.file("verse.yaml", &team("verse", "You write verse."));
     let teams = "teams: [{name: prose, file: prose.yaml}, {name: verse, file: verse.yaml}]\n";
-    let chat = "chat: {pattern: once_each, participants: [Lead, prose, verse]}\n";
+    let chat = "chat: {pattern: sequential, participants: [Lead, prose, verse]}\n";
     home.file("both.yaml", &format!("name: both\ntask: Go.\nagents: [{{name: Lead}}]\n{teams}{chat}"));
     home.run(&["run", "both.yaml", "-m", "openai:test"]).ok();
     for (call, system) in [("1", "You write prose."), ("2", "You write verse.")] {
@@ -317,14 +317,14 @@ name: game
 task: Play.
 agents:
   - {name: Player, system: You are Player.}
-  - {name: Master, system: You are Master., tools: [{tool: high_low, mandatory: true}], tools_by: text, trace: five_messages}
+  - {name: Master, system: You are Master., tools: [{tool: high_low, mandatory: true}], tool_calling: text, tool_history: full}
 chat:
   participants: [Player, Master]
   pattern:
-    solve:
+    group_solve:
       end: one_last_chat
       tasks:
-        - {who: Player, prompt: Guess., stops_by_itself: true, keeps_reflections: KEEPS}
+        - {who: Player, prompt: Guess., self_terminating: true, keeps_reflections: KEEPS}
         - {who: Master, prompt: Compare each guess with 14.}
 "#;
 

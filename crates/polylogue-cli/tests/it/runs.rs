@@ -319,7 +319,7 @@ fn the_whole_of_the_help() {
               --answer <TEXT>           Answer the person who is asked, instead of asking at the terminal
               --take-over               Take the conversation from a process that is stopped or hangs, once its lease has run out
           -m, --model <PROVIDER:MODEL>  The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
-              --skills <SKILLS>         What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
+              --capabilities <SKILLS>         What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
               --offline                 Let the agents speak by the team's script
               --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
               --record <FILE>           Record every model call to a new file

@@ -17,7 +17,7 @@ agents:
   - {name: Planner, system: You are Planner.}
   - {name: Boss, system: You are Boss.}
   - {name: Clerk, system: You are Clerk., tools: [get_history]}
-chat: {pattern: once_each, participants: [Planner, work]}
+chat: {pattern: sequential, participants: [Planner, work]}
 chats:
   - name: work
     participants: [Boss, Clerk]
@@ -203,10 +203,10 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
     home.file(
         "team.yaml",
         &format!(
-            "name: shop\ntask: {task}\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Ann, tools: [note], approve: never}}]\n\
+            "name: shop\ntask: {task}\nsandbox: {{backend: none}}\nagents: [{{name: Ann, tools: [note], approval: never}}]\n\
              commands: [{{name: note, description: {task}, command: [sh, -c, 'echo \"$1\"; exit 3', sh, '{{text}}'], \
              arguments: {{text: {{type: string}}}}}}]\n\
-             chat: {{participants: [Ann], pattern: once_each}}\nscript: [{{Ann: {{calls: [{call}]}}}}, {{Ann: {task}}}]\n"
+             chat: {{participants: [Ann], pattern: sequential}}\nscript: [{{Ann: {{calls: [{call}]}}}}, {{Ann: {task}}}]\n"
         ),
     );
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host"]).ok();
@@ -298,8 +298,8 @@ fn of_code(home: &Home, code: &[&str]) {
     home.file(
         "team.yaml",
         &format!(
-            "name: duo\ntask: Go.\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Ann}}, {{name: Bob, model: none, runs_code: true}}]\n\
-             chat: {{participants: [Ann, Bob], pattern: in_turn, stop: {{max_turns: 2}}}}\nscript: [{{Ann: {}}}]\n",
+            "name: duo\ntask: Go.\nsandbox: {{backend: none}}\nagents: [{{name: Ann}}, {{name: Bob, model: none, code_execution: true}}]\n\
+             chat: {{participants: [Ann, Bob], pattern: round_robin, stop: {{max_turns: 2}}}}\nscript: [{{Ann: {}}}]\n",
             json!(blocks.join("\n"))
         ),
     );

@@ -102,11 +102,11 @@ agents:
 chat:
   participants: [Keeper, Guesser]
   pattern:
-    solve:
+    group_solve:
       before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
       tasks:
-        - {who: Keeper, prompt: You are told guesses., stops_by_itself: true, keeps_reflections: true}
-        - {who: Guesser, prompt: Find a number from 1 to 3., stops_by_itself: true}
+        - {who: Keeper, prompt: You are told guesses., self_terminating: true, keeps_reflections: true}
+        - {who: Guesser, prompt: Find a number from 1 to 3., self_terminating: true}
       end: one_last_chat
       shift: {says: What is your guess?}
 script:

@@ -9,7 +9,7 @@ use crate::home::{Home, KEY, serve};
 
 const PAIR: &str =
     "name: pair\nmodel: openai:test\nagents: [{name: Ann}, {name: Bob}]\nchat: {participants: [Ann, Bob]}\n";
-const ALONE: &str = "name: room\nmodel: openai:test\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: once_each}\n";
+const ALONE: &str = "name: room\nmodel: openai:test\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n";
 
 fn home(server: &Server, team: &str) -> Home {
     let home = Home::at(server);
@@ -78,7 +78,7 @@ fn a_cut_reply_is_continued_or_marked_in_the_message_the_record_the_last_line_an
 fn a_cut_reply_that_is_not_the_result_does_not_change_the_exit_code() {
     let server =
         serve(Playbook::list([Answer::text("I would").finish("content_filter"), Answer::text("It is 4.")]));
-    let home = home(&server, &PAIR.replace("[Ann, Bob]}", "[Ann, Bob], pattern: once_each}"));
+    let home = home(&server, &PAIR.replace("[Ann, Bob]}", "[Ann, Bob], pattern: sequential}"));
     let ran = home.run(&["run", "team.yaml", "What is 2 + 2?"]).ok();
     assert!(ran.out.contains("(cut off by the provider's filter)"), "{}", ran.out);
 }
@@ -105,7 +105,7 @@ fn a_selector_is_asked_in_the_role_that_is_set() {
         let server = serve(Behaviour::from(Playbook::always(Answer::text("Bob"))).history(History::Any));
         let team = format!(
             "name: group\nmodel: openai:test\nagents: [{{name: Ann}}, {{name: Bob}}, {{name: Cem}}]\nchat:\n  \
-             participants: [Ann, Bob, Cem]\n  pattern: {{group: {{pick: {{model: {{prompt: Who is next?{role}}}}}}}}}\n  stop: {{max_turns: 1}}\n"
+             participants: [Ann, Bob, Cem]\n  pattern: {{group: {{select: {{model: {{prompt: Who is next?{role}}}}}}}}}\n  stop: {{max_turns: 1}}\n"
         );
         home(&server, &team).run(&["run", "team.yaml", "Hello"]).ok();
         let asked = server.requests();

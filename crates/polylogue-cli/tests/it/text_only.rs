@@ -152,11 +152,11 @@ fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
     }
 }
 
-/// A home in which `skills` is what is remembered of models.
-fn home_that_remembers(server: &Server, team: &str, skills: &str) -> Home {
+/// A home in which `capabilities` is what is remembered of models.
+fn home_that_remembers(server: &Server, team: &str, capabilities: &str) -> Home {
     let home = Home::at(server);
     std::fs::create_dir_all(home.path(".cache/polylogue")).unwrap();
-    home.file(".cache/polylogue/skills.json", skills);
+    home.file(".cache/polylogue/capabilities.json", capabilities);
     home.file("team.yaml", team);
     home
 }
@@ -168,7 +168,7 @@ fn what_a_run_found_out_the_next_one_knows() {
     let first = serve(behaviour);
     let home = Home::at(&first);
     home.run(&["run", home.file("team.yaml", &file)]).ok();
-    let known = std::fs::read_to_string(home.path(".cache/polylogue/skills.json")).unwrap();
+    let known = std::fs::read_to_string(home.path(".cache/polylogue/capabilities.json")).unwrap();
     let server = serve(talk().0);
     let known = known.replace(&first.base_url(), &server.base_url());
     let ran = home_that_remembers(&server, &file, &known).run(&["run", "team.yaml"]).ok();
@@ -195,8 +195,16 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let server = serve(behaviour);
     let home = Home::at(&server);
     // Stopped in the middle of Bob's turn.
-    let run =
-        ["run", home.file("team.yaml", &file), "--skills", "text", "--max-calls", "3", "--record", "c.jsonl"];
+    let run = [
+        "run",
+        home.file("team.yaml", &file),
+        "--capabilities",
+        "text",
+        "--max-calls",
+        "3",
+        "--record",
+        "c.jsonl",
+    ];
     home.run(&run).exits(3);
     let ran = home.run(&["resume", "last", "--max-calls", "100", "--record", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
@@ -207,7 +215,7 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
     let ran = home.run(&["run", "team.yaml", "--replay", "c.jsonl"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE`"), "{}", ran.out);
     assert_eq!(server.count(), count);
-    let ran = home.run(&["run", "team.yaml", "--skills", "toools"]).exits(2);
+    let ran = home.run(&["run", "team.yaml", "--capabilities", "toools"]).exits(2);
     assert!(ran.err.contains("expected `text`, or some of `tools,schema,json,vision`"), "{}", ran.err);
 }
 
@@ -215,7 +223,7 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
 fn forms_that_are_said_to_be_refused_are_not_sent() {
     let server = serve(Behaviour::from("GOODBYE").plain_template());
     let home = Home::at(&server);
-    let run = ["run", home.file("team.yaml", &talk().1), "--skills", "no-system-role,no-null-content"];
+    let run = ["run", home.file("team.yaml", &talk().1), "--capabilities", "no-system-role,no-null-content"];
     home.run(&run).ok();
     assert!(of_type(&home.events(), "capability_missing").is_empty());
     let is_system = |request: &Received| request.messages().iter().any(|message| message["role"] == "system");
@@ -231,7 +239,7 @@ fn forms_that_were_refused_are_not_sent_again_by_a_process_that_resumes() {
     let team = talk().1.replace("openai:Bob", "openai:Alice");
     let run = ["run", home.file("team.yaml", &team), "--max-turns", "1"];
     home.run(&run).exits(3);
-    std::fs::remove_file(home.path(".cache/polylogue/skills.json")).unwrap();
+    std::fs::remove_file(home.path(".cache/polylogue/capabilities.json")).unwrap();
     let is_system = |request: &Received| request.messages().iter().any(|message| message["role"] == "system");
     let refused = || server.requests().iter().filter(|request| is_system(request)).count();
     let (before, count) = (refused(), server.count());

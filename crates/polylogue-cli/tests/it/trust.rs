@@ -152,12 +152,12 @@ fn memory_that_another_team_wrote_is_asked_for_and_that_of_the_same_content_is_n
 fn team_files_outside_the_folder_are_part_of_what_is_asked_for() {
     let home = Home::new();
     std::fs::create_dir(home.path("team")).unwrap();
-    let inner = "name: inner\nagents: [{name: Bob}]\nchat: {participants: [Bob], pattern: once_each}\nscript: [{Bob: hi}]\n";
+    let inner = "name: inner\nagents: [{name: Bob}]\nchat: {participants: [Bob], pattern: sequential}\nscript: [{Bob: hi}]\n";
     home.file("inner.yaml", inner);
     home.file("secret.yaml", "password: hunter22\n");
     let outer = |file: &str| {
         let text = format!(
-            "name: outer\nteams: [{{name: Inner, file: \"{file}\"}}]\nchat: {{participants: [Inner], pattern: once_each}}\nscript: [{{Bob: hi}}]\n"
+            "name: outer\nteams: [{{name: Inner, file: \"{file}\"}}]\nchat: {{participants: [Inner], pattern: sequential}}\nscript: [{{Bob: hi}}]\n"
         );
         home.file("team/t.yaml", &text);
     };
@@ -183,7 +183,7 @@ task: Hello
 prices: {openai:gpt-4o: free, mine:gpt-4o: free, openai:own: {input: 1, output: 1}}
 endpoints: {mine: {base_url: https://api.openai.com/v1}}
 agents: [{name: A, model: openai:gpt-4o, parameters: {max_tokens: 100}}]
-chat: {participants: [A], pattern: once_each}
+chat: {participants: [A], pattern: sequential}
 ";
 
 #[test]

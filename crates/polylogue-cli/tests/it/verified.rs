@@ -73,7 +73,7 @@ fn alter(home: &Home, store: &str, (from, to): (&str, &str)) {
 #[test]
 fn nothing_from_the_first_damaged_event_on_is_shown_as_genuine() {
     const TEAM: &str = "name: pair\ntask: Count.\nagents: [{name: Ann}, {name: Bob}]\n\
-        chat: {participants: [Ann, Bob], pattern: in_turn, stop: {max_turns: 4}}\n\
+        chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}\n\
         script: [{Ann: the first}, {Bob: the second}, {Ann: the third}, {Bob: the fourth}]\n";
     for store in ["talks/", "store.db"] {
         let home = Home::new().var("POLYLOGUE_STORE", store);

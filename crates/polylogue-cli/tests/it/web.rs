@@ -68,7 +68,7 @@ fn the_web_has_to_be_allowed_and_what_is_private_named() {
 task: go
 web: {{fetch: {{private: [{private}]}}}}
 agents: [{{name: A, tools: [web_fetch]}}]
-chat: {{participants: [A], pattern: once_each}}
+chat: {{participants: [A], pattern: sequential}}
 script:
   - A: {{calls: [{{tool: web_fetch, args: {{url: \"http://localhost:{port}/wiki\"}}}}]}}
   - A: done
@@ -130,7 +130,7 @@ calls:
     arguments: {{of: {{type: string}}, text: {{type: string}}}}
 openapi: {{pets: {{file: pets.yaml, key: HOUSE_TOKEN}}}}
 agents: [{{name: A, tools: [add_note, pets]}}]
-chat: {{participants: [A], pattern: once_each}}
+chat: {{participants: [A], pattern: sequential}}
 script:
   - A: {{calls: [{{tool: add_note, args: {{of: a/b, text: hello}}}}, {{tool: showPet, args: {{id: 7}}}}]}}
   - A: done
@@ -167,8 +167,8 @@ task: go
 web: {pages: pages}
 agents:
   - {name: Ann, tools: [web_fetch]}
-  - {name: Bob, tools: [calculator], approve: {when: outside}}
-chat: {participants: [Bob, Ann], pattern: in_turn, stop: {max_turns: 3}, circles: off}
+  - {name: Bob, tools: [calculator], approval: {when: outside}}
+chat: {participants: [Bob, Ann], pattern: round_robin, stop: {max_turns: 3}, loop_detection: off}
 script:
   - Bob: {calls: [{tool: calculator, args: {expression: 1 + 1}, id: b1}]}
   - Bob: Two.

@@ -20,9 +20,9 @@ fn team(home: &Home, runs: &str, code: &str) {
         "name: t
 task: go
 files: [data.txt]
-sandbox: {{place: unsafe-host}}
-agents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: {runs}}}]
-chat: {{participants: [Coder, Runner], pattern: once_each}}
+sandbox: {{backend: none}}
+agents: [{{name: Coder}}, {{name: Runner, model: none, code_execution: {runs}}}]
+chat: {{participants: [Coder, Runner], pattern: sequential}}
 script: [{step}]
 "
     );
@@ -40,7 +40,7 @@ fn work(home: &Home) -> PathBuf {
 fn programs_without_a_sandbox_have_to_be_allowed_by_whoever_runs_the_team() {
     let home = Home::new();
     home.allow_programs();
-    team(&home, "{approve: never}", "cat data.txt > copy.txt; cat copy.txt");
+    team(&home, "{approval: never}", "cat data.txt > copy.txt; cat copy.txt");
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
     assert!(refused.err.contains("all your rights") && refused.err.contains("add `--allow unsafe-host`"));
     assert!(!home.path("store.db").exists() && !home.path("store.db.work").exists());
@@ -80,7 +80,7 @@ fn a_person_at_the_terminal_is_asked_before_code_runs() {
 #[test]
 fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
     let home = Home::new();
-    team(&home, "{approve: {matches: cat}}", "cat data.txt");
+    team(&home, "{approval: {matches: cat}}", "cat data.txt");
     home.run(&RUN).exits(5);
     let dir = work(&home);
     fs::write(dir.join("data.txt"), "changed meanwhile\n").unwrap();
@@ -94,7 +94,7 @@ fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
 fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
     let home = Home::new();
     home.allow_programs();
-    team(&home, "{approve: never}", "echo run >> runs.txt; sleep 2");
+    team(&home, "{approval: never}", "echo run >> runs.txt; sleep 2");
     let running = home.start(&RUN);
     until("there is a conversation", || home.path("store.db").exists() && !home.listed().is_empty());
     let runs = work(&home).join("runs.txt");
@@ -116,12 +116,12 @@ fn an_agent_whose_command_hangs_is_told_after_its_time_and_goes_on() {
     home.allow_programs();
     let text = r#"name: t
 task: go
-sandbox: {place: unsafe-host}
+sandbox: {backend: none}
 commands:
   - {name: hang, description: Hangs, command: [sh, -c, "echo $$ > pid.txt; exec sleep 600"]}
   - {name: long, description: Prints much, command: [seq, "5000"]}
-agents: [{name: A, tools: [hang, long], tool_limits: {time: 2 s, bytes: 200}, approve: never}]
-chat: {participants: [A], pattern: once_each}
+agents: [{name: A, tools: [hang, long], tool_limits: {timeout: 2 s, max_output_bytes: 200}, approval: never}]
+chat: {participants: [A], pattern: sequential}
 script:
   - A: {calls: [{tool: hang}, {tool: long}]}
   - A: I go on.
@@ -147,7 +147,7 @@ script:
 fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
     let home = Home::new();
     home.allow_programs();
-    team(&home, "{approve: never}", "cat data.txt > copy.txt");
+    team(&home, "{approval: never}", "cat data.txt > copy.txt");
     home.file("rows.jsonl", "{\"task\": \"one\"}\n{\"task\": \"two\"}\n");
     let args = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "--offline"];
     assert!(home.run(&args).exits(2).err.contains("add `--allow unsafe-host`"));
@@ -162,7 +162,7 @@ fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
 #[test]
 fn a_machine_that_encloses_nothing_is_told_of_at_once() {
     let home = Home::new();
-    team(&home, "{approve: never}", "echo hi");
+    team(&home, "{approval: never}", "echo hi");
     let text = fs::read_to_string(home.path("team.yaml")).unwrap().replace("unsafe-host", "enclosed");
     home.file("team.yaml", &text);
     let none = "echo 0 > /proc/sys/user/max_user_namespaces && echo none && exec \"$@\"";
@@ -180,7 +180,7 @@ fn a_machine_that_encloses_nothing_is_told_of_at_once() {
     assert!(out.contains("Code output: programs cannot be enclosed here"), "{out}");
     let path = home.path("bin");
     fs::create_dir(&path).unwrap();
-    home.file("team.yaml", &text.replace("{place: enclosed}", "{place: podman, image: none}"));
+    home.file("team.yaml", &text.replace("{backend: native}", "{backend: podman, image: none}"));
     let ran =
         home.command(polylogue, &["run", "team.yaml", "--offline"]).env("PATH", &path).output().unwrap();
     let err = text_of(&ran.stderr);

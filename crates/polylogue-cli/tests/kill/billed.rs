@@ -30,8 +30,8 @@ fn team() -> String {
         .collect();
     format!(
         "name: billed\ntask: Say something\nprices: {{\"openai:test\": {{input: {input}, output: {output}}}}}\n\
-         agents:\n{}\nchats:\n  - {{name: crowd, participants: [Ann, Bob, Cid], pattern: all_at_once, stop: {{max_turns: 3}}}}\n\
-         chat: {{participants: [crowd, Dan], pattern: in_turn, stop: {{max_turns: 60}}}}\n",
+         agents:\n{}\nchats:\n  - {{name: crowd, participants: [Ann, Bob, Cid], pattern: parallel, stop: {{max_turns: 3}}}}\n\
+         chat: {{participants: [crowd, Dan], pattern: round_robin, stop: {{max_turns: 60}}}}\n",
         agents.join("\n")
     )
 }

@@ -21,9 +21,9 @@ const TEAM: &str = "
 name: notes
 task: Work
 agents:
-  - {name: Ann, memory: {recalls: 1}, parameters: {max_tokens: 1000}}
-  - {name: Bob, model: none, auto_reply: Go on.}
-chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns_cap: 100000, circles: off}
+  - {name: Ann, memory: {auto_recall: 1}, parameters: {max_tokens: 1000}}
+  - {name: Bob, model: none, default_reply: Go on.}
+chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns: 100000, loop_detection: off}
 limits: {calls: 100000, tokens: 1000000000}
 ";
 

@@ -24,10 +24,10 @@ const WORKING: Duration = Duration::from_millis(45);
 const TEAM: &str = r#"
 name: tools
 task: Work
-sandbox: {place: unsafe-host}
+sandbox: {backend: none}
 agents:
-  - {name: Ann, system: You are Ann., tools: [once, again], approve: never, parameters: {max_tokens: 1000}}
-  - {name: Bob, model: none, auto_reply: Go on.}
+  - {name: Ann, system: You are Ann., tools: [once, again], approval: never, parameters: {max_tokens: 1000}}
+  - {name: Bob, model: none, default_reply: Go on.}
 commands:
   - name: once
     description: Notes something, once
@@ -38,7 +38,7 @@ commands:
     command: [sh, -c, 'echo "$1" >> again.txt; sleep 0.01', again, "{id}"]
     arguments: {id: {type: string}}
     repeatable: true
-chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns_cap: 100000, circles: off}
+chat: {participants: [Ann, Bob], stop: {max_turns: 100000}, max_turns: 100000, loop_detection: off}
 limits: {calls: 100000, tokens: 1000000000}
 "#;
 

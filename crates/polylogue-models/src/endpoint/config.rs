@@ -65,7 +65,7 @@ pub struct Config {
     /// What its models are known to be able to do, or not. What is not known turns out when it is asked for: a model that
     /// refuses is not asked again for ten minutes, or as long as [`known`](Self::known) counts.
     /// [`vision`](Capabilities::vision) alone is never tried: the pictures that tools return are named in words until it is said.
-    pub skills: Capabilities,
+    pub capabilities: Capabilities,
     /// Where it is kept what its models turned out to be able to do, for later processes; nowhere unless it is said.
     pub known: Option<LearnedCapabilities>,
 }
@@ -106,7 +106,7 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
-            skills: Capabilities::default(),
+            capabilities: Capabilities::default(),
             known: None,
         }
     }

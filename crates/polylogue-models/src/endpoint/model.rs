@@ -103,7 +103,7 @@ impl Model for EndpointModel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.endpoint.skills()
+        self.endpoint.capabilities()
     }
 }
 
@@ -164,39 +164,39 @@ impl EndpointModel {
 
     /// What the model is known to answer to `request`, if that is a refusal.
     fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
-        let said = |skill: &Capability| self.endpoint.skills().has(*skill) == Some(false);
-        if let Some(skill) = asked_for(request).into_iter().find(said) {
+        let said = |capability: &Capability| self.endpoint.capabilities().has(*capability) == Some(false);
+        if let Some(capability) = asked_for(request).into_iter().find(said) {
             // A turn that was begun before this was said: it goes on in another way.
-            let kind = ModelErrorKind::Unsupported(skill);
-            return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such skill"));
+            let kind = ModelErrorKind::Unsupported(capability);
+            return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such capability"));
         }
         self.endpoint.lacks().known(&self.name, request).or_else(|| {
             let asked = ModelKey {
                 base_url: self.endpoint.shown(),
                 model: &self.model,
                 name: &self.name,
-                skills: self.endpoint.skills(),
+                capabilities: self.endpoint.capabilities(),
             };
             self.endpoint.known()?.refusal(&asked, &asked_for(request))
         })
     }
 
-    /// Keeps what turned out of the model's skills.
+    /// Keeps what turned out of the model's capabilities.
     fn learn(&self, request: &Request<'_>, result: &Result<Reply, ModelError>) {
         match result {
-            Ok(reply) => shown(request, reply).for_each(|skill| self.note(skill, None)),
+            Ok(reply) => shown(request, reply).for_each(|capability| self.note(capability, None)),
             Err(error) => {
                 self.endpoint.lacks().learn(error);
-                if let ModelErrorKind::Unsupported(skill) = error.kind {
-                    self.note(skill, Some(&error.message));
+                if let ModelErrorKind::Unsupported(capability) = error.kind {
+                    self.note(capability, Some(&error.message));
                 }
             }
         }
     }
 
-    fn note(&self, skill: Capability, lacks: Option<&str>) {
+    fn note(&self, capability: Capability, lacks: Option<&str>) {
         if let Some(known) = self.endpoint.known() {
-            known.learn(self.endpoint.shown(), &self.model, skill, lacks);
+            known.learn(self.endpoint.shown(), &self.model, capability, lacks);
         }
     }
 
@@ -210,7 +210,7 @@ impl EndpointModel {
 
     /// Whether the model is known to refuse a form, so that it is sent another.
     fn lacks(&self, form: Capability) -> bool {
-        let Some(has) = self.endpoint.skills().has(form) else {
+        let Some(has) = self.endpoint.capabilities().has(form) else {
             let kept = self.endpoint.findings(&self.model);
             let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
             return kept || self.endpoint.lacks().has(&self.name, form);

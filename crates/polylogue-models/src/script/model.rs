@@ -27,7 +27,7 @@ pub struct Scripted {
     steps: Arc<BTreeMap<Name, Vec<ScriptStep>>>,
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
-    skills: Capabilities,
+    capabilities: Capabilities,
 }
 
 impl Scripted {
@@ -40,14 +40,14 @@ impl Scripted {
             name: format!("script:{name}").into(),
             steps: Arc::new(steps),
             played: Arc::default(),
-            skills: Capabilities::default(),
+            capabilities: Capabilities::default(),
         }
     }
 
     /// The same model, which says that it can do so much. It plays its steps all the same.
     #[must_use]
-    pub fn with_skills(self, skills: Capabilities) -> Self {
-        Self { skills, ..self }
+    pub fn with_skills(self, capabilities: Capabilities) -> Self {
+        Self { capabilities, ..self }
     }
 
     /// Whether every step was played, by this model or a clone of it: what a test asks at its end.
@@ -127,7 +127,7 @@ impl Model for Scripted {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.skills
+        self.capabilities
     }
 }
 

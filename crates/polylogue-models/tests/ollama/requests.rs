@@ -203,8 +203,8 @@ async fn pictures_of_tools_go_to_models_that_see() {
         Entry::Assistant { parts: vec![Part::Call(call)] },
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ]);
-    let skills = Capabilities::default().with(Capability::Vision);
-    let body = sent(|server| Config { skills, ..config(server) }, &asked).await;
+    let capabilities = Capabilities::default().with(Capability::Vision);
+    let body = sent(|server| Config { capabilities, ..config(server) }, &asked).await;
     let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
     let messages = body["messages"].as_array().unwrap();
     assert_eq!(messages[3]["content"], "There.\n\n[image/png]\n\n[image/png: https://example.com/a.png]");

@@ -14,18 +14,18 @@ const OF_MODELS: [&str; 15] = [
     "system",
     "parameters",
     "tools",
-    "tools_by",
-    "trace",
-    "answers",
-    "repairs",
-    "offers",
-    "consults",
+    "tool_calling",
+    "tool_history",
+    "output_schema",
+    "output_retries",
+    "suggests_tools",
+    "agent_tools",
     "handoffs",
-    "reasons",
+    "reasoning",
     "examples",
-    "blocks",
+    "output_blocks",
     "memory",
-    "sees",
+    "view",
 ];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
@@ -43,7 +43,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         check_limits(outline, member, report);
         check_nested(outline, node, report);
         for condition in ["says", "matches"] {
-            for who in node.get("ends_on").get(condition).get("by").one_or_many() {
+            for who in node.get("terminate_on").get(condition).get("by").one_or_many() {
                 check_known(outline, who, report);
             }
         }
@@ -80,13 +80,13 @@ fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
 /// A tool is an agent's own, or is told to its model, or is run for others.
 fn check_tools(node: &Node, report: &mut Report<'_>) {
     let mut seen: HashMap<&str, (&str, bool)> = HashMap::new();
-    for key in ["tools", "offers"] {
+    for key in ["tools", "suggests_tools"] {
         for tool in node.get(key).items() {
             // A tool that is taught is a mapping.
             let Some(text) = tool.text().or_else(|| tool.get("tool").text()) else { continue };
             match seen.insert(text, (key, tool.text().is_some())) {
                 Some((first, _)) if first != key => {
-                    let hint = "`tools` are run by the agent itself, `offers` by somebody else";
+                    let hint = "`tools` are run by the agent itself, `suggests_tools` by somebody else";
                     report.error_with_hint(&tool.span, format!("`{text}` is in `{first}` already"), hint);
                 }
                 // What is twice the same, the reader has reported.
@@ -101,23 +101,21 @@ fn check_tools(node: &Node, report: &mut Report<'_>) {
 
 /// How it answers and calls tools fits together.
 fn check_form(node: &Node, report: &mut Report<'_>) {
-    let answers = node.entry("answers");
-    form::check_schema(node.get("answers"), report);
+    let answers = node.entry("output_schema");
+    form::check_schema(node.get("output_schema"), report);
     node.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
     if let (Some(_), Some(schema)) = (answers, node.get("parameters").entry("schema")) {
-        let hint =
-            "leave out `schema`: `answers` holds the model to it where it can be, and is checked in any case";
-        report.error_with_hint(&schema.key_span, "`answers` is the schema already", hint);
+        let hint = "leave out `schema`: `output_schema` holds the model to it where it can be, and is checked in any case";
+        report.error_with_hint(&schema.key_span, "`output_schema` is the schema already", hint);
     }
-    if let Some(repairs) = node.entry("repairs").filter(|_| answers.is_none()) {
-        let hint = "add `answers`, the JSON Schema of what it says, or leave `repairs` out";
+    if let Some(repairs) = node.entry("output_retries").filter(|_| answers.is_none()) {
+        let hint = "add `output_schema`, the JSON Schema of what it says, or leave `output_retries` out";
         report.error_with_hint(&repairs.key_span, "nothing is repaired where answers have no form", hint);
     }
-    if let (Some("native"), Some(trace)) = (node.get("tools_by").text(), node.entry("trace"))
-        && trace.value.text() == Some("five_messages")
+    if let (Some("native"), Some(trace)) = (node.get("tool_calling").text(), node.entry("tool_history"))
+        && trace.value.text() == Some("full")
     {
-        let hint =
-            "native calls and their results stay in the history anyway; `tools_by: text` talks about them";
+        let hint = "native calls and their results stay in the history anyway; `tool_calling: text` talks about them";
         report.error_with_hint(&trace.key_span, "five messages are left of a call in words only", hint);
     }
 }
@@ -142,9 +140,12 @@ fn check_command(member: &Member<'_>, report: &mut Report<'_>) {
 /// Reports limits of tools where there are none.
 fn check_limits(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
     let Some(entry) = member.node.entry("tool_limits") else { return };
-    let own = ["tools", "runs", "runs_blocks", "memory"].iter().any(|key| member.node.entry(key).is_some());
+    let own = ["tools", "executes_tools", "runs_output_blocks", "memory"]
+        .iter()
+        .any(|key| member.node.entry(key).is_some());
     if !own && !tasks_of(outline, member.name).any(|task| task.entry("tools").is_some()) {
-        let hint = "give it `tools` or `runs`; code that it runs has a `time` in `runs_code`";
+        let hint =
+            "give it `tools` or `executes_tools`; code that it runs has a `timeout` in `code_execution`";
         report.warning(&entry.key_span, format!("`{}` has no tools to limit", member.name), hint);
     }
 }
@@ -152,7 +153,7 @@ fn check_limits(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<
 fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
     let chats =
         || outline.members.iter().filter(|member| member.kind == Kind::Chat).map(|member| member.name);
-    for nested in node.get("nested").items() {
+    for nested in node.get("nested_chats").items() {
         let chat = nested.get("chat");
         match name(chat).map(|who| (who, outline.member(who).map(|member| member.kind))) {
             None | Some((_, Some(Kind::Chat))) => {}
@@ -168,13 +169,13 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
         for who in nested.get("when").get("from").one_or_many() {
             check_known(outline, who, report);
         }
-        check_author(outline, nested.get("tells").get("reflect"), report);
+        check_author(outline, nested.get("context").get("reflect"), report);
     }
 }
 
 fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
     let replies = |node: &Node| {
-        ["runs", "runs_code", "runs_blocks", "nested", "auto_reply"]
+        ["executes_tools", "code_execution", "runs_output_blocks", "nested_chats", "default_reply"]
             .iter()
             .any(|key| node.entry(key).is_some())
     };
@@ -182,7 +183,7 @@ fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in outline.members.iter().filter(mute) {
         if !asks(member.node) && !replies(member.node) {
             let message = format!("`{}` has nothing to reply with", member.name);
-            let hint = "give it `auto_reply`, `runs`, `nested` or `human_input`";
+            let hint = "give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`";
             report.warning(&member.node.get("name").span, message, hint);
         }
     }

@@ -11,7 +11,7 @@ use crate::yaml::Node;
 /// What chats give `who` to do.
 pub(super) fn tasks_of<'n>(outline: &Outline<'n>, who: &str) -> impl Iterator<Item = &'n Node> {
     let tasks = outline.chats().flat_map(|(_, chat)| {
-        let (alone, talks) = (chat.get("pattern").get("tasks"), chat.get("pattern").get("solve"));
+        let (alone, talks) = (chat.get("pattern").get("tasks"), chat.get("pattern").get("group_solve"));
         let tasks = [alone, talks.get("before"), talks.get("tasks"), talks.get("after")];
         tasks.into_iter().flat_map(Node::items)
     });
@@ -27,13 +27,13 @@ struct Tools {
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in &outline.members {
-        let Some(entry) = member.node.entry("approve") else { continue };
+        let Some(entry) = member.node.entry("approval") else { continue };
         let tools = Tools::of(outline, member.name, member.node);
         if tools.open || report.full() {
             continue;
         }
         if tools.names.is_empty() {
-            let hint = "give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`";
+            let hint = "give it `tools` or `executes_tools`; code that it runs has an `approval` in `code_execution`";
             let message = format!("`{}` has no tools that a person could be asked about", member.name);
             report.warning(&entry.key_span, message, hint);
             continue;
@@ -53,8 +53,8 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 impl Tools {
     fn of(outline: &Outline<'_>, who: &str, agent: &Node) -> Self {
         let mut tools = Self { names: Vec::new(), open: false };
-        let blocks = agent.get("runs_blocks");
-        for given in [agent.get("tools"), agent.get("runs"), blocks.get("tools")] {
+        let blocks = agent.get("runs_output_blocks");
+        for given in [agent.get("tools"), agent.get("executes_tools"), blocks.get("tools")] {
             tools.take(given);
         }
         tools.names.extend(

@@ -17,7 +17,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         if !room.is_empty() {
             check_opening(chat, &room, report);
             check_stop(chat.get("stop"), &room, report);
-            for join in chat.get("joins").items() {
+            for join in chat.get("late_joiners").items() {
                 check_stop(join.get("when"), &room, report);
             }
             patterns::check(outline, chat, &room, report);
@@ -30,7 +30,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 
 /// Whoever takes part in a chat from its beginning or later, with where that is said.
 pub(super) fn participants(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
-    let later = chat.get("joins").items().iter().map(|join| join.get("who"));
+    let later = chat.get("late_joiners").items().iter().map(|join| join.get("who"));
     chat.get("participants").items().iter().chain(later).filter_map(|node| Some((name(node)?, node)))
 }
 
@@ -119,17 +119,21 @@ fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in outline.members.iter().filter(|member| member.kind == Kind::Chat) {
         let chat = member.node;
         let carries = chat.entry("carryover").filter(|entry| entry.value.text() != Some("none"));
-        if let Some(carries) = carries.filter(|_| chat.get("brief").text() == Some("all")) {
-            let hint = "leave out `carryover`, or `brief`";
-            report.error_with_hint(&carries.key_span, "with `brief: all` everything is told already", hint);
+        if let Some(carries) = carries.filter(|_| chat.get("task_from").text() == Some("all")) {
+            let hint = "leave out `carryover`, or `task_from`";
+            report.error_with_hint(
+                &carries.key_span,
+                "with `task_from: all` everything is told already",
+                hint,
+            );
         }
-        if let (Some(_), Some(brief)) = (chat.entry("message"), chat.entry("brief")) {
-            let hint = "`message` is the whole task; leave one of them out";
-            report.error_with_hint(&brief.key_span, "`message` and `brief` cannot both be given", hint);
+        if let (Some(_), Some(brief)) = (chat.entry("task"), chat.entry("task_from")) {
+            let hint = "`task` is the whole task; leave one of them out";
+            report.error_with_hint(&brief.key_span, "`task` and `task_from` cannot both be given", hint);
         }
         // What is nested in an agent only has nobody beside it.
         let of_beside =
-            ["only", "but"].into_iter().flat_map(|key| chat.get("carryover").get(key).one_or_many());
+            ["include", "exclude"].into_iter().flat_map(|key| chat.get("carryover").get(key).one_or_many());
         for node in of_beside {
             beside.check(member.name, node, report);
         }
@@ -161,7 +165,7 @@ impl<'n> Beside<'n> {
 }
 
 fn check_goes_on(outline: &Outline<'_>, chat: &Member<'_>, beside: &Beside<'_>, report: &mut Report<'_>) {
-    let from = chat.node.get("goes_on_from");
+    let from = chat.node.get("continues");
     let Some(who) = name(from).filter(|who| *who != ITSELF) else { return };
     match outline.member(who).filter(|member| !matches!(member.kind, Kind::Chat | Kind::Team)) {
         Some(member) => {

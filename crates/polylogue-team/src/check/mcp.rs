@@ -123,12 +123,13 @@ fn check_given(tools: &[Node], team: &Team, report: &mut Report<'_>) {
             report.error_with_hint(&server.span, format!("there is no MCP server `{name}`"), hint);
         }
         if !seen.insert(name) {
-            let hint = "put them together, in one `only` or one `but`";
+            let hint = "put them together, in one `include` or one `exclude`";
             report.error_with_hint(&server.span, format!("tools of `{name}` are given already"), hint);
         }
-        if let (Some(_), Some(but)) = (tool.entry("only"), tool.entry("but")) {
-            let hint = "`only` says which tools there are, `but` which there are not: one of them is enough";
-            report.error_with_hint(&but.key_span, "there are `only` and `but`", hint);
+        if let (Some(_), Some(but)) = (tool.entry("include"), tool.entry("exclude")) {
+            let hint =
+                "`include` says which tools there are, `exclude` which there are not: one of them is enough";
+            report.error_with_hint(&but.key_span, "there are `include` and `exclude`", hint);
         }
     }
 }

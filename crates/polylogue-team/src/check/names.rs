@@ -79,7 +79,7 @@ fn with_article(kind: Kind) -> String {
 }
 
 fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {
-    for entry in agent.get("sees").get("prefix").entries() {
+    for entry in agent.get("view").get("prefix").entries() {
         if entry.key != "user" && !report.full() && outline.member(&entry.key).is_none() {
             let hint = suggest::hint(&entry.key, outline.names());
             report.error_with_hint(&entry.key_span, format!("nobody is called `{}`", entry.key), hint);

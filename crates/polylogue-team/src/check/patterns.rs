@@ -13,24 +13,24 @@ use crate::yaml::{Data, Node};
 pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
     let pattern = chat.get("pattern");
     check_group(outline, pattern.get("group"), room, report);
-    check_states(pattern.get("states"), room, report);
-    check_after(pattern.get("after"), room, report);
+    check_states(pattern.get("state_machine"), room, report);
+    check_after(pattern.get("dag"), room, report);
     check_handoffs(outline, chat, room, report);
     check_debate(outline, pattern.get("debate"), report);
-    check_plan(outline, pattern.get("plan"), room, report);
-    check_flow(pattern.get("flow"), room, report);
+    check_plan(outline, pattern.get("orchestrator"), room, report);
+    check_flow(pattern.get("graph"), room, report);
     role_play::check(outline, chat, room, report);
     tasks::check(outline, chat, room, report);
 }
 
 fn check_group(outline: &Outline<'_>, group: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    check_chair(outline, group.get("pick").get("person"), room, report);
+    check_chair(outline, group.get("select").get("human"), room, report);
     let transitions = group.get("transitions");
-    if let Some(repeat) = group.entry("repeat").filter(|_| !transitions.is_null()) {
+    if let Some(repeat) = group.entry("allow_repeat_speaker").filter(|_| !transitions.is_null()) {
         let hint = "whoever may speak twice in a row stands in the list of their own name";
         report.error_with_hint(&repeat.key_span, "`transitions` say already who may speak again", hint);
     }
-    for who in group.get("repeat").one_or_many() {
+    for who in group.get("allow_repeat_speaker").one_or_many() {
         check_member(who, room, false, report);
     }
     for kind in ["allowed", "disallowed"] {
@@ -52,7 +52,7 @@ fn check_chair(outline: &Outline<'_>, chair: &Node, room: &BTreeSet<&str>, repor
             report.error_with_hint(&chair.span, format!("there is no person `{who}`"), hint);
         }
         Some(member) if member.kind != Kind::Person => {
-            let hint = "a model picks with `pick: model`; a person has `human: true`";
+            let hint = "a model picks with `select: model`; a person has `human: true`";
             report.error_with_hint(&chair.span, format!("the {} `{who}` is no person", member.kind), hint);
         }
         Some(_) if room.contains(who) => {
@@ -254,8 +254,8 @@ fn check_flow(flow: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
 
 /// Who is asked beside a chat, by the pattern.
 pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
-    let (debate, plan) = (pattern.get("debate"), pattern.get("plan"));
-    let person = pattern.get("group").get("pick").get("person");
+    let (debate, plan) = (pattern.get("debate"), pattern.get("orchestrator"));
+    let person = pattern.get("group").get("select").get("human");
     let alone = [person, debate.get("tie").get("chair"), plan.get("planner"), plan.get("scribe")];
     let asked = debate.get("voters").one_or_many().iter().chain(alone).filter_map(name);
     asked.chain(role_play::beside(pattern)).chain(tasks::beside(pattern))

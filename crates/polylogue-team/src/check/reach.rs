@@ -41,7 +41,7 @@ fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
 /// The chats nested in an agent, with where that is said.
 fn nested(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
     agent
-        .get("nested")
+        .get("nested_chats")
         .items()
         .iter()
         .filter_map(|nested| Some((name(nested.get("chat"))?, nested.get("chat"))))
@@ -49,7 +49,11 @@ fn nested(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
 
 /// Who sums up for the chats nested in an agent what was said around them.
 fn authors(agent: &Node) -> impl Iterator<Item = &str> {
-    agent.get("nested").items().iter().filter_map(|nested| name(nested.get("tells").get("reflect").get("by")))
+    agent
+        .get("nested_chats")
+        .items()
+        .iter()
+        .filter_map(|nested| name(nested.get("context").get("reflect").get("by")))
 }
 
 /// A walk from chats to the chats within them.
@@ -149,7 +153,7 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
 
 fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
     for (name, chat) in outline.chats() {
-        let limited = !chat.get("stop").is_null() || !chat.get("max_turns_cap").is_null();
+        let limited = !chat.get("stop").is_null() || !chat.get("max_turns").is_null();
         if !limited && !ends_itself(chat.get("pattern")) && !is_ended(outline, chat) {
             let at = chat.entries().first().map_or(&chat.span, |entry| &entry.key_span);
             let message = format!("nothing ends the chat `{name}` before its 100th turn");
@@ -160,16 +164,17 @@ fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
 
 /// Whether a pattern may come to its end.
 fn ends_itself(pattern: &Node) -> bool {
-    let once = matches!(pattern.text(), Some("once_each" | "all_at_once"));
+    let once = matches!(pattern.text(), Some("sequential" | "parallel"));
     let handed = pattern.get("handoffs").get("then").text() == Some(END);
     let constrained = !pattern.get("group").get("transitions").is_null();
-    let others = ["states", "after", "debate", "plan", "flow", "society", "solve", "tasks"];
+    let others =
+        ["state_machine", "dag", "debate", "orchestrator", "graph", "role_play", "group_solve", "tasks"];
     once || handed || constrained || others.iter().any(|key| !pattern.get(key).is_null())
 }
 
 /// Whether a participant may end the chat.
 fn is_ended(outline: &Outline<'_>, chat: &Node) -> bool {
-    let keys = ["human_input", "ends_on", "max_auto_replies"];
+    let keys = ["human_input", "terminate_on", "max_auto_replies"];
     let ends = |member: &Member<'_>| keys.iter().any(|key| member.node.entry(key).is_some());
     participants(chat).filter_map(|(who, _)| outline.member(who)).any(ends)
 }

@@ -10,15 +10,16 @@ use crate::yaml::{Entry, Node};
 /// The ways.
 const WAYS: [&str; 5] = ["react", "plan_and_solve", "rewoo", "refine", "best"];
 /// What nobody does who reasons: in its rooms nobody runs what it offers, and nobody is there to hand over to.
-const OF_NOBODY: [&str; 3] = ["offers", "handoffs", "blocks"];
+const OF_NOBODY: [&str; 3] = ["suggests_tools", "handoffs", "output_blocks"];
 /// What an agent does as it speaks by itself, and not when tools are called in a way of their own.
-const OF_PLAIN: [&str; 6] = ["tools_by", "trace", "answers", "repairs", "consults", "memory"];
+const OF_PLAIN: [&str; 6] =
+    ["tool_calling", "tool_history", "output_schema", "output_retries", "agent_tools", "memory"];
 /// What is for the model of an agent that leaves all to others.
-const OF_SPEAKERS: [&str; 4] = ["system", "parameters", "examples", "sees"];
+const OF_SPEAKERS: [&str; 4] = ["system", "parameters", "examples", "view"];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in outline.members.iter().filter(|member| member.kind == Kind::Agent) {
-        if let Some(reasons) = member.node.entry("reasons") {
+        if let Some(reasons) = member.node.entry("reasoning") {
             check_reasons(outline, member, reasons, report);
         }
         check_blocks(member.node, report);
@@ -30,7 +31,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 
 /// Who is named by the way in which an agent reasons.
 pub(super) fn others(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
-    let reasons = agent.get("reasons");
+    let reasons = agent.get("reasoning");
     let ways = WAYS.into_iter().map(|way| reasons.get(way));
     let named = ways.flat_map(|way| ["planner", "solver", "critic"].into_iter().map(|key| way.get(key)));
     named.filter_map(|node| Some((name(node)?, node)))
@@ -43,7 +44,7 @@ fn check_reasons(outline: &Outline<'_>, member: &Member<'_>, reasons: &Entry, re
     }
     let way = WAYS.into_iter().find(|way| is_way(&reasons.value, way)).unwrap_or_default();
     for key in OF_NOBODY {
-        without(agent, key, "an agent that `reasons` has no", "leave it out, or `reasons`", report);
+        without(agent, key, "an agent that `reasoning` has no", "leave it out, or `reasoning`", report);
     }
     let [planner, solver] = ["planner", "solver"].map(|key| name(reasons.value.get(way).get(key)).is_some());
     match way {
@@ -53,12 +54,12 @@ fn check_reasons(outline: &Outline<'_>, member: &Member<'_>, reasons: &Entry, re
                     agent,
                     key,
                     &format!("an agent that reasons by `{way}` has no"),
-                    "leave it out, or `reasons`",
+                    "leave it out, or `reasoning`",
                     report,
                 );
             }
             if agent.get("tools").items().is_empty() {
-                let hint = "give it `tools`, or leave `reasons` out";
+                let hint = "give it `tools`, or leave `reasoning` out";
                 report.error_with_hint(
                     &reasons.key_span,
                     format!("`{way}` calls tools, and there are none"),
@@ -67,7 +68,7 @@ fn check_reasons(outline: &Outline<'_>, member: &Member<'_>, reasons: &Entry, re
             }
         }
         "plan_and_solve" if solver => {
-            for key in ["tools", "consults", "answers"] {
+            for key in ["tools", "agent_tools", "output_schema"] {
                 without(
                     agent,
                     key,
@@ -123,10 +124,14 @@ fn check_other(outline: &Outline<'_>, member: &Member<'_>, who: &str, at: &Node,
 }
 
 fn check_blocks(agent: &Node, report: &mut Report<'_>) {
-    let Some(blocks) = agent.entry("blocks") else { return };
-    if let Some(answers) = agent.entry("answers") {
+    let Some(blocks) = agent.entry("output_blocks") else { return };
+    if let Some(answers) = agent.entry("output_schema") {
         let hint = "leave out one of them";
-        report.error_with_hint(&answers.key_span, "all that it says is JSON then, and has no `blocks`", hint);
+        report.error_with_hint(
+            &answers.key_span,
+            "all that it says is JSON then, and has no `output_blocks`",
+            hint,
+        );
     }
     let mut seen = BTreeSet::new();
     for kind in blocks.value.items().iter().map(|block| block.get("kind")) {
@@ -138,13 +143,14 @@ fn check_blocks(agent: &Node, report: &mut Report<'_>) {
 
 /// Blocks that nobody writes are never run.
 fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let blocks = || outline.members.iter().flat_map(|member| member.node.get("blocks").items());
+    let blocks = || outline.members.iter().flat_map(|member| member.node.get("output_blocks").items());
     let kinds: BTreeSet<&str> = blocks().filter_map(|block| block.get("kind").text()).collect();
     for member in &outline.members {
-        for entry in member.node.get("runs_blocks").get("code").entries() {
+        for entry in member.node.get("runs_output_blocks").get("code").entries() {
             if !kinds.contains(&*entry.key) {
-                let message = format!("nobody writes `blocks` of the kind `{}`", entry.key);
-                let hint = "give whoever writes them `blocks` of this kind, with a `begin` and an `end`";
+                let message = format!("nobody writes `output_blocks` of the kind `{}`", entry.key);
+                let hint =
+                    "give whoever writes them `output_blocks` of this kind, with a `begin` and an `end`";
                 report.warning(&entry.key_span, message, hint);
             }
         }

@@ -12,13 +12,13 @@ use crate::yaml::Node;
 const WITHOUT: [(&str, &str); 4] = [
     ("opening", "whoever instructs is told to begin"),
     ("introductions", "the rules of the roles say who the other one is"),
-    ("joins", "two talk, from the beginning to the end"),
-    ("max_turns_cap", "it ends by `max_rounds`"),
+    ("late_joiners", "two talk, from the beginning to the end"),
+    ("max_turns", "it ends by `max_rounds`"),
 ];
 
 /// Reports what is wrong with a society of which `room` take part.
 pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    let society = chat.get("pattern").get("society");
+    let society = chat.get("pattern").get("role_play");
     if society.is_null() {
         return;
     }
@@ -99,7 +99,7 @@ fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &m
                 let hint = "name an agent that speaks by a model and by nothing else";
                 report.error_with_hint(
                     &node.span,
-                    format!("`{who}` cannot have a part in a society: {why}"),
+                    format!("`{who}` cannot have a part in a role-play: {why}"),
                     hint,
                 );
             }
@@ -110,6 +110,6 @@ fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &m
 
 /// Who is asked beside the two.
 pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
-    let society = pattern.get("society");
+    let society = pattern.get("role_play");
     ["specifier", "planner", "critic"].into_iter().filter_map(|key| name(who(society.get(key))))
 }

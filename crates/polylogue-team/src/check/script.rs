@@ -32,7 +32,7 @@ fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, 
             report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"))
         }
         Some(Kind::Proxy) => {
-            let hint = "it replies by `auto_reply`, `runs`, `nested` and `human_input`";
+            let hint = "it replies by `default_reply`, `executes_tools`, `nested_chats` and `human_input`";
             let message = format!("`{who}` is an agent without a model, and has no part in a script");
             report.error_with_hint(&step.key_span, message, hint);
         }

@@ -13,21 +13,21 @@ use crate::yaml::{Data, Entry, Node};
 const WITHOUT: [(&str, &str); 5] = [
     ("opening", "whoever has a task is told it by its `prompt`"),
     ("introductions", "whoever has a task is told it by its `prompt`"),
-    ("joins", "give everybody a task from the beginning"),
-    ("circles", "the talk ends by `end` and `max_iterations`"),
-    ("max_turns_cap", "the talk ends by `end` and `max_iterations`"),
+    ("late_joiners", "give everybody a task from the beginning"),
+    ("loop_detection", "the talk ends by `end` and `max_iterations`"),
+    ("max_turns", "the talk ends by `end` and `max_iterations`"),
 ];
 /// What only an agent with a model, and nothing else that replies for it, can be asked for.
-const OF_MODELS: [&str; 4] = ["stops_by_itself", "forgets", "tools", "answers"];
+const OF_MODELS: [&str; 4] = ["self_terminating", "forget", "tools", "output_schema"];
 /// What only is something where others ask whether a task is complete.
-const OF_TALKS: [&str; 2] = ["stops_by_itself", "keeps_reflections"];
+const OF_TALKS: [&str; 2] = ["self_terminating", "keeps_reflections"];
 /// Who gives the tasks in larger groups.
 const MANAGER: &str = "TaskManager";
 
 /// Reports what is wrong with the tasks of a chat in which `room` take part.
 pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
     let pattern = chat.get("pattern");
-    let (solve, alone) = (pattern.get("solve"), pattern.get("tasks"));
+    let (solve, alone) = (pattern.get("group_solve"), pattern.get("tasks"));
     if solve.is_null() && alone.is_null() {
         return;
     }
@@ -57,7 +57,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
 
 /// All tasks that a pattern gives.
 fn tasks(pattern: &Node) -> impl Iterator<Item = &Node> {
-    let solve = pattern.get("solve");
+    let solve = pattern.get("group_solve");
     let of_talk = ["tasks", "before", "after"].into_iter().flat_map(|key| solve.get(key).items());
     of_talk.chain(pattern.get("tasks").items())
 }
@@ -79,7 +79,7 @@ fn check_task(outline: &Outline<'_>, task: &Node, report: &mut Report<'_>) {
     if let Some(prompt) = task.entry("prompt").filter(|prompt| prompt.value.text().is_some_and(is_blank)) {
         report.error(&prompt.value.span, "`prompt` is empty");
     }
-    form::check_schema(task.get("answers"), report);
+    form::check_schema(task.get("output_schema"), report);
     task.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
     let Some(member) = name(task.get("who")).and_then(|who| outline.member(who)) else { return };
     let Some(why) = cannot(member) else { return };
@@ -101,14 +101,14 @@ pub(super) fn cannot(member: &Member<'_>) -> Option<String> {
     let layers = [
         "human_input",
         "max_auto_replies",
-        "ends_on",
-        "runs",
-        "runs_code",
-        "runs_blocks",
-        "reasons",
-        "blocks",
-        "nested",
-        "auto_reply",
+        "terminate_on",
+        "executes_tools",
+        "code_execution",
+        "runs_output_blocks",
+        "reasoning",
+        "output_blocks",
+        "nested_chats",
+        "default_reply",
         "clear_command",
     ];
     match member.kind {
@@ -175,15 +175,15 @@ fn check_talk(solve: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
 }
 
 fn check_member_task(task: &Node, report: &mut Report<'_>) {
-    if let Some(entry) = task.entry("forgets").filter(is_given) {
+    if let Some(entry) = task.entry("forget").filter(is_given) {
         let hint = "it is for tasks that are solved alone: those of `before` and `after`";
         report.error_with_hint(&entry.key_span, "what is said in a talk is needed in it", hint);
     }
     if let Some(entry) = task.entry("keeps_reflections").filter(is_given)
-        && !is_on(task, "stops_by_itself")
+        && !is_on(task, "self_terminating")
     {
         let message = "this task is never reflected on, so that no reflection can be kept";
-        report.error_with_hint(&entry.key_span, message, "add `stops_by_itself: true`");
+        report.error_with_hint(&entry.key_span, message, "add `self_terminating: true`");
     }
 }
 
@@ -208,7 +208,7 @@ fn check_shift(solve: &Node, count: usize, room: &BTreeSet<&str>, report: &mut R
 fn check_end(solve: &Node, tasks: &[Node], report: &mut Report<'_>) {
     let end = solve.entry("end");
     let mode = end.and_then(|entry| entry.value.text()).unwrap_or("max_iterations");
-    let asked = tasks.iter().find_map(|task| task.entry("stops_by_itself").filter(is_given));
+    let asked = tasks.iter().find_map(|task| task.entry("self_terminating").filter(is_given));
     match (asked, end) {
         (Some(asked), _) if mode == "max_iterations" => {
             let hint = "end the talk by it, such as `end: first_completion`, or leave it out";
@@ -217,7 +217,7 @@ fn check_end(solve: &Node, tasks: &[Node], report: &mut Report<'_>) {
             report.warning(&asked.key_span, message, hint);
         }
         (None, Some(end)) if COMPLETIONS.contains(&mode) => {
-            let hint = "give a task `stops_by_itself: true`, or end by `max_iterations`";
+            let hint = "give a task `self_terminating: true`, or end by `max_iterations`";
             let message = "the talk ends when a task is complete, and nobody is asked whether one is";
             report.error_with_hint(&end.value.span, message, hint);
         }

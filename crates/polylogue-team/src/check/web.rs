@@ -55,7 +55,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
 
 /// Where `tool` is first given to somebody.
 fn named<'n>(root: &'n Node, tool: &str) -> Option<&'n Node> {
-    let keys = ["tools", "offers", "runs"];
+    let keys = ["tools", "suggests_tools", "executes_tools"];
     let given = root.get("agents").items().iter().flat_map(|agent| keys.map(|key| agent.get(key).items()));
     let is = |node: &&Node| node.text() == Some(tool) || node.get("tool").text() == Some(tool);
     // A tool of a task has no such place, and is told at the beginning.
@@ -70,9 +70,9 @@ fn is_of_task(root: &Node, tool: &str) -> bool {
     solving.into_iter().any(|pattern| {
         let lists = [
             pattern.get("tasks"),
-            pattern.get("solve").get("tasks"),
-            pattern.get("solve").get("before"),
-            pattern.get("solve").get("after"),
+            pattern.get("group_solve").get("tasks"),
+            pattern.get("group_solve").get("before"),
+            pattern.get("group_solve").get("after"),
         ];
         lists.into_iter().flat_map(Node::items).any(|task| task.get("tools").items().iter().any(is))
     })

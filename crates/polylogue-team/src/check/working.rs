@@ -32,30 +32,31 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 fn check_sandbox(sandbox: &Node, report: &mut Report<'_>) {
-    let place = sandbox.get("place").text().unwrap_or("enclosed");
+    let place = sandbox.get("backend").text().unwrap_or("native");
     let contained = matches!(place, "docker" | "podman");
     match sandbox.entry("image") {
         Some(image) if !contained => {
-            let hint = "add `place: docker` or `place: podman`, or leave it out";
+            let hint = "add `backend: docker` or `backend: podman`, or leave it out";
             report.error_with_hint(&image.key_span, "there is an `image` for containers only", hint);
         }
         None if contained => {
             let hint = "add `image`, such as `image: python:3.12-slim`";
             report.error_with_hint(
-                &sandbox.get("place").span,
-                format!("`place: {place}` needs an image"),
+                &sandbox.get("backend").span,
+                format!("`backend: {place}` needs an image"),
                 hint,
             );
         }
         _ => {}
     }
-    if let Some(network) = sandbox.entry("network").filter(|_| place != "enclosed") {
-        let message = format!("hosts are let through for enclosed programs only, not with `place: {place}`");
-        report.error_with_hint(&network.key_span, message, "leave out `network`, or `place`");
+    if let Some(network) = sandbox.entry("network").filter(|_| place != "native") {
+        let message =
+            format!("hosts are let through for enclosed programs only, not with `backend: {place}`");
+        report.error_with_hint(&network.key_span, message, "leave out `network`, or `backend`");
     }
-    if let Some(readable) = sandbox.entry("readable").filter(|_| place == "unsafe-host") {
-        let message = "with `place: unsafe-host` programs can read everything anyway";
-        report.error_with_hint(&readable.key_span, message, "leave out `readable`, or `place`");
+    if let Some(readable) = sandbox.entry("readable").filter(|_| place == "none") {
+        let message = "with `backend: none` programs can read everything anyway";
+        report.error_with_hint(&readable.key_span, message, "leave out `readable`, or `backend`");
     }
     for path in sandbox.get("readable").items() {
         if path.text().is_some_and(|text| !text.is_empty() && !Path::new(text).is_absolute()) {
@@ -87,7 +88,7 @@ fn check_commands(root: &Node, report: &mut Report<'_>) {
 /// `files` stands for several tools.
 fn check_files(agent: &Node, report: &mut Report<'_>) {
     let named = |tool: &Node| tool.text() == Some(FILES) || tool.get("tool").text() == Some(FILES);
-    for key in ["tools", "offers", "runs"] {
+    for key in ["tools", "suggests_tools", "executes_tools"] {
         let tools = agent.get(key).items();
         if !tools.iter().any(named) {
             continue;
@@ -108,7 +109,8 @@ fn check_files(agent: &Node, report: &mut Report<'_>) {
 
 /// Only tools that keep state have a `scope`.
 fn check_scopes(agent: &Node, report: &mut Report<'_>) {
-    let lists = [agent.get("tools"), agent.get("runs"), agent.get("runs_blocks").get("tools")];
+    let lists =
+        [agent.get("tools"), agent.get("executes_tools"), agent.get("runs_output_blocks").get("tools")];
     for tool in lists.into_iter().flat_map(Node::items) {
         let name = tool.get("tool").text().unwrap_or_default();
         if let Some(entry) = tool.entry("scope").filter(|_| !name.is_empty() && of_one_chat(name).is_none()) {
@@ -167,7 +169,7 @@ pub(super) fn handoffs(agent: &Node) -> impl Iterator<Item = String> + '_ {
 
 /// Those whom an agent may ask, with where that is said.
 pub(super) fn consults(agent: &Node) -> impl Iterator<Item = (&str, &Node, &Node)> {
-    agent.get("consults").items().iter().filter_map(|consult| {
+    agent.get("agent_tools").items().iter().filter_map(|consult| {
         let at = if consult.text().is_some() { consult } else { consult.get("who") };
         Some((name(at)?, at, consult))
     })
@@ -184,7 +186,7 @@ fn check_ways(outline: &Outline<'_>, report: &mut Report<'_>) {
     for member in &outline.members {
         let mut ways = 0;
         count(&asks, &mut vec![member.name], &mut ways, MOST);
-        if let Some(entry) = member.node.entry("consults").filter(|_| ways > MOST) {
+        if let Some(entry) = member.node.entry("agent_tools").filter(|_| ways > MOST) {
             let message =
                 format!("`{}` and those it asks can ask one another in more than {MOST} ways", member.name);
             return report.error(&entry.key_span, message);

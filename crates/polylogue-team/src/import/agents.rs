@@ -65,7 +65,7 @@ fn assistant(config: &mut Fields<'_>, entries: &mut Entries, draft: &mut Draft) 
         entries.extend(of_client(&client, draft)?.entries());
     }
     if let Some(sees) = window(config, draft)? {
-        entries.push(("sees".into(), Yaml::one("window", sees)));
+        entries.push(("view".into(), Yaml::one("window", sees)));
     }
     // Who may hand over to whom is said when all have their names.
     config.take("handoffs");

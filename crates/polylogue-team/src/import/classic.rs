@@ -141,8 +141,8 @@ fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Me
     let model = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
     let has_person = people(&mut fields, kind, &mut entries, draft)?;
     // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
-    if !has_person && model.is_none() && !entries.iter().any(|(key, _)| key == "auto_reply") {
-        entries.push(("auto_reply".into(), Yaml::text("")));
+    if !has_person && model.is_none() && !entries.iter().any(|(key, _)| key == "default_reply") {
+        entries.push(("default_reply".into(), Yaml::text("")));
     }
     for key in ["function_map", "functions", "tools"] {
         fields.cannot(key, CODE, draft);
@@ -240,14 +240,13 @@ fn people(fields: &mut Fields<'_>, kind: Kind, entries: &mut Entries, draft: &mu
     }
     if let Some(at) = fields.take("is_termination_msg") {
         match predicate(&at) {
-            Some(text) => entries.push(("ends_on".into(), Yaml::one("says", Yaml::text(text)))),
-            None => {
-                draft.note(&at.path, format!("{CODE}: give the text as `ends_on`, if it is not `TERMINATE`"))
-            }
+            Some(text) => entries.push(("terminate_on".into(), Yaml::one("says", Yaml::text(text)))),
+            None => draft
+                .note(&at.path, format!("{CODE}: give the text as `terminate_on`, if it is not `TERMINATE`")),
         }
     }
     if let Some(reply) = fields.text("default_auto_reply")? {
-        entries.push(("auto_reply".into(), Yaml::text(reply)));
+        entries.push(("default_reply".into(), Yaml::text(reply)));
     }
     Ok(input != "never")
 }

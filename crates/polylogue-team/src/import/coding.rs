@@ -9,7 +9,7 @@ use super::draft::Draft;
 use super::yaml::{Entries, Yaml};
 
 /// What is said of code that a definition as a whole runs.
-pub(super) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`";
+pub(super) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`";
 
 const WORK_DIR: &str = "left out: every conversation has a work directory of its own";
 
@@ -75,14 +75,14 @@ pub(super) fn runs(
         Some(at) if is_on(at.value) => return at.wrong("this is `false` or an object"),
         None if kind == Kind::Proxy => {
             let what = "it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; \
-                        without `runs_code` it runs none";
+                        without `code_execution` it runs none";
             draft.note(&fields.at.path, what);
             Vec::new()
         }
         _ => return Ok(()),
     };
     let runs = if runs.is_empty() { Yaml::plain(true) } else { Yaml::Map(runs) };
-    entries.push(("runs_code".into(), runs));
+    entries.push(("code_execution".into(), runs));
     Ok(())
 }
 
@@ -96,13 +96,13 @@ fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     let mut time = timeout(&mut fields)?;
     fields.cannot("work_dir", WORK_DIR, draft);
     if let Some(docker) = fields.take("use_docker").filter(|docker| is_on(docker.value)) {
-        let what = "left out: code runs in the sandbox of this machine; `sandbox: {place: docker, image: IMAGE}` runs it in a container";
+        let what = "left out: code runs in the sandbox of this machine; `sandbox: {backend: docker, image: IMAGE}` runs it in a container";
         draft.note(&docker.path, what);
     }
     if let Some(executor) = fields.take("executor") {
         time = executed(&executor, &mut fields, draft)?.or(time);
     }
-    runs.extend(time.map(|time| ("time".to_owned(), Yaml::text(time))));
+    runs.extend(time.map(|time| ("timeout".to_owned(), Yaml::text(time))));
     fields.rest(draft);
     Ok(runs)
 }

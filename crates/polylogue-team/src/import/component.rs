@@ -141,7 +141,7 @@ fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: 
     if !description.trim().is_empty() {
         entries.push(("description".into(), Yaml::text(description.trim())));
     }
-    entries.push(("brief".into(), Yaml::text("all")));
+    entries.push(("task_from".into(), Yaml::text("all")));
     entries.extend(chat);
     entries.extend(summary);
     draft.chats.push(entries);
@@ -183,13 +183,13 @@ fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     if let Some(attempts) = config.count("max_selector_attempts")?.filter(|attempts| *attempts != 3) {
         entries.push(("attempts".into(), Yaml::plain(attempts)));
     }
-    config.cannot("selector_func", "Python code is not carried over; see `states` for rules", draft);
+    config.cannot("selector_func", "Python code is not carried over; see `state_machine` for rules", draft);
     config.cannot("candidate_func", "Python code is not carried over; see `transitions`", draft);
     agents::window(config, draft)?;
     let pick = if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) };
-    let mut group: Entries = vec![("pick".into(), pick)];
+    let mut group: Entries = vec![("select".into(), pick)];
     if !config.flag("allow_repeated_speaker")?.unwrap_or(false) {
-        group.push(("repeat".into(), Yaml::plain(false)));
+        group.push(("allow_repeat_speaker".into(), Yaml::plain(false)));
     }
     Ok(Yaml::one("group", Yaml::Map(group)))
 }
@@ -262,7 +262,7 @@ fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
         plan.extend(config.count(key)?.map(|count| (key.to_owned(), Yaml::plain(count))));
     }
     if let Some(answer) = config.text("final_answer_prompt")? {
-        plan.push(("words".into(), Yaml::one("answer", Yaml::text(answer))));
+        plan.push(("prompts".into(), Yaml::one("answer", Yaml::text(answer))));
     }
-    Ok(Yaml::one("plan", Yaml::Map(plan)))
+    Ok(Yaml::one("orchestrator", Yaml::Map(plan)))
 }

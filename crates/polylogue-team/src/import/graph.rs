@@ -34,7 +34,7 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
     }
     graph.rest(draft);
     if edges.is_empty() {
-        return Ok(Yaml::text("once_each"));
+        return Ok(Yaml::text("sequential"));
     }
     let mut flow: Entries = Vec::new();
     if let Some(at) = start {
@@ -45,7 +45,7 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
     if !joins.is_empty() {
         flow.push(("join".into(), Yaml::Map(joins)));
     }
-    Ok(Yaml::one("flow", Yaml::Map(flow)))
+    Ok(Yaml::one("graph", Yaml::Map(flow)))
 }
 
 fn join_any(name: &str, joins: &mut Entries) {

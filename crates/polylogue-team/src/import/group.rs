@@ -23,7 +23,7 @@ pub(super) fn chat(
     let mut fields = at.fields()?;
     let members = members(&mut fields, program, draft)?;
     let (says, llm) = manager::settings(program.manager.as_ref(), &mut fields, draft)?;
-    let mut group: Entries = vec![("pick".into(), pick(&mut fields, llm, program, draft)?)];
+    let mut group: Entries = vec![("select".into(), pick(&mut fields, llm, program, draft)?)];
     let transitions = transitions(&mut fields, draft)?;
     let has_transitions = transitions.is_some();
     group.extend(transitions.map(|transitions| ("transitions".to_owned(), transitions)));
@@ -33,10 +33,10 @@ pub(super) fn chat(
                 return repeat.wrong("who may repeat is said by the transitions: leave one of them out");
             }
             Some(true) => {}
-            Some(false) => group.push(("repeat".into(), Yaml::plain(false))),
+            Some(false) => group.push(("allow_repeat_speaker".into(), Yaml::plain(false))),
             None => {
                 let names = draft.all_known(&repeat.texts()?, &repeat.path);
-                group.push(("repeat".into(), Yaml::texts(names)));
+                group.push(("allow_repeat_speaker".into(), Yaml::texts(names)));
             }
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn chat(
     Ok((entries, members))
 }
 
-/// Whether a model picks the speakers, as it does where nothing else is said.
+/// Whether a model selects the speakers, as it does where nothing else is said.
 pub(super) fn is_picked_by_model(at: &At<'_>) -> bool {
     let method = at.value.get("speaker_selection_method").and_then(Value::as_str).unwrap_or("auto");
     !["round_robin", "random", "manual"].contains(&method.to_ascii_lowercase().as_str())
@@ -123,11 +123,11 @@ fn pick(
             let chair = draft.name("Chair", "$.groupchat");
             let entries = [("name", Yaml::text(&chair)), ("human", Yaml::plain(true))];
             draft.agents.push(entries.map(|(key, value)| (key.to_owned(), value)).to_vec());
-            Ok(Yaml::one("person", Yaml::text(chair)))
+            Ok(Yaml::one("human", Yaml::text(chair)))
         }
         _ => {
             if let Some(at) = method.filter(|_| name != "auto") {
-                draft.note(&at.path, format!("{CODE}: a model picks; see `states` for rules"));
+                draft.note(&at.path, format!("{CODE}: a model selects; see `state_machine` for rules"));
             }
             let llm = own.as_ref().or(of_manager.as_ref()).or(program.llm.as_ref());
             if let Some(none) = llm.filter(|llm| llm.value == false) {

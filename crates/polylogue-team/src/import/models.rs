@@ -55,7 +55,11 @@ pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
         }
     };
     for key in ["model_info", "model_capabilities"] {
-        config.cannot(key, "left out: what a model can do turns out; `skills` of an endpoint says it", draft);
+        config.cannot(
+            key,
+            "left out: what a model can do turns out; `capabilities` of an endpoint says it",
+            draft,
+        );
     }
     for key in ["add_name_prefixes", "include_name_in_message"] {
         config.cannot(key, "left out: `sees.names` says when names stand before words", draft);

@@ -149,8 +149,8 @@ fn chat(
 fn add(owner: &str, nested: Yaml, draft: &mut Draft) {
     let own = |agent: &&mut Entries| agent.first().is_some_and(|(_, name)| *name == Yaml::text(owner));
     let Some(agent) = draft.agents.iter_mut().find(own) else { return };
-    match agent.iter_mut().find(|(key, _)| key == "nested") {
+    match agent.iter_mut().find(|(key, _)| key == "nested_chats") {
         Some((_, Yaml::List(all))) => all.push(nested),
-        _ => agent.push(("nested".into(), Yaml::List(vec![nested]))),
+        _ => agent.push(("nested_chats".into(), Yaml::List(vec![nested]))),
     }
 }

@@ -244,14 +244,14 @@ pub(super) fn queue(
     for (at, name) in chats.iter().zip(*names) {
         let Entry { body, message, history, mut fields } = entry(at, *sender, group, program, draft)?;
         let mut chat: Entries = vec![("name".into(), Yaml::text(name))];
-        chat.extend(message.map(|text| ("message".to_owned(), Yaml::text(text))));
+        chat.extend(message.map(|text| ("task".to_owned(), Yaml::text(text))));
         let before = prerequisites(&mut fields, &ids)?;
         if let Some(carryover) = carryover(&mut fields, &before, &ids)? {
             chat.push(("carryover".into(), carryover));
         }
         let keeps = fields.flag("clear_history")? == Some(false);
         let earlier = had.insert(history, name.clone()).filter(|_| keeps);
-        chat.extend(earlier.map(|earlier| ("goes_on_from".to_owned(), Yaml::text(earlier))));
+        chat.extend(earlier.map(|earlier| ("continues".to_owned(), Yaml::text(earlier))));
         chat.extend(body);
         after.extend(before.map(|before| (name.clone(), Yaml::texts(before))));
         fields.take("chat_id");
@@ -259,8 +259,8 @@ pub(super) fn queue(
         draft.chats.push(chat);
     }
     Ok(match after.is_empty() {
-        true => Yaml::text("once_each"),
-        false => Yaml::one("after", Yaml::Map(after)),
+        true => Yaml::text("sequential"),
+        false => Yaml::one("dag", Yaml::Map(after)),
     })
 }
 
@@ -296,14 +296,14 @@ fn carryover(
 ) -> Result<Option<Yaml>> {
     let mut entries: Entries = Vec::new();
     if let Some(own) = fields.take("carryover") {
-        entries.push(("also".into(), Yaml::texts(own.texts()?)));
+        entries.push(("context".into(), Yaml::texts(own.texts()?)));
     }
     if let Some(but) = fields.take("finished_chat_indexes_to_exclude_from_carryover") {
         let names: Vec<String> = but.items()?.iter().map(|id| chat(id, ids)).collect::<Result<_>>()?;
-        entries.push(("but".into(), Yaml::texts(names)));
+        entries.push(("exclude".into(), Yaml::texts(names)));
     }
     if let Some(before) = before {
-        entries.push(("only".into(), Yaml::texts(before.iter().map(String::as_str))));
+        entries.push(("include".into(), Yaml::texts(before.iter().map(String::as_str))));
     }
     Ok((!entries.is_empty()).then_some(Yaml::Map(entries)))
 }

@@ -44,7 +44,7 @@ impl Yaml {
         entries.retain(|(is, value)| is != key || *value != Self::text(text));
         for (is, value) in entries.iter_mut() {
             value.forget(key, text);
-            if is == "pick" && *value == Self::one(key, Self::Map(Vec::new())) {
+            if is == "select" && *value == Self::one(key, Self::Map(Vec::new())) {
                 *value = Self::text(key);
             }
         }

@@ -24,7 +24,7 @@ fn an_assistant_and_a_person() {
             # Not carried over, or not as it was:
             # - $.llm_config.cache_seed: left out: every reply is asked for; `--record` and `--replay` keep replies of a run
             # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
-            # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `ends_on`, if it is not `TERMINATE`
+            # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `terminate_on`, if it is not `TERMINATE`
             # - $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own
 
             name: team
@@ -49,8 +49,8 @@ fn an_assistant_and_a_person() {
               - name: user_proxy
                 model: none
                 human_input: terminate
-                auto_reply: Go on
-                runs_code: true
+                default_reply: Go on
+                code_execution: true
             chat:
               participants: [user_proxy, assistant]
               opening: {from: user_proxy, text: "{{task}}"}
@@ -91,7 +91,7 @@ fn chats_one_after_the_other() {
               - name: boss
                 model: none
                 human_input: never
-                auto_reply: ""
+                default_reply: ""
               - name: adder
                 system: Add 1.
                 human_input: never
@@ -100,26 +100,26 @@ fn chats_one_after_the_other() {
                 system: Double.
                 human_input: never
             chat:
-              pattern: once_each
+              pattern: sequential
               participants: [chat_1, chat_2, chat_3]
             chats:
               - name: chat_1
-                message: "14"
+                task: "14"
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
                 stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_2
-                message: Double it
-                carryover: {also: [whole numbers]}
+                task: Double it
+                carryover: {context: [whole numbers]}
                 participants: [boss, doubler]
                 opening: {from: boss, text: "{{task}}"}
                 stop: {max_turns: 3}
                 summary: {reflect: {prompt: Give the numbers.}}
               - name: chat_3
-                message: Again
-                carryover: {but: [chat_1]}
-                goes_on_from: chat_1
+                task: Again
+                carryover: {exclude: [chat_1]}
+                continues: chat_1
                 participants: [boss, adder]
                 opening: {from: boss, text: "{{task}}"}
                 stop: {max_turns: 1}
@@ -154,24 +154,24 @@ fn chats_by_what_they_wait_for() {
                 system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
                 human_input: never
             chat:
-              pattern: {after: {chat_3: [chat_1, chat_2]}}
+              pattern: {dag: {chat_3: [chat_1, chat_2]}}
               participants: [chat_1, chat_2, chat_3]
             chats:
               - name: chat_1
-                message: Do 1
+                task: Do 1
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
                 stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_2
-                message: Do 2
+                task: Do 2
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
                 stop: {max_turns: 1}
                 summary: {without: TERMINATE}
               - name: chat_3
-                message: Do 3
-                carryover: {only: [chat_1, chat_2]}
+                task: Do 3
+                carryover: {include: [chat_1, chat_2]}
                 participants: [a, b]
                 opening: {from: a, text: "{{task}}"}
                 stop: {max_turns: 1}
@@ -206,7 +206,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `runs_code` it runs none
+            # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `code_execution` it runs none
             # - $.llm_config.config_list: `gpt-4o` is taken; `gpt-3.5` is left out: a team file has no models to fall back on
             # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Nobody` is left out: there is no such participant
 
@@ -218,7 +218,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
                 description: A person who answers questions and can run code
                 model: none
                 human_input: always
-                runs_code: true
+                code_execution: true
                 clear_command: true
               - name: Coder
                 description: You code.
@@ -233,7 +233,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             chat:
               pattern:
                 group:
-                  pick: {model: {system: "Roles:\n{roles}", role: user, attempts: 2}}
+                  select: {model: {system: "Roles:\n{roles}", role: user, attempts: 2}}
                   transitions: {allowed: {User_proxy: [Coder], Coder: [Critic], Critic: []}}
               participants: [User_proxy, Coder, Critic]
               introductions: true
@@ -277,7 +277,7 @@ fn groups_in_which_nobody_has_to_be_asked() {
                 system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
                 human_input: never
             chat:
-              pattern: {group: {pick: random, repeat: [a]}}
+              pattern: {group: {select: random, allow_repeat_speaker: [a]}}
               participants: [a, b, c]
               stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
@@ -309,7 +309,7 @@ fn groups_in_which_nobody_has_to_be_asked() {
               - name: Chair
                 human: true
             chat:
-              pattern: {group: {pick: {person: Chair}, repeat: [a]}}
+              pattern: {group: {select: {human: Chair}, allow_repeat_speaker: [a]}}
               participants: [a, b, c]
               stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
@@ -335,8 +335,8 @@ fn a_team_that_an_agent_builder_saved() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.coding: left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`
-            # - $.code_execution_config: left out: give it to the agent that runs code, here as `runs_code: true`, in AutoGen as its `code_execution_config`
+            # - $.coding: left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`
+            # - $.code_execution_config: left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`
             # - $.default_llm_config: no model is named: `--model` gives one
 
             name: team
@@ -361,7 +361,7 @@ fn a_team_that_an_agent_builder_saved() {
             chat:
               pattern:
                 group:
-                  pick: {model: {parameters: {temperature: 0}}}
+                  select: {model: {parameters: {temperature: 0}}}
               participants: [Finder, Reader, Writer]
               stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---

@@ -204,7 +204,7 @@ fn models_and_what_agents_see_of_a_conversation() {
         # Keys never stand in a team file; what is needed is taken from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
         #
         # Not carried over, or not as it was:
-        # - $.config.participants[0].config.model_client.config.model_info: left out: what a model can do turns out; `skills` of an endpoint says it
+        # - $.config.participants[0].config.model_client.config.model_info: left out: what a model can do turns out; `capabilities` of an endpoint says it
         # - $.config.participants[2].config.model_client.config.api_version: left out: the address `/openai/v1` needs no version
         # - $.config.participants[2].config.model_context.config.head_size: left out: the latest part of a conversation is seen, and no more
         # - $.config.participants[4].config.model_client: `SKChatCompletionAdapter` is not known here: name a model, or give one with `--model`
@@ -228,16 +228,16 @@ fn models_and_what_agents_see_of_a_conversation() {
               max_tokens: 100
               stop: [END]
               extra: {"frequency_penalty":0.5}
-            sees: {window: {messages: 10}}
+            view: {window: {messages: 10}}
           - name: b
             system: You are b.
             model: ollama:llama3.2
             parameters: {max_tokens: 5, extra: {"options":{"num_ctx":4096}}}
-            sees: {window: {tokens: 4000}}
+            view: {window: {tokens: 4000}}
           - name: c
             system: You are c.
             model: azure:ours
-            sees: {window: {messages: 6}}
+            view: {window: {messages: 6}}
           - name: d
             system: You are d.
             model: anthropic:claude
@@ -393,12 +393,12 @@ fn teams_within_teams() {
               stop: {max_turns: 4}
             chats:
               - name: first
-                brief: all
+                task_from: all
                 participants: [a, b]
                 stop: {max_turns: 2}
               - name: society
                 description: Thinks it over
-                brief: all
+                task_from: all
                 participants: [c, d]
                 stop: {max_turns: 2}
                 summary: {reflect: {prompt: Answer., model: openai:gpt-4o-mini}}

@@ -40,13 +40,13 @@ fn a_model_picks_who_speaks() {
             chat:
               pattern:
                 group:
-                  pick:
+                  select:
                     model:
                       model: openai:gpt-4o-mini
                       system: "Pick one of {roles}."
                       prompt: "Name one of {agentlist}."
                       attempts: 5
-                  repeat: false
+                  allow_repeat_speaker: false
               participants: [a, b, c]
               stop: {max_turns: 6}
             ---
@@ -79,7 +79,7 @@ fn the_usual_texts_of_a_selector_stay_as_they_are_here() {
               - name: b
                 system: You are b.
             chat:
-              pattern: {group: {pick: model}}
+              pattern: {group: {select: model}}
               participants: [a, b]
               stop: {max_turns: 6}
             ---
@@ -172,7 +172,7 @@ fn a_flow_with_a_loop() {
                 system: You are end.
             chat:
               pattern:
-                flow:
+                graph:
                   start: writer
                   edges:
                     writer: reviewer
@@ -210,7 +210,7 @@ fn a_flow_that_forks_and_joins() {
             system: You are d.
         chat:
           pattern:
-            flow: {edges: {a: [b, c], b: d, c: d}}
+            graph: {edges: {a: [b, c], b: d, c: d}}
           participants: [a, b, c, d]
           stop: {max_turns: 20}
         ---
@@ -254,7 +254,7 @@ fn a_flow_in_which_one_of_two_is_enough() {
               - name: c
                 system: You are c.
             chat:
-              pattern: {flow: {edges: {a: any, b: any}, join: {any: any}}}
+              pattern: {graph: {edges: {a: any, b: any}, join: {any: any}}}
               participants: [a, b, any, c]
               stop: {max_turns: 20}
             ---
@@ -289,11 +289,11 @@ fn a_planner_keeps_a_ledger() {
                 model: openai:gpt-4o-mini
             chat:
               pattern:
-                plan:
+                orchestrator:
                   planner: Planner
                   max_turns: 30
                   max_stalls: 2
-                  words: {answer: "Answer {task}."}
+                  prompts: {answer: "Answer {task}."}
               participants: [a, b]
               stop: {max_turns: 30}
             ---

@@ -41,10 +41,10 @@ fn a_kept_history_is_that_of_the_same_two_agents() {
     let other_sender = json!({"agents": agents, "chats": [chat("a", "c"), kept("b", "c")]});
     lacks(&other_sender, &["goes_on_from"]);
     let again = json!({"agents": agents, "chats": [chat("a", "c"), chat("b", "c"), kept("a", "c")]});
-    holds(&again, &["message: Do it\n    goes_on_from: chat_1\n    participants: [a, c]"]);
+    holds(&again, &["task: Do it\n    continues: chat_1\n    participants: [a, c]"]);
     // The history of two agents is the same, whichever of them begins.
     let reversed = json!({"agents": agents, "chats": [chat("a", "c"), chat("b", "c"), kept("c", "a")]});
-    holds(&reversed, &["goes_on_from: chat_1\n    participants: [c, a]"]);
+    holds(&reversed, &["continues: chat_1\n    participants: [c, a]"]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_kept_history_of_a_group_is_the_same_for_every_sender() {
         "groupchat": {"agents": ["b", "c"], "speaker_selection_method": "round_robin"},
         "chats": [chat("b", "manager"), kept("c", "manager")],
     });
-    holds(&definition, &["goes_on_from: chat_1"]);
+    holds(&definition, &["continues: chat_1"]);
 }
 
 fn group(manager: &Value) -> Value {
@@ -92,7 +92,7 @@ fn the_manager_of_a_group_keeps_its_termination_predicate() {
         &[
             "stop: {says: DONE, max_turns: 6}",
             "participants: [a, b, c]",
-            "pick: {model: {model: openai:picker}}",
+            "select: {model: {model: openai:picker}}",
         ],
     );
 }
@@ -107,7 +107,7 @@ fn settings_of_a_manager_are_kept_or_refused_by_name() {
     holds(
         &group(&manager),
         &[
-            "pick: {model: {model: openai:picker}}",
+            "select: {model: {model: openai:picker}}",
             "- $.manager.system_message: left out: ",
             "- $.manager.human_input_mode: left out: ",
             "- $.manager.max_consecutive_auto_reply: left out: ",
@@ -120,7 +120,7 @@ fn settings_of_a_manager_are_kept_or_refused_by_name() {
     // Without a model AutoGen takes the members in the order of the list.
     holds(
         &group(&json!({"name": "boss", "llm_config": false})),
-        &["pick: round_robin", "- $.manager.llm_config: no model picks the speakers"],
+        &["select: round_robin", "- $.manager.llm_config: no model picks the speakers"],
     );
     let mut other = group(&json!({"name": "boss"}));
     other["initiate_chat"]["recipient"] = json!("bos");
@@ -170,9 +170,9 @@ fn nested_chats_are_chats_that_reply_for_their_agent() {
         &definition(json!({"agent": "writer", "trigger": ["user", "editor"], "chat_queue": [one, two]})),
         &[
             "- {chat: writer_chat, when: {from: [User, editor]}}",
-            "- name: writer_chat\n    pattern: once_each\n    participants: [writer_chat_1, writer_chat_2]",
+            "- name: writer_chat\n    pattern: sequential\n    participants: [writer_chat_1, writer_chat_2]",
             "- name: writer_chat_1\n    participants: [writer, critic]",
-            "- name: writer_chat_2\n    message: Again\n    carryover: {also: [Be brief]}\n    participants: [editor, critic]",
+            "- name: writer_chat_2\n    task: Again\n    carryover: {context: [Be brief]}\n    participants: [editor, critic]",
         ],
     );
     // Beside the agent, it means the same.
@@ -268,32 +268,35 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
     holds(
         &runs(json!({"last_n_messages": 3, "work_dir": "w", "use_docker": "python:3", "timeout": 60})),
         &[
-            "runs_code: {last: 3, time: \"60 s\"}",
+            "code_execution: {last: 3, timeout: \"60 s\"}",
             "- $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own",
             "- $.agents[1].code_execution_config.use_docker: left out: code runs in the sandbox of this machine",
         ],
     );
     let plain = runs(json!({"last_n_messages": "auto", "use_docker": false}));
-    holds(&plain, &["runs_code: true"]);
+    holds(&plain, &["code_execution: true"]);
     lacks(&plain, &["# - $.agents[1]"]);
     holds(
         &runs(json!({"executor": "commandline-local", "commandline-local": {"timeout": 5, "work_dir": "w"}})),
         &[
-            "runs_code: {time: \"5 s\"}",
+            "code_execution: {timeout: \"5 s\"}",
             "- $.agents[1].code_execution_config[\"commandline-local\"].work_dir: left out",
         ],
     );
     holds(
         &runs(json!({"executor": {"class": "autogen.coding.LocalCommandLineCodeExecutor", "timeout": 7}})),
-        &["runs_code: {time: \"7 s\"}"],
+        &["code_execution: {timeout: \"7 s\"}"],
     );
     holds(
         &runs(json!({"executor": "ipython-embedded"})),
-        &["runs_code: true", "- $.agents[1].code_execution_config.executor: `ipython-embedded` is left out"],
+        &[
+            "code_execution: true",
+            "- $.agents[1].code_execution_config.executor: `ipython-embedded` is left out",
+        ],
     );
-    holds(&runs(json!({"timeout": 0.25})), &["runs_code: {time: \"250 ms\"}"]);
-    holds(&runs(json!({"timeout": 0})), &["runs_code: {time: \"1 ms\"}"]);
-    holds(&runs(json!({"timeout": 1e14})), &["runs_code: {time: \"86400 s\"}"]);
+    holds(&runs(json!({"timeout": 0.25})), &["code_execution: {timeout: \"250 ms\"}"]);
+    holds(&runs(json!({"timeout": 0})), &["code_execution: {timeout: \"1 ms\"}"]);
+    holds(&runs(json!({"timeout": 1e14})), &["code_execution: {timeout: \"86400 s\"}"]);
     let blind = runs(json!({"last_n_messages": 0}));
     holds(
         &blind,
@@ -303,10 +306,13 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
     lacks(&runs(json!(false)), &["runs_code"]);
     // A user proxy runs code where nothing is said, and a whole program none of its own.
     let usual = json!({"llm_config": {"model": "m"}, "agents": [quiet("a"), {"name": "p", "class": "UserProxyAgent"}]});
-    holds(&usual, &["runs_code: true", "- $.agents[1]: it runs code in AutoGen, where nothing else is said"]);
+    holds(
+        &usual,
+        &["code_execution: true", "- $.agents[1]: it runs code in AutoGen, where nothing else is said"],
+    );
     let whole = json!({"code_execution_config": {"work_dir": "w"}, "coding": true, "agents": [quiet("a"), quiet("b")]});
     holds(&whole, &["- $.code_execution_config: left out: ", "- $.coding: left out: "]);
-    lacks(&whole, &["runs_code: true\n"]);
+    lacks(&whole, &["code_execution: true\n"]);
 }
 
 #[test]

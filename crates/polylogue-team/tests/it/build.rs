@@ -21,13 +21,13 @@ fn of_two_files() -> Team {
 name: outer
 model: test:outer
 agents: [{name: Ann, model: 'test:own'}, {name: Zoe}]
-chat: {pattern: once_each, participants: [Ann, desk]}
+chat: {pattern: sequential, participants: [Ann, desk]}
 teams: [{name: desk, file: inner.yaml}]
 ";
     let inner = "
 name: inner
 agents: [{name: Bob, system: 'On {{task}}'}]
-chat: {pattern: once_each, participants: [Bob], summary: {reflect: {}}}
+chat: {pattern: sequential, participants: [Bob], summary: {reflect: {}}}
 ";
     fs::write(folder.path().join("outer.yaml"), outer).unwrap();
     fs::write(folder.path().join("inner.yaml"), inner).unwrap();
@@ -64,7 +64,7 @@ async fn a_team_within_a_team_runs_as_one_participant() {
 
 #[test]
 fn a_team_without_a_model_cannot_be_built() {
-    let team = team("{name: t, agents: [{name: Ann}], chat: {pattern: once_each, participants: [Ann]}}");
+    let team = team("{name: t, agents: [{name: Ann}], chat: {pattern: sequential, participants: [Ann]}}");
     let error = team.build(&|_| Ok(AnyModel::new(Script::default().model("x")))).unwrap_err();
     assert_eq!(error.to_string(), "`Ann` has no model");
 }
@@ -72,8 +72,8 @@ fn a_team_without_a_model_cannot_be_built() {
 #[test]
 fn limits_and_views_arrive() {
     let team = team(
-        "{name: t, model: 'a:b', agents: [{name: Ann, sees: {window: {messages: 9}}}],
-          chat: {pattern: once_each, participants: [Ann]}, limits: {calls: 5, tokens: 6, cost: 0.5, depth: 2}}",
+        "{name: t, model: 'a:b', agents: [{name: Ann, view: {window: {messages: 9}}}],
+          chat: {pattern: sequential, participants: [Ann]}, limits: {calls: 5, tokens: 6, cost: 0.5, depth: 2}}",
     );
     let cost = Some(Money::dollars(0.5));
     assert_eq!(
@@ -87,8 +87,8 @@ fn limits_and_views_arrive() {
 #[test]
 fn a_team_may_be_made_of_other_teams_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let outer = "{name: all, model: 'a:b', chat: {pattern: once_each, participants: [desk]}, teams: [{name: desk, file: desk.yaml}]}";
-    let desk = "{name: desk, agents: [{name: Ann}], chat: {pattern: once_each, participants: [Ann]}}";
+    let outer = "{name: all, model: 'a:b', chat: {pattern: sequential, participants: [desk]}, teams: [{name: desk, file: desk.yaml}]}";
+    let desk = "{name: desk, agents: [{name: Ann}], chat: {pattern: sequential, participants: [Ann]}}";
     fs::write(folder.path().join("all.yaml"), outer).unwrap();
     fs::write(folder.path().join("desk.yaml"), desk).unwrap();
     let loaded =

@@ -18,9 +18,9 @@ async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
     let agents = |name: &str| {
         format!("name: {name}\nagents: [{{name: A, model: 'house:a'}}, {{name: B, model: 'house:b'}}]\n")
     };
-    let inner = "chat: {pattern: once_each, participants: [A, B]}\n";
+    let inner = "chat: {pattern: sequential, participants: [A, B]}\n";
     let outer = format!(
-        "chat: {{pattern: once_each, participants: [A, B, desk]}}\nteams: [{{name: desk, file: desk.yaml}}]\n\
+        "chat: {{pattern: sequential, participants: [A, B, desk]}}\nteams: [{{name: desk, file: desk.yaml}}]\n\
          endpoints: {{house: {{base_url: '{}', in_flight: 2}}}}\n",
         server.base_url()
     );

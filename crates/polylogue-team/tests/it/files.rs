@@ -7,10 +7,10 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Agent, AgentMemory, Approval, CodeApproval, DecisionTemperature, EndMode, EngineName, GivenTool, Grant,
-    Language, Loaded, LoopDetection, Off, OnlyText, Overrides, Own, Pattern, Reasoning, ShowNames, Skills,
-    Summary, TaskFrom, Team, Template, ToolCalling, ToolHistory, ToolLimits, Web, WebFetch, WebSearch,
-    Window, load, parse,
+    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, DecisionTemperature, EndMode, EngineName,
+    GivenTool, Grant, Language, Loaded, LoopDetection, Off, OnlyText, Overrides, Own, Pattern, Reasoning,
+    ShowNames, Summary, TaskFrom, Team, Template, ToolCalling, ToolHistory, ToolLimits, Web, WebFetch,
+    WebSearch, Window, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
@@ -57,9 +57,9 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     assert_eq!(
         before,
         [
-            Approval::Tools(vec!["python".into(), "write_*".into()]),
-            Approval::When("tool == 'short' || args.secret_number > 3".into()),
-            Approval::Matches("a short one".into())
+            ApprovalRule::Tools(vec!["python".into(), "write_*".into()]),
+            ApprovalRule::When("tool == 'short' || args.secret_number > 3".into()),
+            ApprovalRule::Matches("a short one".into())
         ]
     );
     let asked = &cy.agent_tools[0];
@@ -205,7 +205,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(solve.check.words.as_ref().unwrap().complete, "e");
     assert_eq!(solve.check.temperature, Some(DecisionTemperature::Own(Own::Own)));
     assert!(matches!(&team.chats[2].chat.pattern, Pattern::Tasks(tasks) if tasks.len() == 1));
-    assert_eq!(team.endpoints["gpu"].skills, Some(Skills::Text(OnlyText::Text)));
+    assert_eq!(team.endpoints["gpu"].capabilities, Some(CapabilityKeys::Text(OnlyText::Text)));
 
     assert_eq!(team.limits.depth, Some(8));
     assert_eq!(team.script.steps()[0].say.as_deref(), Some("short {{unknown}} {{task}}"));

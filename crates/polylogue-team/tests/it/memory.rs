@@ -19,7 +19,7 @@ name: pair
 memory: {scope: tea room}
 agents:
   - {name: Ann, memory: true}
-  - {name: Bob, memory: {own: true, recalls: 1}}
+  - {name: Bob, memory: {private: true, auto_recall: 1}}
   - {name: Cy, memory: {tools: false}}
   - {name: Dee}
 chat: {participants: [Ann, Bob, Cy, Dee], stop: {max_turns: 4}}
@@ -98,8 +98,8 @@ async fn calls_of_one_message_follow_one_another_in_the_memory() {
     let team = team(
         "
 name: t
-agents: [{name: A, memory: {recalls: 0}}]
-chat: {participants: [A], pattern: once_each}
+agents: [{name: A, memory: {auto_recall: 0}}]
+chat: {participants: [A], pattern: sequential}
 script:
   - A:
       calls:
@@ -146,7 +146,7 @@ fn what_makes_no_sense_is_told() {
             "{{name: t, {memory}agents: [{{name: Ann, {agent}}}], chat: {{participants: [Ann], stop: {{max_turns: 1}}}}}}"
         )
     };
-    let neither = wrong(&of("", "memory: {tools: false, recalls: 0}"));
+    let neither = wrong(&of("", "memory: {tools: false, auto_recall: 0}"));
     assert!(neither.contains("`Ann` neither has the tools nor is reminded of anything"), "{neither}");
     let scope = wrong(&of("memory: {scope: \"a\\nb\"}, ", "memory: true"));
     assert!(
@@ -157,8 +157,8 @@ fn what_makes_no_sense_is_told() {
     assert!(blank.contains("`scope` is empty"), "{blank}");
     let person = wrong(&of("", "human: true, memory: true"));
     assert!(person.contains("a person has no `memory`"), "{person}");
-    let many = wrong(&of("", "memory: {recalls: 51}"));
-    assert!(many.contains("`recalls`"), "{many}");
+    let many = wrong(&of("", "memory: {auto_recall: 51}"));
+    assert!(many.contains("`auto_recall`"), "{many}");
     let model = wrong(&of("memory: {embed: nomic}, ", "memory: true"));
     assert!(model.contains("provider"), "{model}");
     let off = of("memory: {scope: x}, ", "memory: false");

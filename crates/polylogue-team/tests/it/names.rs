@@ -37,12 +37,12 @@ agents:
   - {name: Ai assistant 1, description: Answers}
   - {name: Ai assistant 10}
   - {name: 研究员}
-  - {name: Élodie, sees: {prefix: {研究员: 'The researcher says:'}}}
+  - {name: Élodie, view: {prefix: {研究员: 'The researcher says:'}}}
 chat:
   participants: [Ai assistant 1, Ai assistant 10, 研究员, Élodie]
   pattern:
     group:
-      pick: model
+      select: model
       transitions: {disallowed: {Ai assistant 1: [Ai assistant 1], 研究员: [研究员]}}
   stop: {says: {text: DONE, by: Élodie}, max_turns: 9}
 script:
@@ -69,9 +69,9 @@ async fn tools_that_are_called_after_agents_work_with_any_name() {
         "name: t
 model: 'a:b'
 agents:
-  - {name: Ai assistant 1, handoffs: [研究员, Ai_assistant_1], consults: [Old critic]}
+  - {name: Ai assistant 1, handoffs: [研究员, Ai_assistant_1], agent_tools: [Old critic]}
   - {name: Ai_assistant_1}
-  - {name: 研究员, description: Finds out., handoffs: [Ai_assistant_1], approve: {tools: [transfer_to_Ai_assistant_1]}}
+  - {name: 研究员, description: Finds out., handoffs: [Ai_assistant_1], approval: {tools: [transfer_to_Ai_assistant_1]}}
   - {name: Old critic, description: Judges.}
 chat:
   participants: [Ai assistant 1, 研究员, Ai_assistant_1]
@@ -96,7 +96,7 @@ script:
 #[tokio::test]
 async fn an_approval_names_a_tool_by_the_agent_it_is_called_after() {
     let team = team(
-        "{name: t, model: 'a:b', agents: [{name: A, handoffs: [Élodie], approve: {tools: [transfer_to_Élodie]}}, {name: Élodie}],
+        "{name: t, model: 'a:b', agents: [{name: A, handoffs: [Élodie], approval: {tools: [transfer_to_Élodie]}}, {name: Élodie}],
           chat: {participants: [A, Élodie], pattern: {handoffs: {start: A, then: end}}},
           script: [{A: {calls: [{tool: transfer_to_Élodie, args: {}}]}}, {Élodie: Here.}]}",
     );
@@ -121,11 +121,11 @@ agents:
 chat:
   participants: [first room, O'Brien]
   pattern:
-    states: {start: first room, after: {first room: [{when: \"last.from == 'first room'\", then: O'Brien}], O'Brien: end}}
+    state_machine: {start: first room, after: {first room: [{when: \"last.from == 'first room'\", then: O'Brien}], O'Brien: end}}
 chats:
   - name: first room
     participants: [Jean-Luc d’Arc, हिन्दी लेखक]
-    pattern: {flow: {edges: {Jean-Luc d’Arc: [हिन्दी लेखक]}}}
+    pattern: {graph: {edges: {Jean-Luc d’Arc: [हिन्दी लेखक]}}}
 script:
   - Jean-Luc d’Arc: one
   - हिन्दी लेखक: two
@@ -150,11 +150,11 @@ fn a_name_in_another_normal_form_is_refused_with_the_one_to_use() {
 
 #[test]
 fn a_tool_of_an_agent_that_is_called_as_another_tool_is_refused() {
-    let text = "{name: t, model: 'a:b', agents: [{name: A, handoffs: [B], consults: [transfer_to_B]}, {name: B}, {name: transfer_to_B}],
+    let text = "{name: t, model: 'a:b', agents: [{name: A, handoffs: [B], agent_tools: [transfer_to_B]}, {name: B}, {name: transfer_to_B}],
                  chat: {participants: [A, B], pattern: {handoffs: {start: A, then: end}}}}";
     let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
     assert!(error.contains("`A` has a tool `transfer_to_B` already"), "{error}");
-    let text = "{name: t, model: 'a:b', agents: [{name: A, consults: [{who: B, tool: find out}]}, {name: B}], chat: {participants: [A]}}";
+    let text = "{name: t, model: 'a:b', agents: [{name: A, agent_tools: [{who: B, tool: find out}]}, {name: B}], chat: {participants: [A]}}";
     let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
     assert!(error.contains("no tool can be called `find out`"), "{error}");
 }

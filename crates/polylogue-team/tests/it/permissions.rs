@@ -81,7 +81,7 @@ fn tools_ask_for_hosts_commands_and_the_variables_they_send() {
     let more = r#"
 calls: [{name: look, description: d, url: "https://a.example/x", headers: {X: {env: SECRET}}}]
 web: {search: {engine: brave, url: "http://b.example/s"}}
-sandbox: {place: unsafe-host}
+sandbox: {backend: none}
 commands: [{name: count, description: d, command: [wc, -l, "{file}"], arguments: {file: {type: string}}}]
 mcp: {far: {url: "https://c.example/${PATH_OF_IT}", headers: {A: "${FAR}"}}, near: {command: sh, args: [-c, "env"]}}
 "#;

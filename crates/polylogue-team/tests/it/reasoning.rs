@@ -6,7 +6,7 @@ use polylogue_team::{Overrides, Team, parse};
 
 /// A team of `agents` in a chat of the first of them, with `script`.
 fn team(agents: &str, script: &str) -> Team {
-    with_chat(agents, "{participants: [Ann], pattern: once_each}", script)
+    with_chat(agents, "{participants: [Ann], pattern: sequential}", script)
 }
 
 fn with_chat(agents: &str, chat: &str, script: &str) -> Team {
@@ -36,15 +36,15 @@ const CALL: &str = "{Ann: {calls: [{tool: calculator, args: {expression: 6*7}}]}
 #[tokio::test]
 async fn rounds_of_calls_end_with_an_answer_with_a_sum_or_with_the_chat() {
     let answer = format!("{CALL}, {{Ann: {{say: '42', expect: {{last: '42', tools: [calculator]}}}}}}");
-    assert_eq!(play(&team("{name: Ann, tools: [calculator], reasons: react}", &answer)).await.1, "42");
+    assert_eq!(play(&team("{name: Ann, tools: [calculator], reasoning: react}", &answer)).await.1, "42");
     let limited =
-        team("{name: Ann, tools: [calculator], reasons: {react: {rounds: 1}}}", &[CALL, CALL].join(", "));
+        team("{name: Ann, tools: [calculator], reasoning: {react: {rounds: 1}}}", &[CALL, CALL].join(", "));
     assert!(play(&limited).await.0.contains('1'), "the limit of rounds");
     let summed = format!(
         "{CALL}, {CALL}, {{Ann: {{say: About 40., expect: {{last: cannot call any more tools, tools: []}}}}}}"
     );
     let summing =
-        team("{name: Ann, tools: [calculator], reasons: {react: {rounds: 1, sums_up: true}}}", &summed);
+        team("{name: Ann, tools: [calculator], reasoning: {react: {rounds: 1, summarize: true}}}", &summed);
     assert_eq!(play(&summing).await.1, "About 40.");
 }
 
@@ -53,7 +53,7 @@ async fn calls_can_be_written_and_observations_read() {
     let script = "{Ann: {say: \"Thought: count\\nAction: calculator\\nAction Input: {\\\"expression\\\": \\\"6*7\\\"}\", expect: {system: 'Action Input', tools: []}}},
         {Ann: {say: \"Thought: done\\nFinal Answer: 42\", expect: {last: 'Observation: 42'}}}";
     let (_, summary, outcomes) =
-        play(&team("{name: Ann, tools: [calculator], reasons: {react: {in_text: true}}}", script)).await;
+        play(&team("{name: Ann, tools: [calculator], reasoning: {react: {as_text: true}}}", script)).await;
     assert_eq!((&*summary, outcomes.len()), ("42", 1));
 }
 
@@ -63,12 +63,13 @@ async fn a_plan_is_made_and_its_steps_are_solved() {
         "{Plan: {say: \"1. Count\\n2. Answer\\n<END_OF_PLAN>\", expect: {last: 'Objective: How much?'}}},
         {Ann: {say: it is 42, expect: {last: 'Solve this step and no other: Count', tools: [calculator]}}},
         {Ann: {say: It is 42., expect: {last: 'Result: it is 42'}}}";
-    let agents = "{name: Ann, tools: [calculator], reasons: {plan_and_solve: {planner: Plan}}}, {name: Plan}";
+    let agents =
+        "{name: Ann, tools: [calculator], reasoning: {plan_and_solve: {planner: Plan}}}, {name: Plan}";
     assert_eq!(play(&team(agents, script)).await.1, "It is 42.");
     // Alone, it plans without its tools.
     let script = "{Ann: {say: \"1. Count\", expect: {last: 'Objective', tools: []}}}, {Ann: '42'}";
     assert_eq!(
-        play(&team("{name: Ann, tools: [calculator], reasons: plan_and_solve}", script)).await.1,
+        play(&team("{name: Ann, tools: [calculator], reasoning: plan_and_solve}", script)).await.1,
         "42"
     );
 }
@@ -77,7 +78,7 @@ async fn a_plan_is_made_and_its_steps_are_solved() {
 async fn all_calls_are_planned_at_once_and_answered_from_their_evidence() {
     let script = "{Ann: {say: \"Plan: count\\n#E1 = calculator[{\\\"expression\\\": \\\"6*7\\\"}]\\nPlan: more\\n#E2 = calculator[{\\\"expression\\\": \\\"#E1 + 1\\\"}]\", expect: {last: 'Question: How much?', tools: []}}},
         {Solve: {say: It is 43., expect: {last: '#E2: 43'}}}";
-    let agents = "{name: Ann, tools: [calculator], reasons: {rewoo: {solver: Solve}}}, {name: Solve}";
+    let agents = "{name: Ann, tools: [calculator], reasoning: {rewoo: {solver: Solve}}}, {name: Solve}";
     let (_, summary, outcomes) = play(&team(agents, script)).await;
     assert_eq!((&*summary, outcomes.len()), ("It is 43.", 2));
 }
@@ -85,22 +86,22 @@ async fn all_calls_are_planned_at_once_and_answered_from_their_evidence() {
 #[tokio::test]
 async fn a_draft_is_criticised_until_there_is_nothing_to_criticise() {
     let script = "{Ann: draft}, {Eve: {say: Shorter., expect: {last: draft}}}, {Ann: {say: short, expect: {last: Shorter.}}}, {Eve: FINE}";
-    let agents = "{name: Ann, reasons: {refine: {critic: Eve, rounds: 5, until: FINE}}}, {name: Eve}";
+    let agents = "{name: Ann, reasoning: {refine: {critic: Eve, rounds: 5, until: FINE}}}, {name: Eve}";
     assert_eq!(play(&team(agents, script)).await.1, "short");
     let script = "{Ann: draft}, {Ann: Shorter.}, {Ann: short}";
-    assert_eq!(play(&team("{name: Ann, reasons: {refine: {rounds: 1}}}", script)).await.1, "short");
+    assert_eq!(play(&team("{name: Ann, reasoning: {refine: {rounds: 1}}}", script)).await.1, "short");
 }
 
 #[tokio::test]
 async fn the_best_of_several_proposals_is_said() {
     let script = "{Ann: one}, {Ann: two}, {Eve: none}, {Eve: I choose 2}";
-    let agents = "{name: Ann, reasons: {best: {critic: Eve, options: 2, retries: 1}}}, {name: Eve}";
+    let agents = "{name: Ann, reasoning: {best: {critic: Eve, options: 2, retries: 1}}}, {name: Eve}";
     assert_eq!(play(&team(agents, script)).await.1, "two");
     let script = "{Ann: one}, {Ann: two}, {Eve: {say: none, expect: {last: \"Welche der 2?\\n1. Entwurf\\none\\n\\n2. Entwurf\\ntwo\"}}},
         {Eve: {say: '2', expect: {last: Eine von 2.}}}";
     let texts = "{prompt: \"Welche der {count}?\\n{options}\", option: '{number}. Entwurf', retry_prompt: 'Eine von {count}.'}";
     let agents = format!(
-        "{{name: Ann, reasons: {{best: {{critic: Eve, options: 2, texts: {texts}}}}}}}, {{name: Eve}}"
+        "{{name: Ann, reasoning: {{best: {{critic: Eve, options: 2, texts: {texts}}}}}}}, {{name: Eve}}"
     );
     assert_eq!(play(&team(&agents, script)).await.1, "two");
 }
@@ -109,14 +110,14 @@ async fn the_best_of_several_proposals_is_said() {
 async fn an_agent_that_reasons_may_have_layers_before_it() {
     let script = format!("{CALL}, {{Ann: '42'}}");
     let agents =
-        "{name: Ann, tools: [calculator], reasons: react, max_auto_replies: 3, auto_reply: Nothing.}";
+        "{name: Ann, tools: [calculator], reasoning: react, max_auto_replies: 3, default_reply: Nothing.}";
     assert_eq!(play(&team(agents, &script)).await.1, "42");
 }
 
 #[tokio::test]
 async fn blocks_are_read_and_run_and_what_is_broken_is_not() {
-    let agents = "{name: Ann, parameters: {stop: [\"\\n```\\n\"]}, blocks: [{kind: call, begin: \"```json\\n\", end: \"\\n```\\n\", json: true, told: Call tools in blocks., restores: true}]},
-        {name: Bob, model: none, runs_blocks: {tools: [calculator]}, auto_reply: Go on.}";
+    let agents = "{name: Ann, parameters: {stop: [\"\\n```\\n\"]}, output_blocks: [{kind: call, begin: \"```json\\n\", end: \"\\n```\\n\", json: true, instructions: Call tools in blocks., restore: true}]},
+        {name: Bob, model: none, runs_output_blocks: {tools: [calculator]}, default_reply: Go on.}";
     let call =
         "```json\\n{\\\"name\\\": \\\"calculator\\\", \\\"parameters\\\": {\\\"expression\\\": \\\"6*7\\\"}}";
     let script = format!(
@@ -131,8 +132,8 @@ async fn blocks_are_read_and_run_and_what_is_broken_is_not() {
 
 #[tokio::test]
 async fn a_switch_goes_by_an_answer_of_a_form() {
-    let agents = "{name: Ann, answers: {type: object, properties: {route: {type: string}, sure: {type: integer}}, required: [route]}}, {name: Bob}, {name: Cy}";
-    let chat = "{participants: [Ann, Bob, Cy], pattern: {states: {after: {Ann: [
+    let agents = "{name: Ann, output_schema: {type: object, properties: {route: {type: string}, sure: {type: integer}}, required: [route]}}, {name: Bob}, {name: Cy}";
+    let chat = "{participants: [Ann, Bob, Cy], pattern: {state_machine: {after: {Ann: [
         {when: \"last.value.route == 'sales' && last.value.sure > 50\", then: Bob}, {then: Cy}], Bob: end, Cy: end}}}}";
     for (route, sure, who) in [("sales", 90, "Bob"), ("sales", 10, "Cy"), ("repairs", 90, "Cy")] {
         let script = format!("{{Ann: '{{\"route\": \"{route}\", \"sure\": {sure}}}'}}, {{{who}: by {who}}}");

@@ -38,8 +38,8 @@ fn with_condition(chat: &str) -> Team {
 async fn a_condition_that_cannot_be_evaluated_stops_the_run_names_itself_and_loses_nothing() {
     for chat in [
         "stop: {when: state.approved}",
-        "pattern: {states: {after: {A: [{when: state.approved, then: end}, {then: B}], B: A}}}",
-        "pattern: {flow: {edges: {A: [{to: B, when: state.approved}]}}}",
+        "pattern: {state_machine: {after: {A: [{when: state.approved, then: end}, {then: B}], B: A}}}",
+        "pattern: {graph: {edges: {A: [{to: B, when: state.approved}]}}}",
     ] {
         let (log, status, _) = run(&with_condition(chat), &[]).await;
         let error = status.unwrap_err().to_string();
@@ -52,9 +52,9 @@ async fn a_condition_that_cannot_be_evaluated_stops_the_run_names_itself_and_los
 #[tokio::test]
 async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is() {
     let team = team(
-        "{name: t, model: 'a:b', agents: [{name: A, nested: [{chat: inner, when: {when: state.ready}}]}, {name: B}],
-          chat: {participants: [A], pattern: once_each},
-          chats: [{name: inner, participants: [B], pattern: once_each}], script: [{A: one}, {B: two}]}",
+        "{name: t, model: 'a:b', agents: [{name: A, nested_chats: [{chat: inner, when: {when: state.ready}}]}, {name: B}],
+          chat: {participants: [A], pattern: sequential},
+          chats: [{name: inner, participants: [B], pattern: sequential}], script: [{A: one}, {B: two}]}",
     );
     let error = run(&team, &[]).await.1.unwrap_err().to_string();
     assert!(error.starts_with("`A` has the condition `state.ready`, which cannot be evaluated"), "{error}");
@@ -64,10 +64,10 @@ async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is
 async fn a_nested_chat_is_told_what_an_agent_makes_of_the_conversation_around() {
     let team = team(
         "{name: t, model: 'a:b',
-          agents: [{name: A}, {name: C, model: none, nested: [{chat: inner, tells: {reflect: {by: Scribe, prompt: In short?}}}]},
+          agents: [{name: A}, {name: C, model: none, nested_chats: [{chat: inner, context: {reflect: {by: Scribe, prompt: In short?}}}]},
                    {name: B}, {name: Scribe}],
-          chat: {participants: [A, C], pattern: once_each},
-          chats: [{name: inner, message: Judge it., participants: [B], pattern: once_each}],
+          chat: {participants: [A, C], pattern: sequential},
+          chats: [{name: inner, task: Judge it., participants: [B], pattern: sequential}],
           script: [{A: A long story.}, {Scribe: {say: A story., expect: {last: In short?}}},
                    {B: {say: Good., expect: {last: A story.}}}]}",
     );
@@ -80,7 +80,7 @@ async fn a_nested_chat_is_told_what_an_agent_makes_of_the_conversation_around() 
 async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_decides() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: Zoe, human: true}],
-          chat: {participants: [A, B], pattern: {group: {pick: {person: Zoe}}}, stop: {max_turns: 1}},
+          chat: {participants: [A, B], pattern: {group: {select: {human: Zoe}}}, stop: {max_turns: 1}},
           script: [{A: hello}]}",
     );
     let (log, status, asked) = run(&team, &["\u{1b}[2J\u{0}7; rm -rf", "Somebody else"]).await;
@@ -100,7 +100,7 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
 async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
-          chat: {participants: [A, B], pattern: {group: {pick: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
+          chat: {participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
           script: [{t_picker: Nobody}, {t_picker: A and B}, {A: hello}]}",
     );
     let (_, status, _) = run(&team, &[]).await;
@@ -130,7 +130,7 @@ async fn whoever_talked_about_a_task_may_sum_the_talk_up() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
           chat: {participants: [A, B], summary: {reflect: {by: B}},
-            pattern: {solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}], before: [{who: C, prompt: c}], max_iterations: 1}}},
+            pattern: {group_solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}], before: [{who: C, prompt: c}], max_iterations: 1}}},
           script: [{C: zero}, {A: one}, {B: two}, {B: three}, {A: four}, {B: {say: in short, expect: {last: Summarise}}}]}",
     );
     let (_, status, _) = run(&team, &[]).await;
@@ -142,7 +142,7 @@ async fn states_begin_as_conditions_on_the_task_say() {
     let of = |start: &str, script: &str| {
         team(&format!(
             "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B}}], chat: {{participants: [A, B],
-              pattern: {{states: {{start: {start}, after: {{A: end, B: end}}}}}}}}, script: [{script}]}}"
+              pattern: {{state_machine: {{start: {start}, after: {{A: end, B: end}}}}}}}}, script: [{script}]}}"
         ))
     };
     let said = async |team: &Team| {
@@ -165,11 +165,11 @@ async fn states_begin_as_conditions_on_the_task_say() {
 async fn chats_of_a_sequence_without_results_do_not_keep_the_next_from_its_turn() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
-          chat: {participants: [one, two, three], pattern: once_each},
+          chat: {participants: [one, two, three], pattern: sequential},
           chats: [
-            {name: one, participants: [A], pattern: once_each, summary: {without: DONE}},
-            {name: two, participants: [B], pattern: once_each, summary: {without: DONE}},
-            {name: three, participants: [C], pattern: once_each}],
+            {name: one, participants: [A], pattern: sequential, summary: {without: DONE}},
+            {name: two, participants: [B], pattern: sequential, summary: {without: DONE}},
+            {name: three, participants: [C], pattern: sequential}],
           script: [{A: DONE}, {B: DONE}, {C: the result}]}",
     );
     let (log, status, _) = run(&team, &[]).await;
@@ -188,13 +188,13 @@ async fn state_of_one_chat_is_not_seen_around_it_with_any_agent_that_runs_the_to
     for scope in ["chat", "team"] {
         let state = state(scope);
         for (ann, run) in [
-            ("offers: [set_state]".to_owned(), format!("model: none, runs: [{state}]")),
-            (format!("tools: [{state}]"), "model: none, auto_reply: Well.".to_owned()),
+            ("suggests_tools: [set_state]".to_owned(), format!("model: none, executes_tools: [{state}]")),
+            (format!("tools: [{state}]"), "model: none, default_reply: Well.".to_owned()),
         ] {
             let team = team(&format!(
                 "{{name: t, model: 'a:b', agents: [{{name: Ann, {ann}}}, {{name: Run, {run}}}, {{name: Seen}}, {{name: Unseen}}],
-                  chats: [{{name: inner, participants: [Ann, Run], pattern: once_each}}],
-                  chat: {{participants: [inner, Seen, Unseen], pattern: {{states: {{start: inner, after:
+                  chats: [{{name: inner, participants: [Ann, Run], pattern: sequential}}],
+                  chat: {{participants: [inner, Seen, Unseen], pattern: {{state_machine: {{start: inner, after:
                     {{inner: [{{when: has(state.done), then: Seen}}, {{then: Unseen}}], Seen: end, Unseen: end}}}}}}}},
                   script: [{{Ann: {{say: Set., calls: [{{tool: set_state, args: {{key: done, value: 'yes'}}}}]}}}}, {{Ann: Done.}},
                     {{Seen: seen}}, {{Unseen: unseen}}]}}"

@@ -9,7 +9,7 @@ fn team(more: &str, chat: &str, script: &str) -> Team {
     let text = format!(
         "{{name: t, model: 'a:b', vars: {{user: 'Trader {{x}}', assistant: Coder}},
           agents: [{{name: Ann}}, {{name: Bob, system: 'About {{{{task}}}}:'}}, {{name: Spec}}, {{name: Plan}}, {{name: Judge}}, {{name: Zoe, human: true}}],
-          chat: {{participants: [Ann, Bob], {chat} pattern: {{society: {{
+          chat: {{participants: [Ann, Bob], {chat} pattern: {{role_play: {{
             user: {{who: Ann, role: '{{{{user}}}}'}}, assistant: {{who: Bob, role: '{{{{assistant}}}}'}}, {more}}}}}}},
           script: [{script}]}}"
     );
@@ -58,7 +58,7 @@ async fn own_rules_take_the_place_of_the_usual_ones_and_braces_in_a_task_are_bra
     let text = "done: DONE, user: {who: Ann, rules: 'Buy! {{task}} {user}'}";
     let text = format!(
         "{{name: t, model: 'a:b', agents: [{{name: Ann}}, {{name: Bob}}],
-          chat: {{participants: [Ann, Bob], pattern: {{society: {{assistant: Bob, {text}}}}}}}, script: [{script}]}}"
+          chat: {{participants: [Ann, Bob], pattern: {{role_play: {{assistant: Bob, {text}}}}}}}, script: [{script}]}}"
     );
     let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
     let stored = serde_json::from_str::<Team>(&serde_json::to_string(&team).unwrap()).unwrap();
@@ -108,7 +108,7 @@ async fn rounds_messages_circles_and_conditions_of_the_chat_end_it() {
     );
     let circling = ["{Ann: 'Instruction: buy now'}", "{Bob: 'Solution: it is bought'}"];
     let circling: Vec<&str> = circling.into_iter().cycle().take(6).collect();
-    let reason = reason("", "circles: {repetition: 2},", &circling.join(", ")).await;
+    let reason = reason("", "loop_detection: {repetition: 2},", &circling.join(", ")).await;
     assert!(reason.contains("circles"), "{reason}");
 }
 
@@ -143,8 +143,8 @@ async fn what_comes_of_it_can_be_written_by_a_model() {
 #[tokio::test]
 async fn a_society_takes_part_in_another_chat_and_says_its_last_solution_there() {
     let text = "{name: t, model: 'a:b', agents: [{name: Ann}, {name: Bob}, {name: Eve}],
-      chat: {participants: [work, Eve], pattern: once_each},
-      chats: [{name: work, brief: task, participants: [Ann, Bob], pattern: {society: {user: Ann, assistant: Bob, max_rounds: 1}}}],
+      chat: {participants: [work, Eve], pattern: sequential},
+      chats: [{name: work, task_from: task, participants: [Ann, Bob], pattern: {role_play: {user: Ann, assistant: Bob, max_rounds: 1}}}],
       script: [{Ann: {say: 'Instruction: a', expect: {system: 'Trade {task} {{task}} {}'}}}, {Bob: 'Solution: b'},
         {Eve: {say: Fine., expect: {last: 'Solution: b'}}}]}";
     let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;

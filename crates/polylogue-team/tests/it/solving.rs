@@ -58,8 +58,8 @@ impl Ran {
 async fn a_person_talks_about_a_task_as_a_model_does() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: Keeper}, {name: Zoe, human: true}],
-          chat: {participants: [Keeper, Zoe], pattern: {solve: {
-            tasks: [{who: Keeper, prompt: Answer the guesses., stops_by_itself: true}, {who: Zoe, prompt: Guess a number.}],
+          chat: {participants: [Keeper, Zoe], pattern: {group_solve: {
+            tasks: [{who: Keeper, prompt: Answer the guesses., self_terminating: true}, {who: Zoe, prompt: Guess a number.}],
             end: first_completion, shift: {says: Your guess?}}}},
           script: [{Keeper: ready}, {Keeper: You won}, {Keeper: nothing is left}, {Keeper: 'no'}]}",
     );
@@ -72,8 +72,8 @@ async fn a_person_talks_about_a_task_as_a_model_does() {
 async fn three_hear_everything_and_are_called_on_in_turn() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
-          chat: {participants: [A, B, C], pattern: {solve: {
-            tasks: [{who: C, prompt: 'Speak about {{task}}.'}, {who: A, prompt: Ask.}, {who: B, prompt: Doubt., stops_by_itself: true}],
+          chat: {participants: [A, B, C], pattern: {group_solve: {
+            tasks: [{who: C, prompt: 'Speak about {{task}}.'}, {who: A, prompt: Ask.}, {who: B, prompt: Doubt., self_terminating: true}],
             end: first_completion, max_iterations: 2}}},
           script: [{C: c1}, {A: a1}, {B: b1}, {B: much is left}, {B: 'yes'},
             {C: c2}, {A: a2}, {B: {say: b2, expect: {last: your turn to speak}}}, {B: done}, {B: 'no'}]}",
@@ -93,12 +93,12 @@ async fn three_hear_everything_and_are_called_on_in_turn() {
 async fn a_chat_of_tasks_takes_part_in_another_and_a_chat_has_a_task() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
-          chat: {participants: [duty], pattern: once_each},
+          chat: {participants: [duty], pattern: sequential},
           chats: [
-            {name: duty, message: 'the tides of {{task}}', participants: [A, panel], pattern: {solve: {
+            {name: duty, task: 'the tides of {{task}}', participants: [A, panel], pattern: {group_solve: {
               tasks: [{who: A, prompt: 'Explain {{task}}.'}, {who: panel, prompt: Look for mistakes.}], max_iterations: 1,
-              after: [{who: C, prompt: Say whether it was worth it., forgets: true}]}}},
-            {name: panel, participants: [B], pattern: once_each}],
+              after: [{who: C, prompt: Say whether it was worth it., forget: true}]}}},
+            {name: panel, participants: [B], pattern: sequential}],
           script: [{A: {say: the moon, expect: {last: Explain the tides of the sea.}}},
             {B: {say: none yet, expect: {last: Look for mistakes.}}},
             {B: {say: and the sun, expect: {last: the moon}}}, {A: {say: both, expect: {last: and the sun}}}, {C: It was.}]}",
@@ -112,7 +112,7 @@ async fn a_talk_is_ended_by_a_stop_too_and_summed_up_by_a_model() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
           chat: {participants: [A, B], stop: {says: {text: STOP, by: B}}, summary: {reflect: {prompt: Sum up.}},
-            pattern: {solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}]}}},
+            pattern: {group_solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}]}}},
           script: [{A: one}, {B: two}, {B: STOP}, {t_summary: {say: in short, expect: {last: Sum up.}}}]}",
     );
     let ran = run(&team, &[]).await;
@@ -128,7 +128,7 @@ async fn the_limit_on_iterations_is_the_only_one_and_leaves_room_for_a_summary()
         .collect();
     let text = "{name: t, model: 'a:b', agents: [{name: A}, {name: B}], limits: {calls: 1000},
           chat: {participants: [A, B], summary: {reflect: {}},
-            pattern: {solve: {tasks: [{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b, stops_by_itself: true}],
+            pattern: {group_solve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b, self_terminating: true}],
               end: all_complete, max_iterations: 40}}},
           script: [{A: one}, {B: two}, TURNS {t_summary: in short}]}";
     let ran = run(&team(&text.replace("TURNS", &turns)), &[]).await;
@@ -140,8 +140,8 @@ async fn the_limit_on_iterations_is_the_only_one_and_leaves_room_for_a_summary()
 async fn how_completion_is_asked_for_is_as_the_file_says() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A, parameters: {temperature: 0.9}}, {name: B}],
-          chat: {participants: [A, B], pattern: {solve: {
-            tasks: [{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b}], end: first_completion,
+          chat: {participants: [A, B], pattern: {group_solve: {
+            tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}], end: first_completion,
             check: {reflection: Was fehlt?, decision: Fehlt etwas?, again: 'Ja oder nein?', words: {open: ja, complete: nein}, temperature: own, structured: false}}}},
           script: [{A: eins}, {B: zwei}, {B: drei}, {A: vier}, {A: {say: nichts, expect: {last: Was fehlt?}}},
             {A: {say: vielleicht, expect: {last: Fehlt etwas?}}}, {A: {say: Nein!, expect: {last: 'Ja oder nein?'}}}]}",
@@ -155,7 +155,7 @@ async fn pictures_are_told_with_the_prompt_and_a_task_alone_may_leave_no_trace()
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}],
           chat: {participants: [A], pattern: {tasks: [
-            {who: A, prompt: What is this?, media: [{type: image/png, url: 'data:image/png;base64,AA=='}], forgets: true},
+            {who: A, prompt: What is this?, media: [{type: image/png, url: 'data:image/png;base64,AA=='}], forget: true},
             {who: A, prompt: And now?}]}},
           script: [{A: a map}, {A: nothing}]}",
     );
@@ -172,8 +172,8 @@ async fn pictures_are_told_with_the_prompt_and_a_task_alone_may_leave_no_trace()
 #[tokio::test]
 async fn an_agent_answers_in_a_form_and_gives_up_when_it_cannot_be_repaired() {
     let team = team(
-        "{name: t, model: 'a:b', agents: [{name: A, answers: {type: object, properties: {n: {type: integer}}, required: [n]}, repairs: 1}],
-          chat: {participants: [A], pattern: once_each}, script: [{A: '{\"n\": \"x\"}'}, {A: still none}]}",
+        "{name: t, model: 'a:b', agents: [{name: A, output_schema: {type: object, properties: {n: {type: integer}}, required: [n]}, output_retries: 1}],
+          chat: {participants: [A], pattern: sequential}, script: [{A: '{\"n\": \"x\"}'}, {A: still none}]}",
     );
     let ran = run(&team, &[]).await;
     assert!(matches!(ran.end().0, StopReason::Errors { .. }), "{:?}", ran.end());

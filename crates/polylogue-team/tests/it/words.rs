@@ -14,33 +14,33 @@ fn words(pattern: &str) -> String {
 
 #[test]
 fn every_pattern_is_said_in_words() {
-    let tasks = "{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b}, {who: C, prompt: c}";
-    let talk = |end: &str| format!("{{solve: {{tasks: [{tasks}], end: {end}}}}}");
+    let tasks = "{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}, {who: C, prompt: c}";
+    let talk = |end: &str| format!("{{group_solve: {{tasks: [{tasks}], end: {end}}}}}");
     let patterns = [
-        "in_turn".to_owned(),
-        "once_each".to_owned(),
-        "all_at_once".to_owned(),
-        "{group: {pick: round_robin}}".to_owned(),
-        "{group: {pick: random, transitions: {disallowed: {A: [A]}}}}".to_owned(),
-        "{group: {pick: model}}".to_owned(),
-        "{group: {pick: {person: Zoe}}}".to_owned(),
-        "{states: {start: B, after: {A: B}}}".to_owned(),
-        "{states: {start: [{when: turns > 1, then: C}, {then: B}], after: {A: B}}}".to_owned(),
-        "{after: {C: [A, B]}}".to_owned(),
+        "round_robin".to_owned(),
+        "sequential".to_owned(),
+        "parallel".to_owned(),
+        "{group: {select: round_robin}}".to_owned(),
+        "{group: {select: random, transitions: {disallowed: {A: [A]}}}}".to_owned(),
+        "{group: {select: model}}".to_owned(),
+        "{group: {select: {human: Zoe}}}".to_owned(),
+        "{state_machine: {start: B, after: {A: B}}}".to_owned(),
+        "{state_machine: {start: [{when: turns > 1, then: C}, {then: B}], after: {A: B}}}".to_owned(),
+        "{dag: {C: [A, B]}}".to_owned(),
         "{handoffs: {then: stay}}".to_owned(),
         "{handoffs: {start: B, then: end}}".to_owned(),
         "{handoffs: {then: C}}".to_owned(),
         "{debate: {options: [x, y]}}".to_owned(),
         "{debate: {options: [x, y, z], rounds: 2}}".to_owned(),
-        "{plan: {planner: Zoe}}".to_owned(),
-        "{flow: {edges: {A: [B, C]}}}".to_owned(),
-        "{flow: {start: A, edges: {A: [B, C]}}}".to_owned(),
+        "{orchestrator: {planner: Zoe}}".to_owned(),
+        "{graph: {edges: {A: [B, C]}}}".to_owned(),
+        "{graph: {start: A, edges: {A: [B, C]}}}".to_owned(),
         talk("max_iterations"),
         talk("first_completion"),
         talk("one_last_chat"),
         talk("one_last_group_chat"),
         talk("all_complete"),
-        format!("{{tasks: [{tasks}]}}").replace(", stops_by_itself: true", ""),
+        format!("{{tasks: [{tasks}]}}").replace(", self_terminating: true", ""),
     ];
     let said: Vec<String> = patterns.iter().map(|pattern| words(pattern)).collect();
     expect![[r#"
@@ -73,7 +73,7 @@ fn every_pattern_is_said_in_words() {
 #[test]
 fn a_society_is_said_in_words() {
     let text = "{name: t, agents: [{name: A}, {name: B}, {name: C}, {name: D}, {name: E}], chat: {participants: [A, B],
-        pattern: {society: {user: B, assistant: A, specifier: C, planner: D, critic: {who: E}}}}}";
+        pattern: {role_play: {user: B, assistant: A, specifier: C, planner: D, critic: {who: E}}}}}";
     let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
     let words = "A and B, B instructs; C makes the task definite; D divides it; E chooses among proposals";
     assert_eq!(team.chats_in_words()[0].1, words);
@@ -82,14 +82,14 @@ fn a_society_is_said_in_words() {
 #[test]
 fn those_who_join_are_named_and_a_crowd_is_counted() {
     let text = "{name: t, agents: [{name: A}, {name: B}],
-        chat: {participants: [A], joins: [{who: B, when: turns > 1}], stop: {max_turns: 2}}}";
+        chat: {participants: [A], late_joiners: [{who: B, when: turns > 1}], stop: {max_turns: 2}}}";
     let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
     assert_eq!(team.chats_in_words()[0].1, "A, in turn; B may join later");
 
     let names: Vec<String> = (1..=30).map(|n| format!("A{n}")).collect();
     let agents: Vec<String> = names.iter().map(|name| format!("{{name: {name}}}")).collect();
     let text = format!(
-        "{{name: t, agents: [{}], chat: {{participants: [{}], pattern: once_each}}}}",
+        "{{name: t, agents: [{}], chat: {{participants: [{}], pattern: sequential}}}}",
         agents.join(", "),
         names.join(", ")
     );

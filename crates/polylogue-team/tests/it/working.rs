@@ -55,13 +55,13 @@ async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
 }
 
 const TALKS_AND_RUNS: &str = r#"
-chat: {participants: [Coder, Runner], pattern: once_each}
+chat: {participants: [Coder, Runner], pattern: sequential}
 script: [{Coder: "```sh\necho first > made.txt\ncat made.txt\n```"}]
 "#;
 
 fn runner(how: &str) -> Team {
     team(&format!(
-        "name: t\nagents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: {how}, auto_reply: nothing to run}}]\n{TALKS_AND_RUNS}"
+        "name: t\nagents: [{{name: Coder}}, {{name: Runner, model: none, code_execution: {how}, default_reply: nothing to run}}]\n{TALKS_AND_RUNS}"
     ))
 }
 
@@ -89,7 +89,7 @@ async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
     }
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| BuildContext::at(place.path().join(name));
-    let team = runner("{approve: {when: \"code.contains('made.txt') && language == 'sh'\"}}");
+    let team = runner("{approval: {when: \"code.contains('made.txt') && language == 'sh'\"}}");
     let (_, asked, summary) = play(&team, &at("run"), &["yes"]).await;
     assert!(
         asked.len() == 1 && asked[0].contains("about to run sh code") && asked[0].contains("cat made.txt")
@@ -99,7 +99,7 @@ async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
     assert!(asked.len() == 1 && summary.contains("not today"), "{summary}");
     assert!(!place.path().join("rejected/made.txt").exists());
     // A rule that does not hold asks nobody.
-    let team = runner("{approve: {matches: 'rm -rf'}}");
+    let team = runner("{approval: {matches: 'rm -rf'}}");
     let (_, asked, _) = play(&team, &at("other"), &[]).await;
     assert_eq!(asked, [""; 0]);
 }
@@ -127,7 +127,7 @@ async fn a_block_that_takes_too_long_is_ended() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let mut team = runner("{time: 300 ms}");
+    let mut team = runner("{timeout: 300 ms}");
     team.script = serde_json::from_str(r#"[{"Coder": "```sh\nsleep 60\n```"}]"#).unwrap();
     let (_, _, summary) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     assert!(summary.starts_with("exitcode: 124 (execution failed)"), "{summary}");
@@ -136,14 +136,14 @@ async fn a_block_that_takes_too_long_is_ended() {
 #[tokio::test]
 async fn without_a_sandbox_it_has_to_be_granted_and_a_person_is_asked() {
     let text = format!(
-        "name: t\nsandbox: {{place: unsafe-host}}\nagents: [{{name: Coder}}, {{name: Runner, model: none, runs_code: true}}]\n{TALKS_AND_RUNS}"
+        "name: t\nsandbox: {{backend: none}}\nagents: [{{name: Coder}}, {{name: Runner, model: none, code_execution: true}}]\n{TALKS_AND_RUNS}"
     );
     let team = team(&text);
     assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), [Grant::UnsafeHost]);
     let place = tempfile::tempdir().unwrap();
     let work = BuildContext::at(place.path().join("work"));
     let error = team.build_at(&models(&team), &work).unwrap_err().to_string();
-    assert!(error.contains("`place: unsafe-host`"), "{error}");
+    assert!(error.contains("`backend: none`"), "{error}");
     let (_, asked, summary) = play(&team, &work.grant([Grant::UnsafeHost]), &["yes"]).await;
     assert_eq!(asked.len(), 1);
     assert!(summary.contains("Code output: first"), "{summary}");
@@ -156,7 +156,7 @@ fn caller(how: &str) -> Team {
 name: t
 agents:
 {how}
-chat: {{participants: [Ann, Bob], pattern: once_each}}
+chat: {{participants: [Ann, Bob], pattern: sequential}}
 script:
   - Ann: {{calls: [{{tool: set_state, args: {{key: a, value: 1}}, id: c1}}, {{tool: calculator, args: {{expression: "1 + 1"}}, id: c2}}]}}
   - Ann: {{say: done}}
@@ -177,10 +177,10 @@ async fn a_person_is_asked_before_tools_are_called_by_whoever_calls_them() {
         ("{matches: '\"expression\":.*\\+'}", 1),
     ] {
         let own = format!(
-            "  - {{name: Ann, tools: [set_state, calculator], approve: {rule}}}\n  - {{name: Bob, auto_reply: x, model: none}}"
+            "  - {{name: Ann, tools: [set_state, calculator], approval: {rule}}}\n  - {{name: Bob, default_reply: x, model: none}}"
         );
         let others = format!(
-            "  - {{name: Ann, offers: [set_state, calculator]}}\n  - {{name: Bob, model: none, runs: [set_state, calculator], approve: {rule}}}"
+            "  - {{name: Ann, suggests_tools: [set_state, calculator]}}\n  - {{name: Bob, model: none, executes_tools: [set_state, calculator], approval: {rule}}}"
         );
         for how in [own, others] {
             let team = caller(&how);
@@ -201,25 +201,25 @@ async fn a_person_is_asked_however_an_agent_reasons() {
     let block = r#""```json\n{\"name\": \"calculator\", \"parameters\": {\"expression\": \"6*7\"}}\n```""#;
     for (agents, who, script) in [
         (
-            "{name: Ann, tools: [calculator], approve: always, reasons: react}".to_owned(),
+            "{name: Ann, tools: [calculator], approval: always, reasoning: react}".to_owned(),
             "Ann",
             format!("{{Ann: {call}}}, {{Ann: {{say: done, expect: {{last: not so}}}}}}"),
         ),
         (
-            "{name: Ann, tools: [calculator], approve: {tools: ['calc*']}, reasons: rewoo}".to_owned(),
+            "{name: Ann, tools: [calculator], approval: {tools: ['calc*']}, reasoning: rewoo}".to_owned(),
             "Ann",
             format!("{{Ann: {plan}}}, {{Ann: {{say: done, expect: {{last: not so}}}}}}"),
         ),
         (
-            "{name: Ann, blocks: [{kind: tool, begin: \"```json\\n\", end: \"\\n```\", json: true}]}, \
-             {name: Bob, model: none, runs_blocks: {tools: [calculator]}, approve: {when: \"args.expression.contains('*')\"}}"
+            "{name: Ann, output_blocks: [{kind: tool, begin: \"```json\\n\", end: \"\\n```\", json: true}]}, \
+             {name: Bob, model: none, runs_output_blocks: {tools: [calculator]}, approval: {when: \"args.expression.contains('*')\"}}"
                 .to_owned(),
             "Ann, Bob",
             format!("{{Ann: {block}}}"),
         ),
     ] {
         let text = format!(
-            "{{name: t, model: 'a:b', agents: [{agents}], chat: {{participants: [{who}], pattern: once_each}}, script: [{script}]}}"
+            "{{name: t, model: 'a:b', agents: [{agents}], chat: {{participants: [{who}], pattern: sequential}}, script: [{script}]}}"
         );
         let (log, asked, _) = play(&team(&text), &BuildContext::none(), &["no, not so"]).await;
         assert_eq!(asked.len(), 1, "{agents}");
@@ -236,10 +236,10 @@ async fn tools_that_run_programs_without_a_sandbox_are_not_run_unasked() {
         format!(
             r#"
 name: t
-sandbox: {{place: unsafe-host}}
+sandbox: {{backend: none}}
 agents: [{{name: A, tools: [shell, calculator, touch]{approve}}}]
 commands: [{{name: touch, description: Makes a file, command: [touch, made]}}]
-chat: {{participants: [A], pattern: once_each}}
+chat: {{participants: [A], pattern: sequential}}
 script:
   - A: {{calls: [{{tool: shell, args: {{code: "echo first"}}}}, {{tool: calculator, args: {{expression: "1+1"}}}}, {{tool: touch, args: {{}}}}]}}
   - A: done
@@ -254,7 +254,7 @@ script:
     assert!(outcomes.iter().any(|(_, text)| text.contains("Code output: first")), "{outcomes:?}");
     assert!(!place.path().join("work/made").exists());
     // A team file cannot have it otherwise; the user can.
-    for approve in [", approve: never", ", approve: {tools: [calculator]}", ", approve: {when: 'false'}"] {
+    for approve in [", approval: never", ", approval: {tools: [calculator]}", ", approval: {when: 'false'}"] {
         let place = tempfile::tempdir().unwrap();
         let work = BuildContext::at(place.path().join("work")).grant([Grant::UnsafeHost]);
         let (_, asked, _) = play(&team(&text(approve)), &work, &["no", "no", "no"]).await;
@@ -263,7 +263,7 @@ script:
     let rules =
         Rules::read("- allow: {command: 'touch*'}\n- allow: {tool: shell}\n", "approvals.yaml").unwrap();
     let work = work.with_rules(rules, "content");
-    let (_, asked, _) = play(&team(&text(", approve: never")), &work, &[]).await;
+    let (_, asked, _) = play(&team(&text(", approval: never")), &work, &[]).await;
     assert!(asked.is_empty() && place.path().join("work/made").exists());
 }
 
@@ -273,8 +273,8 @@ async fn is_asked_about(path: &str, approve: &str, rules: &str) -> bool {
     let work = BuildContext::at(place.path().join("work"));
     let work = work.with_rules(Rules::read(rules, "approvals.yaml").unwrap(), "content");
     let text = format!(
-        "name: t\nagents: [{{name: A, tools: [write_file], approve: {approve}}}]\n\
-         chat: {{participants: [A], pattern: once_each}}\n\
+        "name: t\nagents: [{{name: A, tools: [write_file], approval: {approve}}}]\n\
+         chat: {{participants: [A], pattern: sequential}}\n\
          script: [{{A: {{calls: [{{tool: write_file, args: {{path: \"{path}\", content: x}}}}]}}}}, {{A: done}}]\n"
     );
     let (_, asked, _) = play(&team(&text), &work, &["no"]).await;
@@ -312,11 +312,11 @@ fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
     file(
         "outer.yaml",
         "{name: outer, agents: [{name: A}], teams: [{name: desk, file: inner.yaml}],
-          chat: {pattern: once_each, participants: [A, desk]}}",
+          chat: {pattern: sequential, participants: [A, desk]}}",
     );
     file(
         "inner.yaml",
-        "{name: inner, agents: [{name: R, tools: [shell]}], chat: {pattern: once_each, participants: [R]},
+        "{name: inner, agents: [{name: R, tools: [shell]}], chat: {pattern: sequential, participants: [R]},
           sandbox: {network: [example.org], readable: [/nowhere/at/all]}}",
     );
     let mut team = load(folder.path().join("outer.yaml"), &Overrides::default()).unwrap().team;
@@ -348,7 +348,7 @@ name: t
 agents: [{name: A, tools: [python, files, words]}]
 commands:
   - {name: words, description: Counts words, command: [wc, -w, --, "{file}"], arguments: {file: {type: string}}}
-chat: {participants: [A], pattern: once_each}
+chat: {participants: [A], pattern: sequential}
 script:
   - A: {calls: [{tool: write_file, args: {path: a.txt, content: one two three}}]}
   - A: {calls: [{tool: python, args: {code: "print(open('a.txt').read().upper())"}}]}
@@ -382,7 +382,7 @@ name: t
 agents: [{name: A, tools: [shell, files, words]}]
 commands:
   - {name: words, description: Counts words, command: [wc, -w, --, "{file}"], arguments: {file: {type: string}}}
-chat: {participants: [A], pattern: once_each}
+chat: {participants: [A], pattern: sequential}
 script:
   - A:
       calls:
@@ -409,10 +409,10 @@ async fn agents_and_chats_are_asked_as_tools_within_their_limits() {
 name: t
 agents:
   - name: A
-    consults: [{who: B, tool: ask, at_most: 1}, talk]
+    agent_tools: [{who: B, tool: ask, max_calls: 1}, talk]
   - {name: B, description: Knows}
   - {name: C}
-chat: {participants: [A], pattern: once_each}
+chat: {participants: [A], pattern: sequential}
 chats: [{name: talk, description: Talks it over, participants: [B, C], stop: {max_turns: 2}}]
 script:
   - A: {calls: [{tool: ask, args: {task: Why?}}, {tool: ask, args: {task: And why that?}}, {tool: talk, args: {task: Talk}}]}
@@ -441,7 +441,7 @@ fn files_are_brought_along_once_and_links_lead_nowhere() {
     std::os::unix::fs::symlink("../secret.txt", home.join("link.txt")).unwrap();
     let write = |files: &str| {
         let text = format!(
-            "{{name: t, agents: [{{name: A, tools: [read_file]}}], files: {files}, chat: {{pattern: once_each, participants: [A]}}}}"
+            "{{name: t, agents: [{{name: A, tools: [read_file]}}], files: {files}, chat: {{pattern: sequential, participants: [A]}}}}"
         );
         fs::write(home.join("t.yaml"), text).unwrap();
         load(home.join("t.yaml"), &Overrides::default())

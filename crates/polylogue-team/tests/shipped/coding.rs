@@ -163,14 +163,14 @@ async fn a_team_within_a_team_works_in_the_same_directory() {
     file(
         "outer.yaml",
         "{name: outer, task: x, files: [data.txt], agents: [{name: A}], teams: [{name: desk, file: inner.yaml}],
-          chat: {pattern: once_each, participants: [A, desk]},
+          chat: {pattern: sequential, participants: [A, desk]},
           script: [{A: \"```sh\\ncat data.txt note.txt\\n```\"}]}",
     );
     file("note.txt", "from inside\n");
     file(
         "inner.yaml",
-        "{name: inner, files: [note.txt], agents: [{name: R, model: none, runs_code: true}],
-          chat: {pattern: once_each, participants: [R]}}",
+        "{name: inner, files: [note.txt], agents: [{name: R, model: none, code_execution: true}],
+          chat: {pattern: sequential, participants: [R]}}",
     );
     let team = team(&folder.path().join("outer.yaml"), &Overrides::default());
     assert!(team.needs_workplace());

@@ -49,7 +49,7 @@
 //! ```
 //!
 //! # A model of which it is known what it can do
-//! Skills belong to the model: `polylogue_models::Config::skills` sets them for an endpoint, `LearnedCapabilities` remembers what turned
+//! Capabilities belong to the model: `polylogue_models::Config::capabilities` sets them for an endpoint, `LearnedCapabilities` remembers what turned
 //! out, and a model of one's own says them by [`Model::capabilities`](polylogue_core::Model::capabilities). What is unknown is tried, best way
 //! first; a refusal is in the log as [`Body::CapabilityMissing`](polylogue_core::Body::CapabilityMissing), and the turn goes on in the next way.
 //! ```

@@ -47,16 +47,16 @@ async fn the_value_rides_on_the_message() {
 // Schema, JSON mode, plain text: by what the model can do.
 #[tokio::test]
 async fn the_form_is_asked_for_in_the_best_way_the_model_knows() {
-    for (skills, has_schema, json) in [
+    for (capabilities, has_schema, json) in [
         (Capabilities::ALL, true, false),
         (Capabilities::default(), true, false),
         (Capabilities::TEXT.with(Capability::Json), false, true),
         (Capabilities::TEXT, false, false),
     ] {
-        let done = turn(lines(&["Here: ```{'more': 7}```"]).with_skills(skills), shaped).await;
+        let done = turn(lines(&["Here: ```{'more': 7}```"]).with_skills(capabilities), shaped).await;
         let params = &done.asked[0].params;
-        assert_eq!((params.schema.is_some(), params.json), (has_schema, json), "{skills:?}");
-        assert_eq!(prompts(&done.asked)[0].contains("JSON Schema"), !has_schema, "{skills:?}");
+        assert_eq!((params.schema.is_some(), params.json), (has_schema, json), "{capabilities:?}");
+        assert_eq!(prompts(&done.asked)[0].contains("JSON Schema"), !has_schema, "{capabilities:?}");
         assert_eq!(said(&done), seven());
         assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
     }

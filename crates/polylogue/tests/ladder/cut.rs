@@ -42,11 +42,11 @@ fn script(replies: &[&str]) -> Script {
 fn chat(
     calls: &Calls,
     script: &Script,
-    skills: Capabilities,
+    capabilities: Capabilities,
     turns: u64,
     made: impl Fn(Assistant) -> Assistant,
 ) -> Chat {
-    let model = calls.through(script.model("test").with_skills(skills));
+    let model = calls.through(script.model("test").with_skills(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
     Chat::named("alone").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
@@ -198,14 +198,14 @@ async fn a_call_in_flight_is_not_made_again() {
     assert!(printed(&cut.events().await).contains("gets #text-1-1 unknown"));
 }
 
-/// Runs M whole as `skills` say, and then on from every cut as `others` say; every run has to end.
+/// Runs M whole as `capabilities` say, and then on from every cut as `others` say; every run has to end.
 async fn goes_on_otherwise(
-    skills: Capabilities,
+    capabilities: Capabilities,
     replies: &[&str],
     made: impl Fn(Assistant) -> Assistant + Copy,
 ) {
     let play = script(replies);
-    let whole_chat = chat(&Calls::default(), &play, skills, 2, made);
+    let whole_chat = chat(&Calls::default(), &play, capabilities, 2, made);
     let mut whole = log().await;
     whole_chat.run(&mut whole, "Compare 7 and 3.").await.unwrap();
     let events = whole.events().await;

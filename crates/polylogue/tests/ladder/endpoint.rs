@@ -77,7 +77,7 @@ async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
 #[tokio::test]
 async fn a_server_that_is_known_is_not_asked_in_vain() {
     let server = Server::start(small_model()).await;
-    let config = Config { skills: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
+    let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("small"));
     let agent = Assistant::new("Ann", model).unwrap().tool(clock()).tool(clock()).output_schema(form());
     let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
@@ -96,7 +96,7 @@ async fn a_turn_that_was_begun_in_vain_goes_on_when_it_is_said_what_the_server_c
     let (_, events) = run(&chat(model(&endpoint(&first))), "Is seven more than three?").await;
     for cut in 1..events.len() {
         let server = Server::start(small_model()).await;
-        let config = Config { skills: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
+        let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
         let chat = chat(Endpoint::new(config).unwrap().model("small"));
         let mut log = log_of(&events[..cut]).await;
         let status = chat.resume(&mut log).await.unwrap();

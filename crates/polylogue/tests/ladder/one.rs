@@ -64,8 +64,9 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
 // Item 58: three requests, the third in JSON mode, none with tools; with the answer remembered instead, three as well.
 #[tokio::test]
 async fn a_mandatory_tool_takes_three_requests() {
-    let skills = Capabilities::TEXT.with(Capability::Json);
-    let done = turn(lines(&["1", "2", JSON]).with_skills(skills), |model| five(talker(model, must()))).await;
+    let capabilities = Capabilities::TEXT.with(Capability::Json);
+    let done =
+        turn(lines(&["1", "2", JSON]).with_skills(capabilities), |model| five(talker(model, must()))).await;
     assert_eq!(done.asked.iter().map(|asked| asked.params.json).collect::<Vec<_>>(), [false, false, true]);
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_none()));
     let said = turn(lines(&["1", JSON, "Seven is more."]), |model| talker(model, must())).await;

@@ -160,7 +160,7 @@ async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_resul
     assert_eq!(seen[0], "user", "it is tried once");
     assert!(seen.len() > 1 && seen[1..].iter().all(|roles| roles.starts_with("assistant user")), "{seen:?}");
     let said = Config {
-        skills: Capabilities::default().without(Capability::UserAfterTool),
+        capabilities: Capabilities::default().without(Capability::UserAfterTool),
         ..Config::new(strict.base_url())
     };
     let (lacks, seen) = interrupted(said, &strict).await;
@@ -170,7 +170,7 @@ async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_resul
 #[tokio::test]
 async fn what_is_said_or_found_of_a_template_is_not_tried() {
     let folder = tempfile::tempdir().unwrap();
-    let known = || Some(LearnedCapabilities::at(folder.path().join("skills.json")));
+    let known = || Some(LearnedCapabilities::at(folder.path().join("capabilities.json")));
     let server = Server::start(template()).await;
     let lacks = Capabilities::default().without(Capability::SystemRole).without(Capability::NullContent);
     let mut count = 0;
@@ -178,7 +178,7 @@ async fn what_is_said_or_found_of_a_template_is_not_tried() {
     for (nth, refusals) in [0, 2, 0].into_iter().enumerate() {
         let config = Config::new(server.base_url());
         let config = match nth {
-            0 => Config { skills: lacks, ..config },
+            0 => Config { capabilities: lacks, ..config },
             _ => Config { known: known(), ..config },
         };
         let chat = pair(Endpoint::new(config).unwrap().model("gemma"));

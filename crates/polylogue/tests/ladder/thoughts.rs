@@ -117,8 +117,8 @@ async fn what_one_thinks_the_other_is_never_sent_and_it_ends_nothing() {
 #[tokio::test]
 async fn a_small_model_that_thinks_uses_a_tool() {
     let replies = ["ack", "It helps.", "yes", JSON, "More."];
-    for skills in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue::Capability::Json)] {
-        let model = by_field("hm, no", &replies).with_skills(skills);
+    for capabilities in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue::Capability::Json)] {
+        let model = by_field("hm, no", &replies).with_skills(capabilities);
         let done = turn(model, |model| Assistant::new("M", model).unwrap().tool(high_low())).await;
         assert_eq!(done.said, "More.");
         assert!(done.remembers.iter().all(|entry| !entry.contains("hm")), "{:?}", done.remembers);

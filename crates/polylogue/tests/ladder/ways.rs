@@ -100,16 +100,16 @@ async fn objects_have_a_limit_on_calls() {
 async fn the_way_is_chosen_by_what_the_model_can_do() {
     let auto = by(ToolCalling::Auto);
     let text = ["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "Seven is more."];
-    for (skills, replies) in [
+    for (capabilities, replies) in [
         (Capabilities::TEXT, &text[..]),
         (Capabilities::TEXT.with(Capability::Json), &text[..]),
         (Capabilities::TEXT.with(Capability::Schema), &[CALL, SAY][..]),
     ] {
-        let done = turn(lines(replies).with_skills(skills), &auto).await;
-        assert_eq!(done.said, "Seven is more.", "{skills:?}");
-        assert!(done.asked.iter().all(|asked| asked.tools.is_empty()), "{skills:?}");
+        let done = turn(lines(replies).with_skills(capabilities), &auto).await;
+        assert_eq!(done.said, "Seven is more.", "{capabilities:?}");
+        assert!(done.asked.iter().all(|asked| asked.tools.is_empty()), "{capabilities:?}");
         let json = done.asked.iter().any(|asked| asked.params.json);
-        assert_eq!(json, skills.json == Some(true), "{skills:?}");
+        assert_eq!(json, capabilities.json == Some(true), "{capabilities:?}");
     }
     let done = turn(lines(&["Seven."]).with_skills(Capabilities::ALL), &auto).await;
     assert_eq!(done.asked[0].tools.len(), 1);

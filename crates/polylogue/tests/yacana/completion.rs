@@ -140,9 +140,10 @@ async fn the_decision_is_structured_where_the_model_is_known_to_keep_to_schemas(
         let steps =
             [("one", "A1"), ("one", "A2"), ("one", "RA2"), ("one", reply), ("two", "B1"), ("two", "B2")];
         let steps = steps.map(|(who, text)| polylogue_models::ScriptStep::say(name(who), text));
-        let skills = Capabilities::TEXT.with(polylogue::Capability::Schema);
-        let spy =
-            Spy::on(AnyModel::new(polylogue_models::Script::new(steps).model("test").with_skills(skills)));
+        let capabilities = Capabilities::TEXT.with(polylogue::Capability::Schema);
+        let spy = Spy::on(AnyModel::new(
+            polylogue_models::Script::new(steps).model("test").with_skills(capabilities),
+        ));
         let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         Played::of(spy, solve.max_iterations(1).check(check)).await
     };

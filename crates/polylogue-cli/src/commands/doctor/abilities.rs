@@ -115,13 +115,14 @@ async fn probe(model: &EndpointModel) -> String {
 }
 
 fn unclear_line(probed: &Probed) -> String {
-    format!("    whether it is capable of {} did not turn out: {}\n", probed.skill, probed.why)
+    format!("    whether it is capable of {} did not turn out: {}\n", probed.capability, probed.why)
 }
 
 fn of(model: &EndpointModel) -> String {
     let (name, spec) = (model.name(), model.capabilities());
     let found = model.endpoint().findings(name.split_once(':').map_or(name, |(_, model)| model));
-    let lines = SKILLS.iter().map(|(skill, word)| line(word, spec.has(*skill), found.get(skill)));
+    let lines =
+        SKILLS.iter().map(|(capability, word)| line(word, spec.has(*capability), found.get(capability)));
     // It is never found out.
     let vision = spec.vision.map(|has| line("vision", Some(has), None));
     lines.chain(vision).collect()
@@ -132,7 +133,9 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
     for (base_url, model, findings) in known.map(LearnedCapabilities::all).unwrap_or_default() {
         let _ = writeln!(text, "  {model} at {base_url}");
         let unset = Capabilities::default();
-        let lines = SKILLS.iter().map(|(skill, word)| line(word, unset.has(*skill), findings.get(skill)));
+        let lines = SKILLS
+            .iter()
+            .map(|(capability, word)| line(word, unset.has(*capability), findings.get(capability)));
         text.extend(lines);
     }
     if text.is_empty() {
@@ -141,7 +144,7 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
     text
 }
 
-/// What is known of one skill, and why.
+/// What is known of one capability, and why.
 fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String {
     let yes = |has: bool| if has { "yes" } else { "no" };
     let told = match (configured, found) {

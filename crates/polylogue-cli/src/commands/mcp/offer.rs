@@ -103,10 +103,10 @@ impl Offer {
         let task = team.task.clone().unwrap_or_default();
         let allowed = self.access.kept(&team);
         let (mcp, remote_tools) = (remote::kept(self.args.allowed.mcp.as_deref())?, self.servers.described());
-        let (offline, skills) = (self.crew.is_scripted(), self.args.models.skills);
+        let (offline, capabilities) = (self.crew.is_scripted(), self.args.models.capabilities);
         let limits = self.args.limits.overrides();
         let kept =
-            StoredRun { team, offline, skills, digest, allowed, mcp, remote_tools, limits, seal: None }
+            StoredRun { team, offline, capabilities, digest, allowed, mcp, remote_tools, limits, seal: None }
                 .sealed();
         // Whatever is wrong shows before there is a conversation.
         self.built(&kept.team, &place::fresh_id()?, &provide)?;

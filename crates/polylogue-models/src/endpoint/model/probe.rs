@@ -14,12 +14,12 @@ use crate::unsupported::shown;
 /// So many tokens are enough for each question, even for a model that thinks before it answers.
 const MAX_TOKENS: u32 = 1000;
 
-/// What came of asking a model for one skill.
+/// What came of asking a model for one capability.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Probed {
-    /// The skill.
-    pub skill: Capability,
+    /// The capability.
+    pub capability: Capability,
     /// Whether the model has it; `None` when it did not turn out.
     pub has: Option<bool>,
     /// Why it has not, or why it did not turn out; empty when it has.
@@ -37,15 +37,15 @@ impl EndpointModel {
     /// When it cannot be asked at all: nobody answers, or the key is wrong.
     pub async fn probe(&self) -> Result<Vec<Probed>, ModelError> {
         let mut all = Vec::new();
-        for skill in [Capability::Tools, Capability::Schema, Capability::Json, Capability::Vision] {
-            if let Some(question) = Question::of(skill) {
-                all.push(self.probe_for(skill, &question).await?);
+        for capability in [Capability::Tools, Capability::Schema, Capability::Json, Capability::Vision] {
+            if let Some(question) = Question::of(capability) {
+                all.push(self.probe_for(capability, &question).await?);
             }
         }
         Ok(all)
     }
 
-    async fn probe_for(&self, skill: Capability, question: &Question) -> Result<Probed, ModelError> {
+    async fn probe_for(&self, capability: Capability, question: &Question) -> Result<Probed, ModelError> {
         let (at, who, wire) = (Path::root(), Name::user(), EncodeCache::default());
         let request = Request {
             origin: Origin { at: &at, who: &who, nth: 0 },
@@ -63,21 +63,21 @@ impl EndpointModel {
         };
         let reply = match asked {
             Ok(reply) => reply,
-            Err(error) => return refused(skill, error),
+            Err(error) => return refused(capability, error),
         };
-        let has = shown(&request, &reply).any(|shown| shown == skill);
-        let probed = judged(skill, has, &reply);
+        let has = shown(&request, &reply).any(|shown| shown == capability);
+        let probed = judged(capability, has, &reply);
         match probed.has {
-            Some(true) => self.endpoint.lacks().forget(&self.name, skill),
-            Some(false) => self.note(skill, Some(&probed.why)),
+            Some(true) => self.endpoint.lacks().forget(&self.name, capability),
+            Some(false) => self.note(capability, Some(&probed.why)),
             None => {}
         }
         Ok(probed)
     }
 }
 
-/// What a refusal says of `skill`.
-fn refused(skill: Capability, error: ModelError) -> Result<Probed, ModelError> {
+/// What a refusal says of `capability`.
+fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelError> {
     let has = match error.kind {
         ModelErrorKind::Unsupported(_) => Some(false),
         // It can be asked, but not like this, and nobody knows why.
@@ -85,11 +85,11 @@ fn refused(skill: Capability, error: ModelError) -> Result<Probed, ModelError> {
         ModelErrorKind::Protocol => None,
         _ => return Err(error),
     };
-    Ok(Probed { skill, has, why: error.message, usage: Usage::default() })
+    Ok(Probed { capability, has, why: error.message, usage: Usage::default() })
 }
 
-fn judged(skill: Capability, has: bool, reply: &Reply) -> Probed {
-    let why = match (has, reply.finish, skill) {
+fn judged(capability: Capability, has: bool, reply: &Reply) -> Probed {
+    let why = match (has, reply.finish, capability) {
         (true, ..) => "",
         (false, Finish::Length, _) => "its reply met the limit on tokens",
         (_, _, Capability::Tools) => "it did not call the tool that it was told to call",
@@ -101,7 +101,7 @@ fn judged(skill: Capability, has: bool, reply: &Reply) -> Probed {
         }
     };
     let known = has || reply.finish != Finish::Length;
-    Probed { skill, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
+    Probed { capability, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
 }
 
 /// What a model is asked that shows whether it can.
@@ -113,10 +113,10 @@ struct Question {
 
 impl Question {
     /// Whether a model sees cannot be told by a short question: servers take pictures without a word and leave them out.
-    fn of(skill: Capability) -> Option<Self> {
+    fn of(capability: Capability) -> Option<Self> {
         let params = Params { max_tokens: Some(MAX_TOKENS), ..Params::default() };
         let ask = |text: &str| vec![Entry::user(text)];
-        Some(match skill {
+        Some(match capability {
             Capability::Tools => Self {
                 entries: ask("Call the tool `note` with the word `ready`."),
                 tools: vec![ToolSpec::new("note", "Writes a word down.", form("word"))],

@@ -9,8 +9,8 @@ fn an_agent_without_a_model_has_nothing_of_one() {
     check(
         "name: t
 agents:
-  - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
-  - {name: B, human: true, handoffs: [A], runs: [ches]}
+  - {name: A, model: none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
+  - {name: B, human: true, handoffs: [A], executes_tools: [ches]}
 chat: {participants: [A, B], stop: {max_turns: 2}}
 script: [{A: x}]
 ",
@@ -18,50 +18,50 @@ script: [{A: x}]
             error: an agent without a model has no `system`
              --> t.yaml:3:28
               |
-            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
+            3 |   - {name: A, model: none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], defaul
               |                            ^^^^^^
             hint: leave out `system`, or `model: none`
 
             error: an agent without a model has no `tools`
              --> t.yaml:3:39
               |
-            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
-              |                                       ^^^^^
+            3 | name: A, model: none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], default_rep
+              |                                  ^^^^^
             hint: leave out `tools`, or `model: none`
 
-            error: an agent without a model has no `offers`
+            error: an agent without a model has no `suggests_tools`
              --> t.yaml:3:55
               |
-            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
-              |                                                       ^^^^^^
-            hint: leave out `offers`, or `model: none`
+            3 | none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
+              |                                  ^^^^^^^^^^^^^^
+            hint: leave out `suggests_tools`, or `model: none`
 
             error: `chess` is in `tools` already
-             --> t.yaml:3:64
-              |
-            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
-              |                                                                ^^^^^
-            hint: `tools` are run by the agent itself, `offers` by somebody else
-
-            error: an agent without a model has no `handoffs`
              --> t.yaml:3:72
               |
-            3 |   - {name: A, model: none, system: x, tools: [chess], offers: [chess], handoffs: [B], auto_reply: x}
-              |                                                                        ^^^^^^^^
+            3 | tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
+              |                                  ^^^^^
+            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
+
+            error: an agent without a model has no `handoffs`
+             --> t.yaml:3:80
+              |
+            3 | chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
+              |                                  ^^^^^^^^
             hint: leave out `handoffs`, or `model: none`
 
             error: a person has no `handoffs`
              --> t.yaml:4:28
               |
-            4 |   - {name: B, human: true, handoffs: [A], runs: [ches]}
+            4 |   - {name: B, human: true, handoffs: [A], executes_tools: [ches]}
               |                            ^^^^^^^^
             hint: leave out `handoffs`, or `human: true`
 
             error: unknown tool `ches`
-             --> t.yaml:4:50
+             --> t.yaml:4:60
               |
-            4 |   - {name: B, human: true, handoffs: [A], runs: [ches]}
-              |                                                  ^^^^
+            4 |   - {name: B, human: true, handoffs: [A], executes_tools: [ches]}
+              |                                                            ^^^^
             hint: did you mean `chess`?
 
             error: `A` is an agent without a model, and has no part in a script
@@ -69,7 +69,7 @@ script: [{A: x}]
               |
             6 | script: [{A: x}]
               |           ^
-            hint: it replies by `auto_reply`, `runs`, `nested` and `human_input`
+            hint: it replies by `default_reply`, `executes_tools`, `nested_chats` and `human_input`
         "#]],
     );
 }
@@ -78,8 +78,8 @@ script: [{A: x}]
 fn who_sums_up_for_a_nested_chat_is_an_agent_with_a_model() {
     let team = |by: &str| {
         format!(
-            "name: t\nmodel: a:b\nagents:\n  - {{name: A, nested: [{{chat: c, tells: {{reflect: {{by: {by}}}}}}}]}}\n  - {{name: Bob}}\n\
-             chat: {{participants: [A], pattern: once_each}}\nchats: [{{name: c, message: m, participants: [Bob], pattern: once_each}}]\n"
+            "name: t\nmodel: a:b\nagents:\n  - {{name: A, nested_chats: [{{chat: c, context: {{reflect: {{by: {by}}}}}}}]}}\n  - {{name: Bob}}\n\
+             chat: {{participants: [A], pattern: sequential}}\nchats: [{{name: c, task: m, participants: [Bob], pattern: sequential}}]\n"
         )
     };
     let wrong =
@@ -99,20 +99,20 @@ fn who_sums_up_for_a_nested_chat_is_an_agent_with_a_model() {
 #[test]
 fn a_tool_is_run_by_one() {
     check(
-        "name: t\nagents: [{name: A, tools: [chess, chess], offers: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
+        "name: t\nagents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
         &expect![[r#"
             error: `chess` is in `tools` already
              --> t.yaml:2:35
               |
-            2 | agents: [{name: A, tools: [chess, chess], offers: [chess]}]
+            2 | agents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]
               |                                   ^^^^^
 
             error: `chess` is in `tools` already
-             --> t.yaml:2:52
+             --> t.yaml:2:60
               |
-            2 | agents: [{name: A, tools: [chess, chess], offers: [chess]}]
-              |                                                    ^^^^^
-            hint: `tools` are run by the agent itself, `offers` by somebody else
+            2 | agents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]
+              |                                                            ^^^^^
+            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
         "#]],
     );
 }
@@ -122,42 +122,42 @@ fn modes_limits_and_ends_are_what_they_can_be() {
     check(
         "name: t
 agents:
-  - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
-  - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
+  - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
+  - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
 chat: {participants: [A, B], stop: {max_turns: 2}}
 ",
         &expect![[r#"
             error: `human_input` cannot be `sometimes`
              --> t.yaml:3:28
               |
-            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
               |                            ^^^^^^^^^
             hint: there is `always`, `terminate`, `never`
 
             error: `max_auto_replies` must be at least 0
              --> t.yaml:3:57
               |
-            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
               |                                                         ^^
 
-            error: `ends_on` is empty
-             --> t.yaml:3:70
+            error: `terminate_on` is empty
+             --> t.yaml:3:75
               |
-            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, ends_on: ''}
-              |                                                                      ^^
+            3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
+              |                                                                           ^^
 
             error: nobody is called `Q`
-             --> t.yaml:4:45
+             --> t.yaml:4:50
               |
-            4 |   - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
-              |                                             ^
+            4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
+              |                                                  ^
             hint: there is `A`, `B`
 
             error: nobody is asked for `B`
-             --> t.yaml:4:50
+             --> t.yaml:4:55
               |
-            4 |   - {name: B, ends_on: {says: {text: x, by: Q}}, clear_command: true}
-              |                                                  ^^^^^^^^^^^^^
+            4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
+              |                                                       ^^^^^^^^^^^^^
             hint: a person gives the command: add `human_input: always`, or leave it out
         "#]],
     );
@@ -173,14 +173,14 @@ fn whoever_has_nothing_to_reply_with_is_warned_of() {
               |
             2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]
               |                 ^
-            hint: give it `auto_reply`, `runs`, `nested` or `human_input`
+            hint: give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`
 
             warning: `B` has nothing to reply with
              --> t.yaml:2:41
               |
             2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]
               |                                         ^
-            hint: give it `auto_reply`, `runs`, `nested` or `human_input`
+            hint: give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`
         "#]],
     );
 }
@@ -189,37 +189,37 @@ fn whoever_has_nothing_to_reply_with_is_warned_of() {
 fn a_nested_chat_is_a_chat() {
     check(
         "name: t
-agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+agents: [{name: A, nested_chats: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
 chat: {participants: [A, B], stop: {max_turns: 2}}
-chats: [{name: inner, pattern: once_each, participants: [B]}]
+chats: [{name: inner, pattern: sequential, participants: [B]}]
 ",
         &expect![[r#"
             error: the agent `B` is no chat
-             --> t.yaml:2:36
+             --> t.yaml:2:42
               |
-            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
-              |                                    ^
+            2 | [{name: A, nested_chats: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                  ^
             hint: name one of `chats`; it may be a chat of one
 
             error: there is no chat `inne`
-             --> t.yaml:2:47
+             --> t.yaml:2:53
               |
-            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
-              |                                               ^^^^
+            2 | nested_chats: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                  ^^^^
             hint: did you mean `inner`?
 
             error: nobody is called `Q`
-             --> t.yaml:2:66
+             --> t.yaml:2:72
               |
-            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
-              |                                                                  ^
+            2 | t: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                  ^
             hint: there is `A`, `B`, `inner`
 
             error: `(` is not a regular expression: unclosed group
-             --> t.yaml:2:78
+             --> t.yaml:2:84
               |
-            2 | agents: [{name: A, nested: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
-              |                                                                              ^^^
+            2 | : inne, when: {from: Q, matches: '('}}]}, {name: B}]
+              |                                  ^^^
         "#]],
     );
 }
@@ -229,7 +229,7 @@ chats: [{name: inner, pattern: once_each, participants: [B]}]
 fn a_nested_chat_does_not_lead_back_into_itself() {
     check(
         "name: t
-agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: two}]}]
+agents: [{name: A, nested_chats: [{chat: one}]}, {name: B, nested_chats: [{chat: two}]}]
 chat: {participants: [A, B], stop: {max_turns: 2}}
 chats:
   - {name: one, participants: [A, B], stop: {max_turns: 2}}
@@ -239,7 +239,7 @@ chats:
     );
     check(
         "name: t
-agents: [{name: A, nested: [{chat: one}]}, {name: B}]
+agents: [{name: A, nested_chats: [{chat: one}]}, {name: B}]
 chat: {participants: [A, B], stop: {max_turns: 2}}
 chats: [{name: one, participants: [A, B], stop: {max_turns: 2}}]
 ",
@@ -247,16 +247,16 @@ chats: [{name: one, participants: [A, B], stop: {max_turns: 2}}]
     );
     check(
         "name: t
-agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: one}]}]
+agents: [{name: A, nested_chats: [{chat: one}]}, {name: B, nested_chats: [{chat: one}]}]
 chat: {participants: [A], stop: {max_turns: 2}}
 chats: [{name: one, participants: [B], stop: {max_turns: 2}}]
 ",
         &expect![[r#"
             error: the chat `one` takes part in itself: one > one
-             --> t.yaml:2:70
+             --> t.yaml:2:82
               |
-            2 | agents: [{name: A, nested: [{chat: one}]}, {name: B, nested: [{chat: one}]}]
-              |                                                                      ^^^
+            2 | agents: [{name: A, nested_chats: [{chat: one}]}, {name: B, nested_chats: [{chat: one}]}]
+              |                                                                                  ^^^
         "#]],
     );
 }
@@ -266,60 +266,60 @@ fn what_is_carried_over_comes_from_beside() {
     check(
         "name: t
 agents: [{name: A}]
-chat: {pattern: once_each, participants: [one, two, A]}
+chat: {pattern: sequential, participants: [one, two, A]}
 chats:
-  - {name: one, message: x, brief: all, pattern: once_each, participants: [A]}
-  - {name: two, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]}
-  - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
+  - {name: one, task: x, task_from: all, pattern: sequential, participants: [A]}
+  - {name: two, task_from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pattern: sequential, participants: [three]}
+  - {name: three, carryover: some, continues: two, pattern: sequential, participants: [A]}
 ",
         &expect![[r#"
-            error: `message` and `brief` cannot both be given
-             --> t.yaml:5:29
+            error: `task` and `task_from` cannot both be given
+             --> t.yaml:5:26
               |
-            5 |   - {name: one, message: x, brief: all, pattern: once_each, participants: [A]}
-              |                             ^^^^^
-            hint: `message` is the whole task; leave one of them out
+            5 |   - {name: one, task: x, task_from: all, pattern: sequential, participants: [A]}
+              |                          ^^^^^^^^^
+            hint: `task` is the whole task; leave one of them out
 
-            error: with `brief: all` everything is told already
-             --> t.yaml:6:29
+            error: with `task_from: all` everything is told already
+             --> t.yaml:6:33
               |
-            6 |   - {name: two, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: on
-              |                             ^^^^^^^^^
-            hint: leave out `carryover`, or `brief`
+            6 |   - {name: two, task_from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pat
+              |                                 ^^^^^^^^^
+            hint: leave out `carryover`, or `task_from`
 
             error: `Q` takes part nowhere where `two` does
-             --> t.yaml:6:47
+             --> t.yaml:6:54
               |
-            6 | o, brief: all, carryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, part
+            6 | _from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pattern: sequential, pa
               |                                  ^
             hint: name somebody who takes part beside it
 
             error: `three` takes part nowhere where `two` does
-             --> t.yaml:6:64
+             --> t.yaml:6:75
               |
-            6 | rryover: {only: Q, but: [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]
+            6 | : {include: Q, exclude: [one, A, three]}, continues: A, pattern: sequential, participants: [three]}
               |                                  ^^^^^
             hint: name somebody who takes part beside it
 
             error: the agent `A` has no conversation of its own
-             --> t.yaml:6:87
+             --> t.yaml:6:95
               |
-            6 |  [one, A, three]}, goes_on_from: A, pattern: once_each, participants: [three]}
+            6 | de: [one, A, three]}, continues: A, pattern: sequential, participants: [three]}
               |                                  ^
             hint: name a chat, or `self`
 
             error: `carryover` cannot be `some`
              --> t.yaml:7:30
               |
-            7 |   - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
+            7 |   - {name: three, carryover: some, continues: two, pattern: sequential, participants: [A]}
               |                              ^^^^
             hint: there is `all`, `none`
 
             error: `two` takes part nowhere where `three` does
-             --> t.yaml:7:50
+             --> t.yaml:7:47
               |
-            7 |   - {name: three, carryover: some, goes_on_from: two, pattern: once_each, participants: [A]}
-              |                                                  ^^^
+            7 |   - {name: three, carryover: some, continues: two, pattern: sequential, participants: [A]}
+              |                                               ^^^
             hint: name somebody who takes part beside it
         "#]],
     );

@@ -239,7 +239,7 @@ endpoints:
                |
             10 |     api_key: *****************
                |     ^^^^^^^
-            hint: there is `api`, `base_url`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `merge`, `skills`
+            hint: there is `api`, `base_url`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `merge`, `capabilities`
 
             error: this is not the name of an environment variable
               --> t.yaml:12:18
@@ -271,13 +271,13 @@ fn teams_that_mean_different_endpoints_by_one_name_need_a_word_of_the_file_aroun
     let inner = |name: &str, port: u16| {
         let endpoints = format!("endpoints: {{house: {{base_url: 'http://127.0.0.1:{port}/v1'}}}}");
         let text = format!(
-            "{{name: {name}, {endpoints}, agents: [{{name: Ann}}], chat: {{participants: [Ann], pattern: once_each}}}}"
+            "{{name: {name}, {endpoints}, agents: [{{name: Ann}}], chat: {{participants: [Ann], pattern: sequential}}}}"
         );
         fs::write(folder.path().join(format!("{name}.yaml")), text).unwrap();
     };
     inner("one", 1);
     inner("two", 2);
-    let outer = "name: outer\nchat: {pattern: once_each, participants: [one, two]}\nteams: [{name: one, file: one.yaml}, {name: two, file: two.yaml}]\n";
+    let outer = "name: outer\nchat: {pattern: sequential, participants: [one, two]}\nteams: [{name: one, file: one.yaml}, {name: two, file: two.yaml}]\n";
     let path = folder.path().join("outer.yaml");
     fs::write(&path, outer).unwrap();
     let errors = load(&path, &Overrides::default()).unwrap_err();

@@ -14,7 +14,7 @@ mcp:
   none: {}
 agents:
   - name: A
-    tools: [{mcp: clok}, {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but: [b]}]
+    tools: [{mcp: clok}, {mcp: clock, include: [a]}, {mcp: clock, exclude: [b]}, {mcp: both, include: [a], exclude: [b]}]
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
@@ -40,23 +40,23 @@ chat: {participants: [A], stop: {max_turns: 2}}
             error: there is no MCP server `clok`
              --> t.yaml:8:19
               |
-            8 |     tools: [{mcp: clok}, {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but
+            8 |     tools: [{mcp: clok}, {mcp: clock, include: [a]}, {mcp: clock, exclude: [b]}, {mcp: both, include
               |                   ^^^^
             hint: did you mean `clock`?
 
             error: tools of `clock` are given already
-             --> t.yaml:8:57
+             --> t.yaml:8:60
               |
-            8 | , {mcp: clock, only: [a]}, {mcp: clock, but: [b]}, {mcp: both, only: [a], but: [b]}]
+            8 | mcp: clock, include: [a]}, {mcp: clock, exclude: [b]}, {mcp: both, include: [a], exclude: [b]}]
               |                                  ^^^^^
-            hint: put them together, in one `only` or one `but`
+            hint: put them together, in one `include` or one `exclude`
 
-            error: there are `only` and `but`
-             --> t.yaml:8:98
+            error: there are `include` and `exclude`
+             --> t.yaml:8:108
               |
-            8 | ut: [b]}, {mcp: both, only: [a], but: [b]}]
-              |                                  ^^^
-            hint: `only` says which tools there are, `but` which there are not: one of them is enough
+            8 |  [b]}, {mcp: both, include: [a], exclude: [b]}]
+              |                                  ^^^^^^^
+            hint: `include` says which tools there are, `exclude` which there are not: one of them is enough
         "#]],
     );
 }
@@ -68,7 +68,7 @@ fn keys_are_mistaken_where_they_stand() {
 mcp: {clock: {comand: x, cwd: 7}}
 agents:
   - name: A
-    tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
+    tools: [{mcp: clock, onyl: [a]}, {mcp: clock, include: []}]
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
@@ -89,15 +89,15 @@ chat: {participants: [A], stop: {max_turns: 2}}
             error: unknown key `onyl`
              --> t.yaml:5:26
               |
-            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
+            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, include: []}]
               |                          ^^^^
-            hint: did you mean `only`?
+            hint: there is `mcp`, `include`, `exclude`
 
-            error: `only` is empty
-             --> t.yaml:5:57
+            error: `include` is empty
+             --> t.yaml:5:60
               |
-            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, only: []}]
-              |                                                         ^^
+            5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, include: []}]
+              |                                                            ^^
         "#]],
     );
 }

@@ -186,7 +186,7 @@ fn people_have_no_model_and_no_script() {
     check(
         r"
 name: t
-agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
 chat: {participants: [Me, A], stop: {max_turns: 2}}
 script:
   - Me: hello
@@ -205,21 +205,21 @@ script:
             error: a person has no `model`
              --> t.yaml:3:34
               |
-            3 | agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user
+            3 | agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user
               |                                  ^^^^^
             hint: leave out `model`, or `human: true`; `human_input` lets a person speak for a model
 
             error: a person has no `tools`
              --> t.yaml:3:51
               |
-            3 | e, human: true, model: openai:x, tools: []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+            3 | e, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
               |                                  ^^^^^
             hint: leave out `tools`, or `human: true`
 
             error: nobody is called `Mee`
              --> t.yaml:3:89
               |
-            3 | : []}, {name: A, sees: {prefix: {Mee: x, user: y, Me: z}}}]
+            3 | : []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
               |                                  ^^^
             hint: did you mean `Me`?
 

@@ -7,7 +7,7 @@ use super::check;
 /// A team of A, B, Zoe (a person) and the chat `inner`, with this pattern.
 fn check_pattern(pattern: &str, expected: &Expect) {
     let text = format!(
-        "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: Zoe, human: true}}]\nchat:\n  participants: [A, B]\n  stop: {{max_turns: 4}}\n  pattern: {pattern}\nchats: [{{name: inner, pattern: once_each, participants: [Zoe]}}]\n"
+        "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: Zoe, human: true}}]\nchat:\n  participants: [A, B]\n  stop: {{max_turns: 4}}\n  pattern: {pattern}\nchats: [{{name: inner, pattern: sequential, participants: [Zoe]}}]\n"
     );
     // That Zoe and the chat take part in nothing is not what is looked at here.
     let said = match polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) {
@@ -21,48 +21,48 @@ fn check_pattern(pattern: &str, expected: &Expect) {
 #[test]
 fn a_group_speaks_of_its_members_only() {
     check_pattern(
-        "{group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}",
+        "{group: {transitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}",
         &expect![[r#"
             error: `C` does not take part in this chat
              --> t.yaml:6:52
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                    ^
+            6 |  {transitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
+              |                                  ^
             hint: there is `A`, `B`
 
             warning: `B` is in the list already
              --> t.yaml:6:55
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                       ^
+            6 | ransitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
+              |                                  ^
             hint: once is enough
 
             error: `D` does not take part in this chat
              --> t.yaml:6:59
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                           ^
+            6 | itions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
+              |                                  ^
             hint: there is `A`, `B`
 
             error: `transitions` say already who may speak again
              --> t.yaml:6:68
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                                    ^^^^^^
+            6 | allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
+              |                                  ^^^^^^^^^^^^^^^^^^^^
             hint: whoever may speak twice in a row stands in the list of their own name
 
             error: `E` does not take part in this chat
-             --> t.yaml:6:77
+             --> t.yaml:6:91
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                                             ^
+            6 |  D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
+              |                                  ^
             hint: there is `A`, `B`
 
             error: there is no person `F`
-             --> t.yaml:6:96
+             --> t.yaml:6:111
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [B, C, B], D: []}}, repeat: [E], pick: {person: F}}}
-              |                                                                                                ^
+            6 | at_speaker: [E], select: {human: F}}}
+              |                                  ^
             hint: there is `Zoe`
         "#]],
     );
@@ -71,63 +71,63 @@ fn a_group_speaks_of_its_members_only() {
 #[test]
 fn whoever_picks_is_a_person_beside_the_room() {
     check_pattern(
-        "{group: {pick: {person: A}}}",
+        "{group: {select: {human: A}}}",
         &expect![[r#"
-        error: the agent `A` is no person
-         --> t.yaml:6:36
-          |
-        6 |   pattern: {group: {pick: {person: A}}}
-          |                                    ^
-        hint: a model picks with `pick: model`; a person has `human: true`
-    "#]],
-    );
-    check_pattern(
-        "{group: {pick: {person: inner}}}",
-        &expect![[r#"
-        error: the chat `inner` is no person
-         --> t.yaml:6:36
-          |
-        6 |   pattern: {group: {pick: {person: inner}}}
-          |                                    ^^^^^
-        hint: a model picks with `pick: model`; a person has `human: true`
-    "#]],
-    );
-    check_pattern(
-        "{group: {pick: person}}",
-        &expect![[r#"
-            error: `pick` cannot be only `person`
-             --> t.yaml:6:27
+            error: the agent `A` is no person
+             --> t.yaml:6:37
               |
-            6 |   pattern: {group: {pick: person}}
-              |                           ^^^^^^
-            hint: it takes more than a word: `pick: {person: ...}`
+            6 |   pattern: {group: {select: {human: A}}}
+              |                                     ^
+            hint: a model picks with `select: model`; a person has `human: true`
         "#]],
     );
     check_pattern(
-        "{group: {pick: auto}}",
+        "{group: {select: {human: inner}}}",
         &expect![[r#"
-            error: `pick` cannot be `auto`
-             --> t.yaml:6:27
+            error: the chat `inner` is no person
+             --> t.yaml:6:37
               |
-            6 |   pattern: {group: {pick: auto}}
-              |                           ^^^^
-            hint: there is `round_robin`, `random`, `model`, `person`
+            6 |   pattern: {group: {select: {human: inner}}}
+              |                                     ^^^^^
+            hint: a model picks with `select: model`; a person has `human: true`
         "#]],
     );
     check_pattern(
-        "{group: {pick: {model: {attempts: 0, role: assistant}}}}",
+        "{group: {select: person}}",
+        &expect![[r#"
+            error: `select` cannot be `person`
+             --> t.yaml:6:29
+              |
+            6 |   pattern: {group: {select: person}}
+              |                             ^^^^^^
+            hint: there is `round_robin`, `random`, `model`, `human`
+        "#]],
+    );
+    check_pattern(
+        "{group: {select: auto}}",
+        &expect![[r#"
+            error: `select` cannot be `auto`
+             --> t.yaml:6:29
+              |
+            6 |   pattern: {group: {select: auto}}
+              |                             ^^^^
+            hint: there is `round_robin`, `random`, `model`, `human`
+        "#]],
+    );
+    check_pattern(
+        "{group: {select: {model: {attempts: 0, role: assistant}}}}",
         &expect![[r#"
             error: `attempts` must be at least 1
-             --> t.yaml:6:46
+             --> t.yaml:6:48
               |
-            6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
-              |                                              ^
+            6 |   pattern: {group: {select: {model: {attempts: 0, role: assistant}}}}
+              |                                                ^
 
             error: `role` cannot be `assistant`
-             --> t.yaml:6:55
+             --> t.yaml:6:57
               |
-            6 |   pattern: {group: {pick: {model: {attempts: 0, role: assistant}}}}
-              |                                                       ^^^^^^^^^
+            6 |   pattern: {group: {select: {model: {attempts: 0, role: assistant}}}}
+              |                                                         ^^^^^^^^^
             hint: there is `system`, `user`
         "#]],
     );
@@ -150,12 +150,12 @@ fn a_member_whom_the_transitions_do_not_name_is_probably_forgotten() {
 #[test]
 fn a_group_has_members() {
     check(
-        "name: t\nagents: [{name: A}]\nchat: {participants: [], pattern: {group: {pick: model}}, stop: {max_turns: 2}}\n",
+        "name: t\nagents: [{name: A}]\nchat: {participants: [], pattern: {group: {select: model}}, stop: {max_turns: 2}}\n",
         &expect![[r#"
             error: `participants` is empty
              --> t.yaml:3:22
               |
-            3 | chat: {participants: [], pattern: {group: {pick: model}}, stop: {max_turns: 2}}
+            3 | chat: {participants: [], pattern: {group: {select: model}}, stop: {max_turns: 2}}
               |                      ^^
         "#]],
     );
@@ -164,31 +164,31 @@ fn a_group_has_members() {
 #[test]
 fn states_lead_to_members_or_to_the_end() {
     check_pattern(
-        "{states: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}",
+        "{state_machine: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}",
         &expect![[r#"
             error: `Ann` does not take part in this chat
-             --> t.yaml:6:29
+             --> t.yaml:6:36
               |
-            6 |   pattern: {states: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C:
-              |                             ^^^
+            6 | pattern: {state_machine: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: sto
+              |                                  ^^^
             hint: there is `A`, `B`
 
             warning: this exit is never taken
-             --> t.yaml:6:57
+             --> t.yaml:6:64
               |
             6 | art: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}
               |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
             hint: an exit without `when` is always taken: put it last
 
             error: `stop` does not take part in this chat
-             --> t.yaml:6:93
+             --> t.yaml:6:100
               |
             6 | en: 'turns > 3', then: end}], B: stop, C: A}}}
               |                                  ^^^^
             hint: there is `A`, `B`
 
             error: `C` does not take part in this chat
-             --> t.yaml:6:99
+             --> t.yaml:6:106
               |
             6 | urns > 3', then: end}], B: stop, C: A}}}
               |                                  ^
@@ -200,59 +200,59 @@ fn states_lead_to_members_or_to_the_end() {
 #[test]
 fn an_exit_after_one_that_is_always_taken_is_never_taken() {
     check_pattern(
-        "{states: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
+        "{state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
         &expect![[r#"
-        warning: this exit is never taken
-         --> t.yaml:6:45
-          |
-        6 |   pattern: {states: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
-          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        hint: an exit without `when` is always taken: put it last"#]],
+            warning: this exit is never taken
+             --> t.yaml:6:52
+              |
+            6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
+              |                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: an exit without `when` is always taken: put it last"#]],
     );
 }
 
 #[test]
 fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
-        "{states: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
+        "{state_machine: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
         &expect![[r#"
             error: `turns >> 3` is not a condition: extraneous input '>'
-             --> t.yaml:6:49
+             --> t.yaml:6:56
               |
-            6 |   pattern: {states: {after: {A: [{when: 'turns >> 3', then: B}]}}}
-              |                                                 ^
+            6 |   pattern: {state_machine: {after: {A: [{when: 'turns >> 3', then: B}]}}}
+              |                                                        ^
         "#]],
     );
     check_pattern(
-        "{states: {after: {A: [{when: turn > 3, then: B}]}}}",
+        "{state_machine: {after: {A: [{when: turn > 3, then: B}]}}}",
         &expect![[r#"
             error: `turn > 3` is not a condition: there is nothing called `turn`
-             --> t.yaml:6:41
+             --> t.yaml:6:48
               |
-            6 |   pattern: {states: {after: {A: [{when: turn > 3, then: B}]}}}
-              |                                         ^^^^^^^^
+            6 |   pattern: {state_machine: {after: {A: [{when: turn > 3, then: B}]}}}
+              |                                                ^^^^^^^^
             hint: did you mean `turns`?
         "#]],
     );
     check_pattern(
-        "{states: {after: {A: [{when: last.text, then: B}]}}}",
+        "{state_machine: {after: {A: [{when: last.text, then: B}]}}}",
         &expect![[r#"
             error: `last.text` is not a condition: it gives a text, and neither `true` nor `false`
-             --> t.yaml:6:41
+             --> t.yaml:6:48
               |
-            6 |   pattern: {states: {after: {A: [{when: last.text, then: B}]}}}
-              |                                         ^^^^^^^^^
+            6 |   pattern: {state_machine: {after: {A: [{when: last.text, then: B}]}}}
+              |                                                ^^^^^^^^^
         "#]],
     );
     check_pattern(
-        "{states: {after: {A: [{when: '', then: B}]}}}",
+        "{state_machine: {after: {A: [{when: '', then: B}]}}}",
         &expect![[r#"
-        error: `when` is empty
-         --> t.yaml:6:41
-          |
-        6 |   pattern: {states: {after: {A: [{when: '', then: B}]}}}
-          |                                         ^^
-    "#]],
+            error: `when` is empty
+             --> t.yaml:6:48
+              |
+            6 |   pattern: {state_machine: {after: {A: [{when: '', then: B}]}}}
+              |                                                ^^
+        "#]],
     );
 }
 
@@ -291,46 +291,46 @@ chat:
 #[test]
 fn nothing_comes_after_itself() {
     check_pattern(
-        "{after: {A: [B], B: [A, C]}}",
+        "{dag: {A: [B], B: [A, C]}}",
         &expect![[r#"
-        error: `A` would have to come after itself: A after B after A
-         --> t.yaml:6:21
-          |
-        6 |   pattern: {after: {A: [B], B: [A, C]}}
-          |                     ^
-
-        error: `C` does not take part in this chat
-         --> t.yaml:6:36
-          |
-        6 |   pattern: {after: {A: [B], B: [A, C]}}
-          |                                    ^
-        hint: there is `A`, `B`
-    "#]],
-    );
-    check_pattern(
-        "{after: {A: [A, B, B]}}",
-        &expect![[r#"
-        error: `A` would have to come after itself: A after A
-         --> t.yaml:6:21
-          |
-        6 |   pattern: {after: {A: [A, B, B]}}
-          |                     ^
-
-        error: `B` is in the list already
-         --> t.yaml:6:31
-          |
-        6 |   pattern: {after: {A: [A, B, B]}}
-          |                               ^
-    "#]],
-    );
-    check_pattern(
-        "{after: {}}",
-        &expect![[r#"
-            error: `after` is empty
-             --> t.yaml:6:20
+            error: `A` would have to come after itself: A after B after A
+             --> t.yaml:6:19
               |
-            6 |   pattern: {after: {}}
-              |                    ^^
+            6 |   pattern: {dag: {A: [B], B: [A, C]}}
+              |                   ^
+
+            error: `C` does not take part in this chat
+             --> t.yaml:6:34
+              |
+            6 |   pattern: {dag: {A: [B], B: [A, C]}}
+              |                                  ^
+            hint: there is `A`, `B`
+        "#]],
+    );
+    check_pattern(
+        "{dag: {A: [A, B, B]}}",
+        &expect![[r#"
+            error: `A` would have to come after itself: A after A
+             --> t.yaml:6:19
+              |
+            6 |   pattern: {dag: {A: [A, B, B]}}
+              |                   ^
+
+            error: `B` is in the list already
+             --> t.yaml:6:29
+              |
+            6 |   pattern: {dag: {A: [A, B, B]}}
+              |                             ^
+        "#]],
+    );
+    check_pattern(
+        "{dag: {}}",
+        &expect![[r#"
+            error: `dag` is empty
+             --> t.yaml:6:18
+              |
+            6 |   pattern: {dag: {}}
+              |                  ^^
         "#]],
     );
 }
@@ -456,27 +456,27 @@ fn a_vote_has_options_and_voters() {
 #[test]
 fn a_planner_takes_no_other_part() {
     check_pattern(
-        "{plan: {planner: A, keeper: P, max_stalls: 0}}",
+        "{orchestrator: {planner: A, scribe: P, max_stalls: 0}}",
         &expect![[r#"
             error: `A` takes part, and cannot plan besides
-             --> t.yaml:6:29
+             --> t.yaml:6:37
               |
-            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-              |                             ^
+            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+              |                                     ^
             hint: take it out of `participants`: it is asked beside them
 
             error: there is no agent, chat or team `P`
-             --> t.yaml:6:40
+             --> t.yaml:6:48
               |
-            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-              |                                        ^
+            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+              |                                                ^
             hint: there is `A`, `B`, `Zoe`, `inner`
 
             error: `max_stalls` must be at least 1
-             --> t.yaml:6:55
+             --> t.yaml:6:63
               |
-            6 |   pattern: {plan: {planner: A, keeper: P, max_stalls: 0}}
-              |                                                       ^
+            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+              |                                                               ^
         "#]],
     );
 }
@@ -484,64 +484,64 @@ fn a_planner_takes_no_other_part() {
 #[test]
 fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
     check_pattern(
-        "{flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}",
+        "{graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}",
         &expect![[r#"
-        error: `C` does not take part in this chat
-         --> t.yaml:6:27
-          |
-        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
-          |                           ^
-        hint: there is `A`, `B`
+            error: `C` does not take part in this chat
+             --> t.yaml:6:28
+              |
+            6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+              |                            ^
+            hint: there is `A`, `B`
 
-        error: `D` does not take part in this chat
-         --> t.yaml:6:50
-          |
-        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
-          |                                                  ^
-        hint: there is `A`, `B`
+            error: `D` does not take part in this chat
+             --> t.yaml:6:51
+              |
+            6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+              |                                                   ^
+            hint: there is `A`, `B`
 
-        error: `E` does not take part in this chat
-         --> t.yaml:6:55
-          |
-        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
-          |                                                       ^
-        hint: there is `A`, `B`
+            error: `E` does not take part in this chat
+             --> t.yaml:6:56
+              |
+            6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+              |                                                        ^
+            hint: there is `A`, `B`
 
-        error: `F` does not take part in this chat
-         --> t.yaml:6:69
-          |
-        6 |   pattern: {flow: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
-          |                                                                     ^
-        hint: there is `A`, `B`
-    "#]],
+            error: `F` does not take part in this chat
+             --> t.yaml:6:70
+              |
+            6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
+              |                                                                      ^
+            hint: there is `A`, `B`
+        "#]],
     );
     check_pattern(
-        "{flow: {start: A, edges: {A: B, B: A}}}",
+        "{graph: {start: A, edges: {A: B, B: A}}}",
         &expect![[r#"
-        error: the graph has no end: edges lead on from every node
-         --> t.yaml:6:13
-          |
-        6 |   pattern: {flow: {start: A, edges: {A: B, B: A}}}
-          |             ^^^^"#]],
+            error: the graph has no end: edges lead on from every node
+             --> t.yaml:6:13
+              |
+            6 |   pattern: {graph: {start: A, edges: {A: B, B: A}}}
+              |             ^^^^^"#]],
     );
     check_pattern(
-        "{flow: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}",
+        "{graph: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}",
         &expect![[r#"
-        error: `says` and `when` cannot both be given
-         --> t.yaml:6:49
-          |
-        6 |   pattern: {flow: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}
-          |                                                 ^^^^
-    "#]],
+            error: `says` and `when` cannot both be given
+             --> t.yaml:6:50
+              |
+            6 |   pattern: {graph: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}
+              |                                                  ^^^^
+        "#]],
     );
     check_pattern(
-        "{flow: {start: A, edges: {A: [A, {to: B, says: x}]}}}",
+        "{graph: {start: A, edges: {A: [A, {to: B, says: x}]}}}",
         &expect![[r#"
-        error: `A` has edges with and without a condition; give each a condition, or use `otherwise`
-         --> t.yaml:6:13
-          |
-        6 |   pattern: {flow: {start: A, edges: {A: [A, {to: B, says: x}]}}}
-          |             ^^^^"#]],
+            error: `A` has edges with and without a condition; give each a condition, or use `otherwise`
+             --> t.yaml:6:13
+              |
+            6 |   pattern: {graph: {start: A, edges: {A: [A, {to: B, says: x}]}}}
+              |             ^^^^^"#]],
     );
 }
 
@@ -552,56 +552,56 @@ fn whoever_joins_was_not_there_before() {
 agents: [{name: A}, {name: B}]
 chat:
   participants: [A]
-  joins: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+  late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
   stop: {max_turns: 3}
 ",
         &expect![[r#"
             error: `A` takes part already
-             --> t.yaml:5:17
+             --> t.yaml:5:24
               |
-            5 |   joins: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {
-              |                 ^
+            5 |   late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when:
+              |                        ^
 
             error: there is no agent, chat or team `C`
-             --> t.yaml:5:44
+             --> t.yaml:5:51
               |
             5 | {who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, wh
               |                                  ^
             hint: there is `A`, `B`
 
             error: `D` does not take part in this chat
-             --> t.yaml:5:74
+             --> t.yaml:5:81
               |
-            5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+            5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
               |                                  ^
             hint: there is `A`, `B`, `C`
 
             error: `when` is empty
-             --> t.yaml:5:95
+             --> t.yaml:5:102
               |
-            5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+            5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
               |                                  ^^
             hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
 
             error: `B` takes part already
-             --> t.yaml:5:106
+             --> t.yaml:5:113
               |
-            5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', sees: some}]
+            5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
               |                                  ^
 
             error: `x` is not a condition: there is nothing called `x`
-             --> t.yaml:5:115
+             --> t.yaml:5:122
               |
-            5 | ho: B, when: {}}, {who: B, when: 'x', sees: some}]
+            5 | ho: B, when: {}}, {who: B, when: 'x', view: some}]
               |                                  ^^^
             hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `members`
 
-            error: `sees` cannot be `some`
-             --> t.yaml:5:126
+            error: unknown key `view`
+             --> t.yaml:5:127
               |
-            5 | : {}}, {who: B, when: 'x', sees: some}]
+            5 | , when: {}}, {who: B, when: 'x', view: some}]
               |                                  ^^^^
-            hint: there is `all`, `new`
+            hint: there is `who`, `when`, `history`
         "#]],
     );
 }
@@ -609,13 +609,13 @@ chat:
 #[test]
 fn a_name_made_of_a_chats_is_free() {
     check(
-        "name: t\nagents: [{name: A}, {name: t_picker}]\nchat: {participants: [A, t_picker], pattern: {group: {pick: {model: {}}}}, stop: {max_turns: 2}}\n",
+        "name: t\nagents: [{name: A}, {name: t_picker}]\nchat: {participants: [A, t_picker], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}\n",
         &expect![[r#"
             error: whoever picks its speakers is called `t_picker`, and so is an agent
-             --> t.yaml:3:62
+             --> t.yaml:3:64
               |
-            3 | chat: {participants: [A, t_picker], pattern: {group: {pick: {model: {}}}}, stop: {max_turns: 2}}
-              |                                                              ^^^^^
+            3 | chat: {participants: [A, t_picker], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}
+              |                                                                ^^^^^
         "#]],
     );
 }

@@ -102,7 +102,7 @@ chats:
                |
             14 |   pattern: in_trun
                |            ^^^^^^^
-            hint: did you mean `in_turn`?
+            hint: there is `round_robin`, `sequential`, `parallel`, `group`, `state_machine`, `dag`, `handoffs`, `debate`, `orchestrator`, `graph`, `role_play`, `group_solve`, `tasks`
 
             error: there is no agent, chat or team `Tradr`
               --> t.yaml:15:18
@@ -110,13 +110,6 @@ chats:
             15 |   participants: [Tradr, work]
                |                  ^^^^^
             hint: did you mean `Trader`?
-
-            error: unknown key `max_turns`
-              --> t.yaml:16:3
-               |
-            16 |   max_turns: 5
-               |   ^^^^^^^^^
-            hint: it belongs in `stop`
 
             error: `(unclosed` is not a regular expression: unclosed group
               --> t.yaml:18:14
@@ -181,9 +174,9 @@ agents: {name: A}
 chat:
   participants: A
   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
-  circles: {repetition: 0, similarity: 2}
+  loop_detection: {repetition: 0, similarity: 2}
   summary: reflect
-  max_turns_cap: 99999999999999999999
+  max_turns: 99999999999999999999
 limits:
 "#,
         &expect![[r#"
@@ -258,22 +251,22 @@ limits:
                |                                                                                 ^^^^
 
             error: `repetition` must be at least 2
-              --> t.yaml:11:25
+              --> t.yaml:11:32
                |
-            11 |   circles: {repetition: 0, similarity: 2}
-               |                         ^
+            11 |   loop_detection: {repetition: 0, similarity: 2}
+               |                                ^
 
             error: `similarity` must be at most 1
-              --> t.yaml:11:40
+              --> t.yaml:11:47
                |
-            11 |   circles: {repetition: 0, similarity: 2}
-               |                                        ^
+            11 |   loop_detection: {repetition: 0, similarity: 2}
+               |                                               ^
 
-            error: `max_turns_cap` must be at most 1000000
-              --> t.yaml:13:18
+            error: `max_turns` must be at most 1000000
+              --> t.yaml:13:14
                |
-            13 |   max_turns_cap: 99999999999999999999
-               |                  ^^^^^^^^^^^^^^^^^^^^
+            13 |   max_turns: 99999999999999999999
+               |              ^^^^^^^^^^^^^^^^^^^^
 
             error: `limits` is empty
               --> t.yaml:14:7
@@ -349,7 +342,7 @@ fn prices_and_windows_take_one_of_several_forms() {
         r"
 name: t
 prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}
-agents: [{name: A, sees: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages: 0, tokens: 5}}}]
+agents: [{name: A, view: {window: {message: 3}, names: sometimes}}, {name: B, view: {window: {messages: 0, tokens: 5}}}]
 chat: {participants: [A, B], stop: {max_turns: 1}}
 ",
         &expect![[r#"
@@ -382,27 +375,27 @@ chat: {participants: [A, B], stop: {max_turns: 1}}
             error: unknown key `message`
              --> t.yaml:4:36
               |
-            4 | ents: [{name: A, sees: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages
+            4 | ents: [{name: A, view: {window: {message: 3}, names: sometimes}}, {name: B, view: {window: {messages
               |                                  ^^^^^^^
             hint: did you mean `messages`?
 
             error: `names` cannot be `sometimes`
              --> t.yaml:4:56
               |
-            4 | s: {window: {message: 3}, names: sometimes}}, {name: B, sees: {window: {messages: 0, tokens: 5}}}]
+            4 | w: {window: {message: 3}, names: sometimes}}, {name: B, view: {window: {messages: 0, tokens: 5}}}]
               |                                  ^^^^^^^^^
             hint: there is `auto`, `always`, `never`
 
             error: `messages` must be at least 1
              --> t.yaml:4:105
               |
-            4 | me: B, sees: {window: {messages: 0, tokens: 5}}}]
+            4 | me: B, view: {window: {messages: 0, tokens: 5}}}]
               |                                  ^
 
             error: `window` takes one key only, and `tokens` is another
              --> t.yaml:4:108
               |
-            4 |  B, sees: {window: {messages: 0, tokens: 5}}}]
+            4 |  B, view: {window: {messages: 0, tokens: 5}}}]
               |                                  ^^^^^^
         "#]],
     );
@@ -414,24 +407,17 @@ fn an_unknown_key_in_a_chat_entry_is_an_error_that_names_the_key() {
     check(
         "name: t
 agents: [{name: A}]
-chat: {pattern: once_each, participants: [one]}
+chat: {pattern: sequential, participants: [one]}
 chats:
-  - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
+  - {name: one, mesage: x, max_turns: 2, pattern: sequential, participants: [A]}
 ",
         &expect![[r#"
             error: unknown key `mesage`
              --> t.yaml:5:17
               |
-            5 |   - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
+            5 |   - {name: one, mesage: x, max_turns: 2, pattern: sequential, participants: [A]}
               |                 ^^^^^^
-            hint: did you mean `message`?
-
-            error: unknown key `max_turns`
-             --> t.yaml:5:28
-              |
-            5 |   - {name: one, mesage: x, max_turns: 2, pattern: once_each, participants: [A]}
-              |                            ^^^^^^^^^
-            hint: it belongs in `stop`
+            hint: there is `name`, `description`, `task_from`, `task`, `carryover`, `continues`, `pattern`, `participants`, `introductions`, `late_joiners`, `opening`, `stop`, `loop_detection`, `summary`, `max_turns`
         "#]],
     );
 }

@@ -9,7 +9,7 @@ use super::check;
 fn check_society(chat: &str, society: &str, expected: &Expect) {
     check(
         &format!(
-            "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true, human_input: always}}, {{name: L, auto_reply: x}}]\nchat:\n  {chat}\n  pattern: {{society: {{{society}}}}}\n"
+            "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true, human_input: always}}, {{name: L, default_reply: x}}]\nchat:\n  {chat}\n  pattern: {{role_play: {{{society}}}}}\n"
         ),
         expected,
     );
@@ -21,36 +21,36 @@ fn two_have_the_two_roles() {
         "participants: [A, B, C]",
         "user: A, assistant: A",
         &expect![[r#"
-        error: `B` takes part, and has no role
-         --> t.yaml:4:21
-          |
-        4 |   participants: [A, B, C]
-          |                     ^
-        hint: two take part in a society: whoever instructs, and whoever solves
+            error: `B` takes part, and has no role
+             --> t.yaml:4:21
+              |
+            4 |   participants: [A, B, C]
+              |                     ^
+            hint: two take part in a society: whoever instructs, and whoever solves
 
-        error: `C` takes part, and has no role
-         --> t.yaml:4:24
-          |
-        4 |   participants: [A, B, C]
-          |                        ^
-        hint: two take part in a society: whoever instructs, and whoever solves
+            error: `C` takes part, and has no role
+             --> t.yaml:4:24
+              |
+            4 |   participants: [A, B, C]
+              |                        ^
+            hint: two take part in a society: whoever instructs, and whoever solves
 
-        error: `A` cannot have both roles
-         --> t.yaml:5:43
-          |
-        5 |   pattern: {society: {user: A, assistant: A}}
-          |                                           ^
-    "#]],
+            error: `A` cannot have both roles
+             --> t.yaml:5:45
+              |
+            5 |   pattern: {role_play: {user: A, assistant: A}}
+              |                                             ^
+        "#]],
     );
     check_society(
         "participants: [A]",
         "user: A, assistant: {who: Bo}",
         &expect![[r#"
             error: `Bo` does not take part in this chat
-             --> t.yaml:5:49
+             --> t.yaml:5:51
               |
-            5 |   pattern: {society: {user: A, assistant: {who: Bo}}}
-              |                                                 ^^
+            5 |   pattern: {role_play: {user: A, assistant: {who: Bo}}}
+              |                                                   ^^
             hint: there is `A`
         "#]],
     );
@@ -58,12 +58,12 @@ fn two_have_the_two_roles() {
         "participants: [A, B]",
         "user: A",
         &expect![[r#"
-        error: `society` needs the key `assistant`
-         --> t.yaml:5:23
-          |
-        5 |   pattern: {society: {user: A}}
-          |                       ^^^^
-    "#]],
+            error: `role_play` needs the key `assistant`
+             --> t.yaml:5:25
+              |
+            5 |   pattern: {role_play: {user: A}}
+              |                         ^^^^
+        "#]],
     );
 }
 
@@ -73,32 +73,32 @@ fn whoever_has_a_part_can_play_it_and_has_one() {
         "participants: [A, L]",
         "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}",
         &expect![[r#"
-            error: `L` cannot have a part in a society: by its `auto_reply` it replies otherwise, too
-             --> t.yaml:5:43
+            error: `L` cannot have a part in a role-play: by its `default_reply` it replies otherwise, too
+             --> t.yaml:5:45
               |
-            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
-              |                                           ^
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                             ^
             hint: name an agent that speaks by a model and by nothing else
 
-            error: `Zoe` cannot have a part in a society: it is a person
-             --> t.yaml:5:57
+            error: `Zoe` cannot have a part in a role-play: it is a person
+             --> t.yaml:5:59
               |
-            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
-              |                                                         ^^^
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                           ^^^
             hint: name an agent that speaks by a model and by nothing else
 
             error: `A` takes part, and has no other role besides
-             --> t.yaml:5:71
+             --> t.yaml:5:73
               |
-            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
-              |                                                                       ^
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                                         ^
             hint: take it out of `participants`: it is asked beside them
 
             error: there is no agent `Nobody`
-             --> t.yaml:5:88
+             --> t.yaml:5:90
               |
-            5 |   pattern: {society: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
-              |                                                                                        ^^^^^^
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+              |                                                                                          ^^^^^^
             hint: there is `A`, `B`, `C`, `Zoe`, `L`
         "#]],
     );
@@ -107,13 +107,13 @@ fn whoever_has_a_part_can_play_it_and_has_one() {
         "user: A, assistant: B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '",
         &expect![[r#"
             error: `C` has a part already
-             --> t.yaml:5:76
+             --> t.yaml:5:78
               |
             5 | B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '}}
               |                                  ^
 
             error: a marker of nothing but white space is never found
-             --> t.yaml:5:105
+             --> t.yaml:5:107
               |
             5 | er: C, critic: {who: Zoe}, done: ' '}}
               |                                  ^^^
@@ -124,7 +124,7 @@ fn whoever_has_a_part_can_play_it_and_has_one() {
 #[test]
 fn what_the_pattern_does_itself_is_said_nowhere_else() {
     check_society(
-        "opening: x\n  introductions: true\n  joins: [{who: C, when: {max_turns: 1}}]\n  max_turns_cap: 3\n  participants: [A, B]",
+        "opening: x\n  introductions: true\n  late_joiners: [{who: C, when: {max_turns: 1}}]\n  max_turns: 3\n  participants: [A, B]",
         "user: A, assistant: B, max_round: 3",
         &expect![[r#"
             error: a society has no `opening`
@@ -141,25 +141,25 @@ fn what_the_pattern_does_itself_is_said_nowhere_else() {
               |   ^^^^^^^^^^^^^
             hint: leave it out: the rules of the roles say who the other one is
 
-            error: a society has no `joins`
+            error: a society has no `late_joiners`
              --> t.yaml:6:3
               |
-            6 |   joins: [{who: C, when: {max_turns: 1}}]
-              |   ^^^^^
+            6 |   late_joiners: [{who: C, when: {max_turns: 1}}]
+              |   ^^^^^^^^^^^^
             hint: leave it out: two talk, from the beginning to the end
 
-            error: a society has no `max_turns_cap`
+            error: a society has no `max_turns`
              --> t.yaml:7:3
               |
-            7 |   max_turns_cap: 3
-              |   ^^^^^^^^^^^^^
+            7 |   max_turns: 3
+              |   ^^^^^^^^^
             hint: leave it out: it ends by `max_rounds`
 
             error: unknown key `max_round`
-             --> t.yaml:9:46
+             --> t.yaml:9:48
               |
-            9 |   pattern: {society: {user: A, assistant: B, max_round: 3}}
-              |                                              ^^^^^^^^^
+            9 |   pattern: {role_play: {user: A, assistant: B, max_round: 3}}
+              |                                                ^^^^^^^^^
             hint: did you mean `max_rounds`?
         "#]],
     );

@@ -14,7 +14,7 @@ fn check_pattern(pattern: &str, expected: &Expect) {
 #[track_caller]
 fn check_chat(chat: &str, expected: &Expect) {
     let text = format!(
-        "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true}}, {{name: P, model: none, auto_reply: x}}, {{name: L, auto_reply: x}}]\nchat: {{{chat}}}\n"
+        "name: t\nagents: [{{name: A}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true}}, {{name: P, model: none, default_reply: x}}, {{name: L, default_reply: x}}]\nchat: {{{chat}}}\n"
     );
     let said = match polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) {
         Ok(loaded) => loaded.warnings.to_string(),
@@ -30,74 +30,74 @@ const TWO: &str = "{who: A, prompt: a}, {who: B, prompt: b}";
 #[test]
 fn everybody_who_talks_has_one_task() {
     check_pattern(
-        "{solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}",
+        "{group_solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}",
         &expect![[r#"
-        error: `B` takes part, and has no task
-         --> t.yaml:3:26
-          |
-        3 | chat: {participants: [A, B], pattern: {solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}}
-          |                          ^
-        hint: give it a task, or take it out of `participants`
+            error: `B` takes part, and has no task
+             --> t.yaml:3:26
+              |
+            3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c
+              |                          ^
+            hint: give it a task, or take it out of `participants`
 
-        error: `C` does not take part in this chat
-         --> t.yaml:3:83
-          |
-        3 | chat: {participants: [A, B], pattern: {solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}}
-          |                                                                                   ^
-        hint: there is `A`, `B`
-    "#]],
+            error: `C` does not take part in this chat
+             --> t.yaml:3:89
+              |
+            3 | sks: [{who: A, prompt: a}, {who: C, prompt: c}]}}}
+              |                                  ^
+            hint: there is `A`, `B`
+        "#]],
     );
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}, {{who: A, prompt: again}}]}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}, {{who: A, prompt: again}}]}}}}"),
         &expect![[r#"
-        error: `A` has a task already
-         --> t.yaml:3:104
-          |
-        3 | : a}, {who: B, prompt: b}, {who: A, prompt: again}]}}}
-          |                                  ^
-        hint: it would talk to itself: what it does alone stands in `before` or `after`
-    "#]],
+            error: `A` has a task already
+             --> t.yaml:3:110
+              |
+            3 | : a}, {who: B, prompt: b}, {who: A, prompt: again}]}}}
+              |                                  ^
+            hint: it would talk to itself: what it does alone stands in `before` or `after`
+        "#]],
     );
     check_chat(
-        "participants: [A], pattern: {solve: {tasks: [{who: A, prompt: ' '}]}}",
+        "participants: [A], pattern: {group_solve: {tasks: [{who: A, prompt: ' '}]}}",
         &expect![[r#"
-        error: a talk needs at least two tasks
-         --> t.yaml:3:53
-          |
-        3 | chat: {participants: [A], pattern: {solve: {tasks: [{who: A, prompt: ' '}]}}}
-          |                                                     ^^^^^^^^^^^^^^^^^^^^^
-        hint: `pattern: {tasks: [...]}` has tasks solved alone
+            error: a talk needs at least two tasks
+             --> t.yaml:3:59
+              |
+            3 | chat: {participants: [A], pattern: {group_solve: {tasks: [{who: A, prompt: ' '}]}}}
+              |                                                           ^^^^^^^^^^^^^^^^^^^^^
+            hint: `pattern: {tasks: [...]}` has tasks solved alone
 
-        error: `prompt` is empty
-         --> t.yaml:3:70
-          |
-        3 | chat: {participants: [A], pattern: {solve: {tasks: [{who: A, prompt: ' '}]}}}
-          |                                                                      ^^^
-    "#]],
+            error: `prompt` is empty
+             --> t.yaml:3:76
+              |
+            3 | chat: {participants: [A], pattern: {group_solve: {tasks: [{who: A, prompt: ' '}]}}}
+              |                                                                            ^^^
+        "#]],
     );
     check_pattern(
-        "{solve: {tasks: []}}",
+        "{group_solve: {tasks: []}}",
         &expect![[r#"
-        error: `A` takes part, and has no task
-         --> t.yaml:3:23
-          |
-        3 | chat: {participants: [A, B], pattern: {solve: {tasks: []}}}
-          |                       ^
-        hint: give it a task, or take it out of `participants`
+            error: `A` takes part, and has no task
+             --> t.yaml:3:23
+              |
+            3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: []}}}
+              |                       ^
+            hint: give it a task, or take it out of `participants`
 
-        error: `B` takes part, and has no task
-         --> t.yaml:3:26
-          |
-        3 | chat: {participants: [A, B], pattern: {solve: {tasks: []}}}
-          |                          ^
-        hint: give it a task, or take it out of `participants`
+            error: `B` takes part, and has no task
+             --> t.yaml:3:26
+              |
+            3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: []}}}
+              |                          ^
+            hint: give it a task, or take it out of `participants`
 
-        error: `tasks` is empty
-         --> t.yaml:3:55
-          |
-        3 | chat: {participants: [A, B], pattern: {solve: {tasks: []}}}
-          |                                                       ^^
-    "#]],
+            error: `tasks` is empty
+             --> t.yaml:3:61
+              |
+            3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: []}}}
+              |                                                             ^^
+        "#]],
     );
 }
 
@@ -105,11 +105,11 @@ fn everybody_who_talks_has_one_task() {
 fn tasks_before_and_after_are_of_somebody() {
     check_pattern(
         &format!(
-            "{{solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x}}], after: [{{who: D, prompt: x}}]}}}}"
+            "{{group_solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x}}], after: [{{who: D, prompt: x}}]}}}}"
         ),
         &expect![[r#"
             error: there is no agent, chat or team `D`
-             --> t.yaml:3:144
+             --> t.yaml:3:150
               |
             3 | o: C, prompt: x}], after: [{who: D, prompt: x}]}}}
               |                                  ^
@@ -121,13 +121,15 @@ fn tasks_before_and_after_are_of_somebody() {
 #[test]
 fn a_task_alone_is_not_asked_about() {
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x, stops_by_itself: true}}]}}}}"),
+        &format!(
+            "{{group_solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x, self_terminating: true}}]}}}}"
+        ),
         &expect![[r#"
-            error: a task that is solved alone has no `stops_by_itself`: nobody asks whether it is complete
-             --> t.yaml:3:128
+            error: a task that is solved alone has no `self_terminating`: nobody asks whether it is complete
+             --> t.yaml:3:134
               |
-            3 | }], before: [{who: C, prompt: x, stops_by_itself: true}]}}}
-              |                                  ^^^^^^^^^^^^^^^
+            3 | }], before: [{who: C, prompt: x, self_terminating: true}]}}}
+              |                                  ^^^^^^^^^^^^^^^^
             hint: it is for the tasks of those who talk
         "#]],
     );
@@ -157,8 +159,8 @@ fn a_task_alone_is_not_asked_about() {
         "#]],
     );
     check_pattern(
-        "{tasks: [{who: A, prompt: a, stops_by_itself: false}, {who: B, prompt: b}]}",
-        &expect![[""]],
+        "{tasks: [{who: A, prompt: a, self_terminating: false}, {who: B, prompt: b}]}",
+        &expect![""],
     );
 }
 
@@ -166,50 +168,50 @@ fn a_task_alone_is_not_asked_about() {
 fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
     for end in ["first_completion", "one_last_chat", "one_last_group_chat", "all_complete"] {
         let text = format!(
-            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], pattern: {{solve: {{tasks: [{TWO}], end: {end}}}}}}}\n"
+            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], pattern: {{group_solve: {{tasks: [{TWO}], end: {end}}}}}}}\n"
         );
         let error =
             polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()).unwrap_err();
         assert!(error.to_string().contains("nobody is asked whether one is"), "{error}");
     }
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], end: all_complete}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}], end: all_complete}}}}"),
         &expect![[r#"
-        error: the talk ends when a task is complete, and nobody is asked whether one is
-         --> t.yaml:3:104
-          |
-        3 | : a}, {who: B, prompt: b}], end: all_complete}}}
-          |                                  ^^^^^^^^^^^^
-        hint: give a task `stops_by_itself: true`, or end by `max_iterations`
-    "#]],
+            error: the talk ends when a task is complete, and nobody is asked whether one is
+             --> t.yaml:3:110
+              |
+            3 | : a}, {who: B, prompt: b}], end: all_complete}}}
+              |                                  ^^^^^^^^^^^^
+            hint: give a task `self_terminating: true`, or end by `max_iterations`
+        "#]],
     );
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], end: first}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}], end: first}}}}"),
         &expect![[r#"
-        error: `end` cannot be `first`
-         --> t.yaml:3:104
-          |
-        3 | : a}, {who: B, prompt: b}], end: first}}}
-          |                                  ^^^^^
-        hint: did you mean `first_completion`?
-    "#]],
+            error: `end` cannot be `first`
+             --> t.yaml:3:110
+              |
+            3 | : a}, {who: B, prompt: b}], end: first}}}
+              |                                  ^^^^^
+            hint: did you mean `first_completion`?
+        "#]],
     );
     check_pattern(
-        "{solve: {tasks: [{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b}]}}",
+        "{group_solve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}",
         &expect![[r#"
-        warning: the talk ends by `max_iterations` alone, and nobody is asked whether a task is complete
-         --> t.yaml:3:76
-          |
-        3 | ve: {tasks: [{who: A, prompt: a, stops_by_itself: true}, {who: B, prompt: b}]}}}
-          |                                  ^^^^^^^^^^^^^^^
-        hint: end the talk by it, such as `end: first_completion`, or leave it out
-    "#]],
+            warning: the talk ends by `max_iterations` alone, and nobody is asked whether a task is complete
+             --> t.yaml:3:82
+              |
+            3 | ve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}}
+              |                                  ^^^^^^^^^^^^^^^^
+            hint: end the talk by it, such as `end: first_completion`, or leave it out
+        "#]],
     );
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], max_iterations: 0}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}], max_iterations: 0}}}}"),
         &expect![[r#"
             error: `max_iterations` must be at least 1
-             --> t.yaml:3:115
+             --> t.yaml:3:121
               |
             3 |  B, prompt: b}], max_iterations: 0}}}
               |                                  ^
@@ -220,21 +222,21 @@ fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
 #[test]
 fn what_a_talk_needs_is_not_forgotten_and_what_is_kept_is_asked_for() {
     check_pattern(
-        "{solve: {tasks: [{who: A, prompt: a, forgets: true}, {who: B, prompt: b, keeps_reflections: true}]}}",
+        "{group_solve: {tasks: [{who: A, prompt: a, forget: true}, {who: B, prompt: b, keeps_reflections: true}]}}",
         &expect![[r#"
             error: what is said in a talk is needed in it
-             --> t.yaml:3:76
+             --> t.yaml:3:82
               |
-            3 | ve: {tasks: [{who: A, prompt: a, forgets: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
-              |                                  ^^^^^^^
+            3 | ve: {tasks: [{who: A, prompt: a, forget: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
+              |                                  ^^^^^^
             hint: it is for tasks that are solved alone: those of `before` and `after`
 
             error: this task is never reflected on, so that no reflection can be kept
-             --> t.yaml:3:112
+             --> t.yaml:3:117
               |
-            3 | gets: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
+            3 | rget: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
               |                                  ^^^^^^^^^^^^^^^^^
-            hint: add `stops_by_itself: true`
+            hint: add `self_terminating: true`
         "#]],
     );
 }
@@ -242,27 +244,27 @@ fn what_a_talk_needs_is_not_forgotten_and_what_is_kept_is_asked_for() {
 #[test]
 fn only_models_are_asked_for_what_models_can() {
     check_chat(
-        "participants: [Zoe, P, L, A], pattern: {tasks: [{who: Zoe, prompt: a, forgets: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt: c, answers: {type: object}}, {who: A, prompt: d, forgets: true}]}",
+        "participants: [Zoe, P, L, A], pattern: {tasks: [{who: Zoe, prompt: a, forget: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt: c, output_schema: {type: object}}, {who: A, prompt: d, forget: true}]}",
         &expect![[r#"
-            error: a task of `Zoe` has no `forgets`: it is a person
+            error: a task of `Zoe` has no `forget`: it is a person
              --> t.yaml:3:78
               |
-            3 | : {tasks: [{who: Zoe, prompt: a, forgets: true}, {who: P, prompt: b, tools: [chess]}, {who: L, promp
-              |                                  ^^^^^^^
+            3 | : {tasks: [{who: Zoe, prompt: a, forget: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt
+              |                                  ^^^^^^
             hint: give the task to an agent that speaks by a model and by nothing else
 
             error: a task of `P` has no `tools`: it speaks by no model
-             --> t.yaml:3:114
+             --> t.yaml:3:113
               |
-            3 | gets: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt: c, answers: {type: object}}, {who
+            3 | rget: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt: c, output_schema: {type: object}}
               |                                  ^^^^^
             hint: give the task to an agent that speaks by a model and by nothing else
 
-            error: a task of `L` has no `answers`: by its `auto_reply` it replies otherwise, too
-             --> t.yaml:3:151
+            error: a task of `L` has no `output_schema`: by its `default_reply` it replies otherwise, too
+             --> t.yaml:3:150
               |
-            3 | s: [chess]}, {who: L, prompt: c, answers: {type: object}}, {who: A, prompt: d, forgets: true}]}}
-              |                                  ^^^^^^^
+            3 | s: [chess]}, {who: L, prompt: c, output_schema: {type: object}}, {who: A, prompt: d, forget: true}]}
+              |                                  ^^^^^^^^^^^^^
             hint: give the task to an agent that speaks by a model and by nothing else
         "#]],
     );
@@ -271,47 +273,47 @@ fn only_models_are_asked_for_what_models_can() {
 #[test]
 fn the_first_message_is_of_a_talk_of_two() {
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], shift: {{to: C, says: ''}}}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}], shift: {{to: C, says: ''}}}}}}"),
         &expect![[r#"
-        error: `C` does not take part in this chat
-         --> t.yaml:3:111
-          |
-        3 | who: B, prompt: b}], shift: {to: C, says: ''}}}}
-          |                                  ^
-        hint: there is `A`, `B`
+            error: `C` does not take part in this chat
+             --> t.yaml:3:117
+              |
+            3 | who: B, prompt: b}], shift: {to: C, says: ''}}}}
+              |                                  ^
+            hint: there is `A`, `B`
 
-        error: `says` is empty
-         --> t.yaml:3:120
-          |
-        3 | rompt: b}], shift: {to: C, says: ''}}}}
-          |                                  ^^
-    "#]],
+            error: `says` is empty
+             --> t.yaml:3:126
+              |
+            3 | rompt: b}], shift: {to: C, says: ''}}}}
+              |                                  ^^
+        "#]],
     );
     check_pattern(
-        &format!("{{solve: {{tasks: [{TWO}], reconcile: true}}}}"),
+        &format!("{{group_solve: {{tasks: [{TWO}], reconcile: true}}}}"),
         &expect![[r#"
-        warning: both know the second's answer when the talk begins, and it begins with that answer
-         --> t.yaml:3:99
-          |
-        3 | rompt: a}, {who: B, prompt: b}], reconcile: true}}}
-          |                                  ^^^^^^^^^
-        hint: say how it begins instead: `shift: {says: ...}`
-    "#]],
+            warning: both know the second's answer when the talk begins, and it begins with that answer
+             --> t.yaml:3:105
+              |
+            3 | rompt: a}, {who: B, prompt: b}], reconcile: true}}}
+              |                                  ^^^^^^^^^
+            hint: say how it begins instead: `shift: {says: ...}`
+        "#]],
     );
     check_chat(
         &format!(
-            "participants: [A, B, C], pattern: {{solve: {{tasks: [{TWO}, {{who: C, prompt: c}}], shift: {{to: A}}, reconcile: true}}}}"
+            "participants: [A, B, C], pattern: {{group_solve: {{tasks: [{TWO}, {{who: C, prompt: c}}], shift: {{to: A}}, reconcile: true}}}}"
         ),
         &expect![[r#"
             error: `shift` is for a talk of two
-             --> t.yaml:3:123
+             --> t.yaml:3:129
               |
             3 | rompt: b}, {who: C, prompt: c}], shift: {to: A}, reconcile: true}}}
               |                                  ^^^^^
             hint: in a larger one everybody hears everything from the beginning: leave it out
 
             error: `reconcile` is for a talk of two
-             --> t.yaml:3:139
+             --> t.yaml:3:145
               |
             3 |  C, prompt: c}], shift: {to: A}, reconcile: true}}}
               |                                  ^^^^^^^^^
@@ -325,7 +327,7 @@ fn the_words_of_a_decision_can_be_told_apart() {
     for words in ["{open: not yet, complete: 'no'}", "{open: 'NO', complete: 'no'}", "{open: 'yes'}"] {
         let check = format!("check: {{words: {words}}}");
         let text = format!(
-            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], pattern: {{solve: {{tasks: [{TWO}], {check}}}}}}}\n"
+            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], pattern: {{group_solve: {{tasks: [{TWO}], {check}}}}}}}\n"
         );
         assert!(
             polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()).is_err(),
@@ -334,25 +336,25 @@ fn the_words_of_a_decision_can_be_told_apart() {
     }
     check_pattern(
         &format!(
-            "{{solve: {{tasks: [{TWO}], check: {{words: {{open: not yet, complete: 'no'}}, temperature: warm, decision: ''}}}}}}"
+            "{{group_solve: {{tasks: [{TWO}], check: {{words: {{open: not yet, complete: 'no'}}, temperature: warm, decision: ''}}}}}}"
         ),
         &expect![[r#"
             error: `not yet` is no word of letters alone
-             --> t.yaml:3:121
+             --> t.yaml:3:127
               |
             3 | ompt: b}], check: {words: {open: not yet, complete: 'no'}, temperature: warm, decision: ''}}}}
               |                                  ^^^^^^^
             hint: an answer is searched for one word, such as `yes`
 
             error: `temperature` cannot be `warm`
-             --> t.yaml:3:160
+             --> t.yaml:3:166
               |
             3 | t, complete: 'no'}, temperature: warm, decision: ''}}}}
               |                                  ^^^^
             hint: there is `own`
 
             error: `decision` is empty
-             --> t.yaml:3:176
+             --> t.yaml:3:182
               |
             3 | '}, temperature: warm, decision: ''}}}}
               |                                  ^^
@@ -360,17 +362,17 @@ fn the_words_of_a_decision_can_be_told_apart() {
     );
     check_pattern(
         &format!(
-            "{{solve: {{tasks: [{TWO}], check: {{words: {{open: 'No', complete: 'no'}}, temperature: 3}}}}}}"
+            "{{group_solve: {{tasks: [{TWO}], check: {{words: {{open: 'No', complete: 'no'}}, temperature: 3}}}}}}"
         ),
         &expect![[r#"
             error: both words are the same: neither could be told from the other
-             --> t.yaml:3:137
+             --> t.yaml:3:143
               |
             3 | : {words: {open: 'No', complete: 'no'}, temperature: 3}}}}
               |                                  ^^^^
 
             error: `temperature` must be at most 2
-             --> t.yaml:3:157
+             --> t.yaml:3:163
               |
             3 | ', complete: 'no'}, temperature: 3}}}}
               |                                  ^
@@ -382,49 +384,49 @@ fn the_words_of_a_decision_can_be_told_apart() {
 fn a_chat_of_tasks_has_nothing_that_its_prompts_would_not_know_of() {
     check_chat(
         &format!(
-            "participants: [A, B], pattern: {{solve: {{tasks: [{TWO}]}}}}, opening: hello, introductions: true, joins: [{{who: C, when: turns > 1}}], circles: off, max_turns_cap: 9"
+            "participants: [A, B], pattern: {{group_solve: {{tasks: [{TWO}]}}}}, opening: hello, introductions: true, late_joiners: [{{who: C, when: turns > 1}}], loop_detection: off, max_turns: 9"
         ),
         &expect![[r#"
             error: a chat of tasks has no `opening`
-             --> t.yaml:3:101
+             --> t.yaml:3:107
               |
-            3 | mpt: a}, {who: B, prompt: b}]}}, opening: hello, introductions: true, joins: [{who: C, when: turns >
+            3 | mpt: a}, {who: B, prompt: b}]}}, opening: hello, introductions: true, late_joiners: [{who: C, when: 
               |                                  ^^^^^^^
             hint: leave it out: whoever has a task is told it by its `prompt`
 
             error: a chat of tasks has no `introductions`
-             --> t.yaml:3:117
+             --> t.yaml:3:123
               |
-            3 | , prompt: b}]}}, opening: hello, introductions: true, joins: [{who: C, when: turns > 1}], circles: o
+            3 | , prompt: b}]}}, opening: hello, introductions: true, late_joiners: [{who: C, when: turns > 1}], loo
               |                                  ^^^^^^^^^^^^^
             hint: leave it out: whoever has a task is told it by its `prompt`
 
-            error: a chat of tasks has no `joins`
-             --> t.yaml:3:138
+            error: a chat of tasks has no `late_joiners`
+             --> t.yaml:3:144
               |
-            3 | ing: hello, introductions: true, joins: [{who: C, when: turns > 1}], circles: off, max_turns_cap: 9}
-              |                                  ^^^^^
+            3 | ing: hello, introductions: true, late_joiners: [{who: C, when: turns > 1}], loop_detection: off, max
+              |                                  ^^^^^^^^^^^^
             hint: leave it out: give everybody a task from the beginning
 
             error: `C` takes part, and has no task
-             --> t.yaml:3:152
+             --> t.yaml:3:165
               |
-            3 | troductions: true, joins: [{who: C, when: turns > 1}], circles: off, max_turns_cap: 9}
+            3 | ions: true, late_joiners: [{who: C, when: turns > 1}], loop_detection: off, max_turns: 9}
               |                                  ^
             hint: give it a task, or take it out of `participants`
 
-            error: a chat of tasks has no `circles`
-             --> t.yaml:3:174
+            error: a chat of tasks has no `loop_detection`
+             --> t.yaml:3:187
               |
-            3 | ns: [{who: C, when: turns > 1}], circles: off, max_turns_cap: 9}
-              |                                  ^^^^^^^
+            3 | rs: [{who: C, when: turns > 1}], loop_detection: off, max_turns: 9}
+              |                                  ^^^^^^^^^^^^^^
             hint: leave it out: the talk ends by `end` and `max_iterations`
 
-            error: a chat of tasks has no `max_turns_cap`
-             --> t.yaml:3:188
+            error: a chat of tasks has no `max_turns`
+             --> t.yaml:3:208
               |
-            3 | when: turns > 1}], circles: off, max_turns_cap: 9}
-              |                                  ^^^^^^^^^^^^^
+            3 | urns > 1}], loop_detection: off, max_turns: 9}
+              |                                  ^^^^^^^^^
             hint: leave it out: the talk ends by `end` and `max_iterations`
         "#]],
     );
@@ -450,111 +452,111 @@ fn tools_are_taught_and_answers_have_a_form() {
     check(
         "name: t
 agents:
-  - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], offers: [chess], tools_by: magic, trace: all}
-  - {name: B, tools: [{tool: high_low, examples: [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
-  - {name: C, answers: {}, parameters: {schema: {type: object}}, tools_by: native, trace: five_messages}
-  - {name: D, human: true, tools_by: text, answers: {type: object}}
+  - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], suggests_tools: [chess], tool_calling: magic, tool_history: all}
+  - {name: B, tools: [{tool: high_low, examples: [{user: x}, {user: '', args: []}], max_errors: -1}], output_retries: 2}
+  - {name: C, output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_history: full}
+  - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
 chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 ",
         &expect![[r#"
             error: `chess` is in `tools` already
              --> t.yaml:3:30
               |
-            3 |   - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], offers: [chess], tools_b
+            3 |   - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], suggests_tools: [chess],
               |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
             error: unknown tool `ches`
              --> t.yaml:3:69
               |
-            3 |  chess, mandatory: true}, {tool: ches}], offers: [chess], tools_by: magic, trace: all}
+            3 |  chess, mandatory: true}, {tool: ches}], suggests_tools: [chess], tool_calling: magic, tool_history:
               |                                  ^^^^
             hint: did you mean `chess`?
 
             error: `chess` is in `tools` already
-             --> t.yaml:3:86
+             --> t.yaml:3:94
               |
-            3 | : true}, {tool: ches}], offers: [chess], tools_by: magic, trace: all}
+            3 |  {tool: ches}], suggests_tools: [chess], tool_calling: magic, tool_history: all}
               |                                  ^^^^^
-            hint: `tools` are run by the agent itself, `offers` by somebody else
+            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
 
-            error: `tools_by` cannot be `magic`
-             --> t.yaml:3:104
+            error: `tool_calling` cannot be `magic`
+             --> t.yaml:3:116
               |
-            3 | es}], offers: [chess], tools_by: magic, trace: all}
+            3 | ts_tools: [chess], tool_calling: magic, tool_history: all}
               |                                  ^^^^^
             hint: there is `auto`, `native`, `schema`, `json`, `text`
 
-            error: `trace` cannot be `all`
-             --> t.yaml:3:118
+            error: `tool_history` cannot be `all`
+             --> t.yaml:3:137
               |
-            3 | [chess], tools_by: magic, trace: all}
+            3 | ol_calling: magic, tool_history: all}
               |                                  ^^^
-            hint: there is `answer`, `five_messages`
+            hint: there is `answer`, `full`
 
             error: an item of `examples` needs the key `args`
              --> t.yaml:4:52
               |
-            4 | s: [{tool: high_low, examples: [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
-              |                                  ^^^^^
+            4 | s: [{tool: high_low, examples: [{user: x}, {user: '', args: []}], max_errors: -1}], output_retries: 
+              |                                  ^^^^
 
-            error: `asked` is empty
-             --> t.yaml:4:71
+            error: `user` is empty
+             --> t.yaml:4:69
               |
-            4 | , examples: [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
+            4 | ow, examples: [{user: x}, {user: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
             error: `args` must be a mapping, not a list
-             --> t.yaml:4:81
+             --> t.yaml:4:79
               |
-            4 | : [{asked: x}, {asked: '', args: []}], max_errors: -1}], repairs: 2}
+            4 | es: [{user: x}, {user: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
             error: `max_errors` must be at least 0
-             --> t.yaml:4:99
+             --> t.yaml:4:97
               |
-            4 | ked: '', args: []}], max_errors: -1}], repairs: 2}
+            4 | ser: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
             error: nothing is repaired where answers have no form
-             --> t.yaml:4:105
+             --> t.yaml:4:103
               |
-            4 | ', args: []}], max_errors: -1}], repairs: 2}
-              |                                  ^^^^^^^
-            hint: add `answers`, the JSON Schema of what it says, or leave `repairs` out
+            4 | ', args: []}], max_errors: -1}], output_retries: 2}
+              |                                  ^^^^^^^^^^^^^^
+            hint: add `output_schema`, the JSON Schema of what it says, or leave `output_retries` out
 
-            error: `answers` is empty
-             --> t.yaml:5:24
+            error: `output_schema` is empty
+             --> t.yaml:5:30
               |
-            5 |   - {name: C, answers: {}, parameters: {schema: {type: object}}, tools_by: native, trace: five_messa
-              |                        ^^
+            5 |   - {name: C, output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_hi
+              |                              ^^
 
-            error: `answers` is the schema already
-             --> t.yaml:5:41
+            error: `output_schema` is the schema already
+             --> t.yaml:5:47
               |
-            5 | me: C, answers: {}, parameters: {schema: {type: object}}, tools_by: native, trace: five_messages}
+            5 |  output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_history: full}
               |                                  ^^^^^^
-            hint: leave out `schema`: `answers` holds the model to it where it can be, and is checked in any case
+            hint: leave out `schema`: `output_schema` holds the model to it where it can be, and is checked in any case
 
             error: five messages are left of a call in words only
-             --> t.yaml:5:84
+             --> t.yaml:5:94
               |
-            5 | ype: object}}, tools_by: native, trace: five_messages}
-              |                                  ^^^^^
-            hint: native calls and their results stay in the history anyway; `tools_by: text` talks about them
+            5 |  object}}, tool_calling: native, tool_history: full}
+              |                                  ^^^^^^^^^^^^
+            hint: native calls and their results stay in the history anyway; `tool_calling: text` talks about them
 
-            error: a person has no `tools_by`
+            error: a person has no `tool_calling`
              --> t.yaml:6:28
               |
-            6 |   - {name: D, human: true, tools_by: text, answers: {type: object}}
-              |                            ^^^^^^^^
-            hint: leave out `tools_by`, or `human: true`
+            6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
+              |                            ^^^^^^^^^^^^
+            hint: leave out `tool_calling`, or `human: true`
 
-            error: a person has no `answers`
-             --> t.yaml:6:44
+            error: a person has no `output_schema`
+             --> t.yaml:6:48
               |
-            6 |   - {name: D, human: true, tools_by: text, answers: {type: object}}
-              |                                            ^^^^^^^
-            hint: leave out `answers`, or `human: true`
+            6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
+              |                                                ^^^^^^^^^^^^^
+            hint: leave out `output_schema`, or `human: true`
         "#]],
     );
 }
@@ -564,32 +566,32 @@ fn what_models_can_do_is_said_by_a_few_words() {
     check(
         "name: t
 endpoints:
-  house: {base_url: 'http://127.0.0.1/v1', skills: nothing}
-  other: {base_url: 'http://127.0.0.1/v1', skills: {tool: true}}
-  third: {base_url: 'http://127.0.0.1/v1', skills: {}}
+  house: {base_url: 'http://127.0.0.1/v1', capabilities: nothing}
+  other: {base_url: 'http://127.0.0.1/v1', capabilities: {tool: true}}
+  third: {base_url: 'http://127.0.0.1/v1', capabilities: {}}
 agents: [{name: A}]
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: `skills` cannot be `nothing`
-             --> t.yaml:3:52
+            error: `capabilities` cannot be `nothing`
+             --> t.yaml:3:58
               |
-            3 |   house: {base_url: 'http://127.0.0.1/v1', skills: nothing}
-              |                                                    ^^^^^^^
+            3 |   house: {base_url: 'http://127.0.0.1/v1', capabilities: nothing}
+              |                                                          ^^^^^^^
             hint: there is `text`
 
             error: unknown key `tool`
-             --> t.yaml:4:53
+             --> t.yaml:4:59
               |
-            4 |   other: {base_url: 'http://127.0.0.1/v1', skills: {tool: true}}
-              |                                                     ^^^^
+            4 |   other: {base_url: 'http://127.0.0.1/v1', capabilities: {tool: true}}
+              |                                                           ^^^^
             hint: did you mean `tools`?
 
-            error: `skills` is empty
-             --> t.yaml:5:52
+            error: `capabilities` is empty
+             --> t.yaml:5:58
               |
-            5 |   third: {base_url: 'http://127.0.0.1/v1', skills: {}}
-              |                                                    ^^
+            5 |   third: {base_url: 'http://127.0.0.1/v1', capabilities: {}}
+              |                                                          ^^
             hint: there is `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`, `user_after_tool`
         "#]],
     );
@@ -601,8 +603,8 @@ fn examples_are_calls_and_forms_are_schemas() {
         "name: t
 agents:
   - name: A
-    tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
-    answers:
+    tools: [{tool: high_low, examples: [{user: compare, args: {secret: 7, guessed_number: 3}}]}]
+    output_schema:
       type: objct
       properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
   - {name: B}
@@ -611,20 +613,20 @@ chat:
   pattern:
     tasks:
       - {who: A, prompt: a}
-      - {who: B, prompt: b, answers: {items: {type: text}}, tools: [{tool: chess, examples: [{asked: e4, args: {moves: e4}}]}]}
+      - {who: B, prompt: b, output_schema: {items: {type: text}}, tools: [{tool: chess, examples: [{user: e4, args: {moves: e4}}]}]}
 ",
         &expect![[r#"
             error: `high_low` needs the argument `secret_number`
-             --> t.yaml:4:58
+             --> t.yaml:4:57
               |
-            4 |     tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
-              |                                                          ^^^^
+            4 |     tools: [{tool: high_low, examples: [{user: compare, args: {secret: 7, guessed_number: 3}}]}]
+              |                                                         ^^^^
 
             error: `high_low` takes no `secret`
-             --> t.yaml:4:65
+             --> t.yaml:4:64
               |
-            4 |     tools: [{tool: high_low, examples: [{asked: compare, args: {secret: 7, guessed_number: 3}}]}]
-              |                                                                 ^^^^^^
+            4 |     tools: [{tool: high_low, examples: [{user: compare, args: {secret: 7, guessed_number: 3}}]}]
+              |                                                                ^^^^^^
             hint: did you mean `secret_number`?
 
             error: this is no type of JSON Schema
@@ -649,16 +651,16 @@ chat:
             hint: the type of nothing is `"null"`, in quotes
 
             error: this is no type of JSON Schema
-              --> t.yaml:14:53
+              --> t.yaml:14:59
                |
-            14 | ompt: b, answers: {items: {type: text}}, tools: [{tool: chess, examples: [{asked: e4, args: {moves: 
+            14 | b, output_schema: {items: {type: text}}, tools: [{tool: chess, examples: [{user: e4, args: {moves: e
                |                                  ^^^^
             hint: there is `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`
 
             error: `chess` takes no `moves`
-              --> t.yaml:14:113
+              --> t.yaml:14:118
                |
-            14 | s, examples: [{asked: e4, args: {moves: e4}}]}]}
+            14 | ss, examples: [{user: e4, args: {moves: e4}}]}]}
                |                                  ^^^^^
             hint: did you mean `move`?
         "#]],

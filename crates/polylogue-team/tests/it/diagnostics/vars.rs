@@ -91,10 +91,10 @@ fn values_that_the_caller_gives_are_checked_too() {
 
 #[test]
 fn what_a_missing_variable_would_be_is_not_guessed_at() {
-    for key in ["model: '{{x}}'", "human_input: '{{x}}'", "ends_on: {matches: '({{x}}'}"] {
+    for key in ["model: '{{x}}'", "human_input: '{{x}}'", "terminate_on: {matches: '({{x}}'}"] {
         let team = format!(
             "{{name: t, task: go, agents: [{{name: A, {key}}}],
-               chat: {{participants: [A], pattern: once_each}}}}"
+               chat: {{participants: [A], pattern: sequential}}}}"
         );
         let errors = parse(&team, "t.yaml", &Overrides::default()).unwrap_err().to_string();
         assert_eq!(errors.matches("error: ").count(), 1, "{errors}");

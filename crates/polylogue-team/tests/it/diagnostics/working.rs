@@ -11,56 +11,56 @@ fn who_is_asked_is_there_once_and_somebody_else() {
 agents:
   - name: A
     tools: [chess]
-    consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-  - {name: B, model: none, auto_reply: x, consults: [A]}
+    agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+  - {name: B, model: none, default_reply: x, agent_tools: [A]}
 chat: {participants: [A, B], stop: {max_turns: 2}}
 ",
         &expect![[r#"
             error: `A` would ask itself
-             --> t.yaml:5:16
-              |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                ^
-
-            error: there is no agent, chat or team `Bob`
              --> t.yaml:5:19
               |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                   ^^^
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                   ^
+
+            error: there is no agent, chat or team `Bob`
+             --> t.yaml:5:22
+              |
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                      ^^^
             hint: there is `A`, `B`
 
             error: `A` has a tool `chess` already
-             --> t.yaml:5:39
+             --> t.yaml:5:42
               |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                                       ^^^^^
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                                          ^^^^^
             hint: give one of them another name with `tool`
 
-            error: `at_most` must be at least 1
-             --> t.yaml:5:65
+            error: `max_calls` must be at least 1
+             --> t.yaml:5:70
               |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                                                                 ^
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                                                                      ^
 
             error: unknown key `whom`
-             --> t.yaml:5:70
+             --> t.yaml:5:75
               |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                                                                      ^^^^
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                                                                           ^^^^
             hint: did you mean `who`?
 
-            error: an item of `consults` needs the key `who`
-             --> t.yaml:5:70
+            error: an item of `agent_tools` needs the key `who`
+             --> t.yaml:5:75
               |
-            5 |     consults: [A, Bob, {who: B, tool: chess}, {who: B, at_most: 0}, {whom: B}]
-              |                                                                      ^^^^
+            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
+              |                                                                           ^^^^
 
-            error: an agent without a model has no `consults`
-             --> t.yaml:6:43
+            error: an agent without a model has no `agent_tools`
+             --> t.yaml:6:46
               |
-            6 |   - {name: B, model: none, auto_reply: x, consults: [A]}
-              |                                           ^^^^^^^^
-            hint: leave out `consults`, or `model: none`
+            6 |   - {name: B, model: none, default_reply: x, agent_tools: [A]}
+              |                                              ^^^^^^^^^^^
+            hint: leave out `agent_tools`, or `model: none`
         "#]],
     );
 }
@@ -70,64 +70,64 @@ fn what_runs_code_is_said_in_full() {
     check(
         "name: t
 agents:
-  - {name: A, runs_code: {languages: [], approve: sometimes}}
-  - {name: B, runs_code: {languages: [python, pyhton], approve: {when: 'codes.size() > 3'}, time: 10, last: 0}}
-  - {name: C, runs_code: {approve: {when: 'code.size()'}}}
-  - {name: D, runs_code: yes please}
+  - {name: A, code_execution: {languages: [], approval: sometimes}}
+  - {name: B, code_execution: {languages: [python, pyhton], approval: {when: 'codes.size() > 3'}, timeout: 10, last: 0}}
+  - {name: C, code_execution: {approval: {when: 'code.size()'}}}
+  - {name: D, code_execution: yes please}
 chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 ",
         &expect![[r#"
             error: `languages` is empty
-             --> t.yaml:3:38
+             --> t.yaml:3:43
               |
-            3 |   - {name: A, runs_code: {languages: [], approve: sometimes}}
-              |                                      ^^
+            3 |   - {name: A, code_execution: {languages: [], approval: sometimes}}
+              |                                           ^^
 
-            error: `approve` cannot be `sometimes`
-             --> t.yaml:3:51
+            error: `approval` cannot be `sometimes`
+             --> t.yaml:3:57
               |
-            3 |   - {name: A, runs_code: {languages: [], approve: sometimes}}
-              |                                                   ^^^^^^^^^
+            3 |   - {name: A, code_execution: {languages: [], approval: sometimes}}
+              |                                                         ^^^^^^^^^
             hint: there is `never`, `always`, `when`, `matches`
 
             error: an item of `languages` cannot be `pyhton`
-             --> t.yaml:4:47
+             --> t.yaml:4:52
               |
-            4 |  runs_code: {languages: [python, pyhton], approve: {when: 'codes.size() > 3'}, time: 10, last: 0}}
+            4 | _execution: {languages: [python, pyhton], approval: {when: 'codes.size() > 3'}, timeout: 10, last: 0
               |                                  ^^^^^^
             hint: did you mean `python`?
 
             error: `codes.size() > 3` is not a condition: there is nothing called `codes`
-             --> t.yaml:4:72
+             --> t.yaml:4:78
               |
-            4 | python, pyhton], approve: {when: 'codes.size() > 3'}, time: 10, last: 0}}
+            4 | ython, pyhton], approval: {when: 'codes.size() > 3'}, timeout: 10, last: 0}}
               |                                  ^^^^^^^^^^^^^^^^^^
             hint: did you mean `code`?
 
-            error: `time` must be a text, not a number
-             --> t.yaml:4:99
+            error: `timeout` must be a text, not a number
+             --> t.yaml:4:108
               |
-            4 | when: 'codes.size() > 3'}, time: 10, last: 0}}
+            4 | n: 'codes.size() > 3'}, timeout: 10, last: 0}}
               |                                  ^^
             hint: write a text such as `500 ms`
 
             error: `last` must be at least 1
-             --> t.yaml:4:109
+             --> t.yaml:4:118
               |
-            4 | es.size() > 3'}, time: 10, last: 0}}
+            4 | size() > 3'}, timeout: 10, last: 0}}
               |                                  ^
 
             error: `code.size()` is not a condition: it gives a number, and neither `true` nor `false`
-             --> t.yaml:5:43
+             --> t.yaml:5:49
               |
-            5 |   - {name: C, runs_code: {approve: {when: 'code.size()'}}}
-              |                                           ^^^^^^^^^^^^^
+            5 |   - {name: C, code_execution: {approval: {when: 'code.size()'}}}
+              |                                                 ^^^^^^^^^^^^^
 
-            error: `runs_code` must be `true` or `false` or a mapping, not a text
-             --> t.yaml:6:26
+            error: `code_execution` must be `true` or `false` or a mapping, not a text
+             --> t.yaml:6:31
               |
-            6 |   - {name: D, runs_code: yes please}
-              |                          ^^^^^^^^^^
+            6 |   - {name: D, code_execution: yes please}
+              |                               ^^^^^^^^^^
         "#]],
     );
 }
@@ -137,24 +137,24 @@ fn whoever_is_asked_before_a_tool_is_called_is_asked_of_one_that_is_there() {
     check(
         "name: t
 agents:
-  - {name: A, tools: [chess, files], consults: [B], approve: {tools: [ches, write_file, B, 'read_*', list_file]}}
-  - {name: B, approve: always}
-  - {name: C, tools: [chess], approve: {when: 'arg.path == 1'}}
-  - {name: D, tools: [chess], approve: {when: args.path}}
-  - {name: E, tools: [chess], approve: {when: size(tool)}}
-  - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
+  - {name: A, tools: [chess, files], agent_tools: [B], approval: {tools: [ches, write_file, B, 'read_*', list_file]}}
+  - {name: B, approval: always}
+  - {name: C, tools: [chess], approval: {when: 'arg.path == 1'}}
+  - {name: D, tools: [chess], approval: {when: args.path}}
+  - {name: E, tools: [chess], approval: {when: size(tool)}}
+  - {name: F, tools: [chess], approval: {tools: [], matches: '('}}
 chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
 ",
         &expect![[r#"
             warning: `A` has no tool `ches`
-             --> t.yaml:3:71
+             --> t.yaml:3:75
               |
-            3 | consults: [B], approve: {tools: [ches, write_file, B, 'read_*', list_file]}}
+            3 | t_tools: [B], approval: {tools: [ches, write_file, B, 'read_*', list_file]}}
               |                                  ^^^^
             hint: did you mean `chess`?
 
             warning: `A` has no tool `list_file`
-             --> t.yaml:3:102
+             --> t.yaml:3:106
               |
             3 |  [ches, write_file, B, 'read_*', list_file]}}
               |                                  ^^^^^^^^^
@@ -163,34 +163,34 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
             warning: `B` has no tools that a person could be asked about
              --> t.yaml:4:15
               |
-            4 |   - {name: B, approve: always}
-              |               ^^^^^^^
-            hint: give it `tools` or `runs`; code that it runs has an `approve` in `runs_code`
+            4 |   - {name: B, approval: always}
+              |               ^^^^^^^^
+            hint: give it `tools` or `executes_tools`; code that it runs has an `approval` in `code_execution`
 
             error: `arg.path == 1` is not a condition: there is nothing called `arg`
-             --> t.yaml:5:47
+             --> t.yaml:5:48
               |
-            5 |   - {name: C, tools: [chess], approve: {when: 'arg.path == 1'}}
-              |                                               ^^^^^^^^^^^^^^^
+            5 |   - {name: C, tools: [chess], approval: {when: 'arg.path == 1'}}
+              |                                                ^^^^^^^^^^^^^^^
             hint: did you mean `args`?
 
             error: `size(tool)` is not a condition: it gives a number, and neither `true` nor `false`
-             --> t.yaml:7:47
+             --> t.yaml:7:48
               |
-            7 |   - {name: E, tools: [chess], approve: {when: size(tool)}}
-              |                                               ^^^^^^^^^^
+            7 |   - {name: E, tools: [chess], approval: {when: size(tool)}}
+              |                                                ^^^^^^^^^^
 
             error: `tools` is empty
-             --> t.yaml:8:48
+             --> t.yaml:8:49
               |
-            8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
-              |                                                ^^
+            8 |   - {name: F, tools: [chess], approval: {tools: [], matches: '('}}
+              |                                                 ^^
 
-            error: `approve` takes one key only, and `matches` is another
-             --> t.yaml:8:52
+            error: `approval` takes one key only, and `matches` is another
+             --> t.yaml:8:53
               |
-            8 |   - {name: F, tools: [chess], approve: {tools: [], matches: '('}}
-              |                                                    ^^^^^^^
+            8 |   - {name: F, tools: [chess], approval: {tools: [], matches: '('}}
+              |                                                     ^^^^^^^
         "#]],
     );
 }
@@ -200,40 +200,40 @@ fn a_sandbox_fits_together() {
     check(
         "name: t
 agents: [{name: A, tools: [python]}]
-sandbox: {place: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], memory_mib: 1}
+sandbox: {backend: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], memory_mib: 1}
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: `place: docker` needs an image
-             --> t.yaml:3:18
+            error: `backend: docker` needs an image
+             --> t.yaml:3:20
               |
-            3 | sandbox: {place: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], mem
-              |                  ^^^^^^
+            3 | sandbox: {backend: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], m
+              |                    ^^^^^^
             hint: add `image`, such as `image: python:3.12-slim`
 
-            error: hosts are let through for enclosed programs only, not with `place: docker`
-             --> t.yaml:3:26
+            error: hosts are let through for enclosed programs only, not with `backend: docker`
+             --> t.yaml:3:28
               |
-            3 | sandbox: {place: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], mem
-              |                          ^^^^^^^
-            hint: leave out `network`, or `place`
+            3 | sandbox: {backend: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], m
+              |                            ^^^^^^^
+            hint: leave out `network`, or `backend`
 
             error: `https://example.org` is not a host
-             --> t.yaml:3:36
+             --> t.yaml:3:38
               |
-            3 | ndbox: {place: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], memor
+            3 | box: {backend: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], memor
               |                                  ^^^^^^^^^^^^^^^^^^^^^
             hint: name a host, such as `example.org`, `*.example.org` or `example.org:8080`
 
             error: this path does not begin at the root
-             --> t.yaml:3:91
+             --> t.yaml:3:93
               |
             3 |  '*.example.org:80'], readable: [data], memory_mib: 1}
               |                                  ^^^^
             hint: write the whole path, or bring the file along with `files`
 
             error: `memory_mib` must be at least 16
-             --> t.yaml:3:110
+             --> t.yaml:3:112
               |
             3 | ], readable: [data], memory_mib: 1}
               |                                  ^
@@ -242,23 +242,23 @@ chat: {participants: [A], stop: {max_turns: 2}}
     check(
         "name: t
 agents: [{name: A, tools: [python]}]
-sandbox: {place: unsafe_host, image: python}
+sandbox: {backend: unsafe_host, image: python}
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: `place` cannot be `unsafe_host`
-             --> t.yaml:3:18
+            error: `backend` cannot be `unsafe_host`
+             --> t.yaml:3:20
               |
-            3 | sandbox: {place: unsafe_host, image: python}
-              |                  ^^^^^^^^^^^
-            hint: did you mean `unsafe-host`?
+            3 | sandbox: {backend: unsafe_host, image: python}
+              |                    ^^^^^^^^^^^
+            hint: there is `native`, `docker`, `podman`, `none`
 
             error: there is an `image` for containers only
-             --> t.yaml:3:31
+             --> t.yaml:3:33
               |
-            3 | sandbox: {place: unsafe_host, image: python}
-              |                               ^^^^^
-            hint: add `place: docker` or `place: podman`, or leave it out
+            3 | sandbox: {backend: unsafe_host, image: python}
+              |                                 ^^^^^
+            hint: add `backend: docker` or `backend: podman`, or leave it out
         "#]],
     );
 }
@@ -379,10 +379,10 @@ chat: {participants: [A], stop: {max_turns: 2}}
 #[test]
 fn a_chat_may_be_asked_by_somebody_in_it_but_not_take_part_in_itself() {
     let text = "name: t
-agents: [{name: A, consults: [work]}, {name: B}]
-chat: {participants: [A], pattern: once_each}
+agents: [{name: A, agent_tools: [work]}, {name: B}]
+chat: {participants: [A], pattern: sequential}
 chats:
-  - {name: work, participants: [A, B], pattern: once_each}
+  - {name: work, participants: [A, B], pattern: sequential}
 ";
     check(text, &expect![[r#""#]]);
     let team = polylogue_team::parse(text, "t.yaml", &polylogue_team::Overrides::default()).unwrap().team;
@@ -393,17 +393,17 @@ chats:
     team.build(&model).unwrap();
     check(
         "name: t
-agents: [{name: A, consults: [work]}, {name: B, consults: [work]}, {name: C, consults: [B]}]
-chat: {participants: [A], pattern: once_each}
+agents: [{name: A, agent_tools: [work]}, {name: B, agent_tools: [work]}, {name: C, agent_tools: [B]}]
+chat: {participants: [A], pattern: sequential}
 chats:
-  - {name: work, participants: [C], pattern: once_each}
+  - {name: work, participants: [C], pattern: sequential}
 ",
         &expect![[r#"
             error: the chat `work` takes part in itself: work > work
-             --> t.yaml:2:60
+             --> t.yaml:2:66
               |
-            2 | agents: [{name: A, consults: [work]}, {name: B, consults: [work]}, {name: C, consults: [B]}]
-              |                                                            ^^^^
+            2 | [work]}, {name: B, agent_tools: [work]}, {name: C, agent_tools: [B]}]
+              |                                  ^^^^
         "#]],
     );
 }
@@ -413,7 +413,7 @@ fn who_asks_whom_is_bounded() {
     let names: Vec<String> = (0..9).map(|n| format!("A{n}")).collect();
     let agent = |name: &String| {
         let others: Vec<&str> = names.iter().filter(|other| *other != name).map(String::as_str).collect();
-        format!("  - {{name: {name}, consults: [{}]}}\n", others.join(", "))
+        format!("  - {{name: {name}, agent_tools: [{}]}}\n", others.join(", "))
     };
     let agents: String = names.iter().map(agent).collect();
     let text = format!("name: t\nagents:\n{agents}chat: {{participants: [A0], stop: {{max_turns: 2}}}}\n");
@@ -429,37 +429,37 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
         )
     };
     check(
-        &with("{time: 20, bytes: 99, size: 4}"),
+        &with("{timeout: 20, max_output_bytes: 99, size: 4}"),
         &expect![[r#"
-            error: `time` must be a text, not a number
-             --> t.yaml:3:51
+            error: `timeout` must be a text, not a number
+             --> t.yaml:3:54
               |
-            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-              |                                                   ^^
+            3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
+              |                                                      ^^
             hint: write a text such as `500 ms`
 
-            error: `bytes` must be at least 100
-             --> t.yaml:3:62
+            error: `max_output_bytes` must be at least 100
+             --> t.yaml:3:76
               |
-            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-              |                                                              ^^
+            3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
+              |                                                                            ^^
 
             error: unknown key `size`
-             --> t.yaml:3:66
+             --> t.yaml:3:80
               |
-            3 |   - {name: A, tools: [chess], tool_limits: {time: 20, bytes: 99, size: 4}}
-              |                                                                  ^^^^
-            hint: there is `time`, `bytes`
+            3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
+              |                                                                                ^^^^
+            hint: there is `timeout`, `max_output_bytes`
         "#]],
     );
     check(
-        &with("{time: 2 d}"),
+        &with("{timeout: 2 d}"),
         &expect![[r#"
             error: `2 d` is not a time
-             --> t.yaml:3:51
+             --> t.yaml:3:54
               |
-            3 |   - {name: A, tools: [chess], tool_limits: {time: 2 d}}
-              |                                                   ^^^
+            3 |   - {name: A, tools: [chess], tool_limits: {timeout: 2 d}}
+              |                                                      ^^^
             hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
         "#]],
     );
@@ -471,20 +471,20 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {}}
               |                                            ^^
-            hint: there is `time`, `bytes`
+            hint: there is `timeout`, `max_output_bytes`
         "#]],
     );
-    let none = with("{time: 20 s}").replace("tools: [chess], ", "");
+    let none = with("{timeout: 20 s}").replace("tools: [chess], ", "");
     check(
         &none,
         &expect![[r#"
-        warning: `A` has no tools to limit
-         --> t.yaml:3:15
-          |
-        3 |   - {name: A, tool_limits: {time: 20 s}}
-          |               ^^^^^^^^^^^
-        hint: give it `tools` or `runs`; code that it runs has a `time` in `runs_code`
-    "#]],
+            warning: `A` has no tools to limit
+             --> t.yaml:3:15
+              |
+            3 |   - {name: A, tool_limits: {timeout: 20 s}}
+              |               ^^^^^^^^^^^
+            hint: give it `tools` or `executes_tools`; code that it runs has a `timeout` in `code_execution`
+        "#]],
     );
-    check(&none.replace("tool_limits", "memory: true, tool_limits"), &expect![[""]]);
+    check(&none.replace("tool_limits", "memory: true, tool_limits"), &expect![""]);
 }

@@ -26,13 +26,13 @@ pub(super) enum Hold {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolSupport {
     by: ToolCalling,
-    skills: Capabilities,
+    capabilities: Capabilities,
 }
 
 impl ToolSupport {
     pub(super) fn of(agent: &Assistant, refused: impl Iterator<Item = Capability>) -> Self {
-        let skills = refused.fold(agent.model.capabilities(), Capabilities::without);
-        Self { by: agent.tools_by, skills }
+        let capabilities = refused.fold(agent.model.capabilities(), Capabilities::without);
+        Self { by: agent.tools_by, capabilities }
     }
 
     /// Whether what it cannot do is found out, and got round.
@@ -40,12 +40,12 @@ impl ToolSupport {
         self.by == ToolCalling::Auto
     }
 
-    pub(super) fn lose(&mut self, skill: Capability) {
-        self.skills = self.skills.without(skill);
+    pub(super) fn lose(&mut self, capability: Capability) {
+        self.capabilities = self.capabilities.without(capability);
     }
 
     pub(super) fn calls(&self) -> Way {
-        let may = |skill| self.skills.has(skill) != Some(false);
+        let may = |capability| self.capabilities.has(capability) != Some(false);
         match self.by {
             ToolCalling::Native => Way::Native,
             ToolCalling::Schema => Way::Object,
@@ -60,8 +60,10 @@ impl ToolSupport {
     pub(super) fn json(&self) -> bool {
         match self.by {
             ToolCalling::Json => true,
-            ToolCalling::Text => self.skills.json == Some(true),
-            ToolCalling::Auto | ToolCalling::Native | ToolCalling::Schema => self.skills.json != Some(false),
+            ToolCalling::Text => self.capabilities.json == Some(true),
+            ToolCalling::Auto | ToolCalling::Native | ToolCalling::Schema => {
+                self.capabilities.json != Some(false)
+            }
         }
     }
 
@@ -69,7 +71,7 @@ impl ToolSupport {
         let schema = match self.by {
             ToolCalling::Native | ToolCalling::Schema => true,
             ToolCalling::Json | ToolCalling::Text => false,
-            ToolCalling::Auto => self.skills.schema != Some(false),
+            ToolCalling::Auto => self.capabilities.schema != Some(false),
         };
         match (schema, self.json()) {
             (true, _) => Hold::Schema,
@@ -83,6 +85,6 @@ impl Assistant {
     /// Whether its model is known to keep to a JSON Schema, and may be held to one.
     pub(crate) fn keeps_to_schemas(&self, turn: &Turn<'_>) -> bool {
         let can = ToolSupport::of(self, turn.transcript().missing_capabilities(turn.me(), self.model.name()));
-        can.holds() == Hold::Schema && can.skills.schema == Some(true)
+        can.holds() == Hold::Schema && can.capabilities.schema == Some(true)
     }
 }

@@ -275,8 +275,8 @@ impl<'w, 't> Work<'w, 't> {
         };
         match attempt {
             ModelAttempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
-            ModelAttempt::Unable(skill) => {
-                self.can.lose(skill);
+            ModelAttempt::Unable(capability) => {
+                self.can.lose(capability);
                 Ok(None)
             }
         }
