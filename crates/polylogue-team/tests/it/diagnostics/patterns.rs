@@ -552,7 +552,7 @@ fn whoever_joins_was_not_there_before() {
 agents: [{name: A}, {name: B}]
 chat:
   participants: [A]
-  late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
+  late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
   stop: {max_turns: 3}
 ",
         &expect![[r#"
@@ -572,36 +572,36 @@ chat:
             error: `D` does not take part in this chat
              --> t.yaml:5:81
               |
-            5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
+            5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
             hint: there is `A`, `B`, `C`
 
             error: `when` is empty
              --> t.yaml:5:102
               |
-            5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
+            5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^
             hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
 
             error: `B` takes part already
              --> t.yaml:5:113
               |
-            5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', view: some}]
+            5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
 
             error: `x` is not a condition: there is nothing called `x`
              --> t.yaml:5:122
               |
-            5 | ho: B, when: {}}, {who: B, when: 'x', view: some}]
+            5 | ho: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^^
             hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `members`
 
-            error: unknown key `view`
-             --> t.yaml:5:127
+            error: `history` cannot be `some`
+             --> t.yaml:5:136
               |
-            5 | , when: {}}, {who: B, when: 'x', view: some}]
+            5 | }}, {who: B, when: 'x', history: some}]
               |                                  ^^^^
-            hint: there is `who`, `when`, `history`
+            hint: there is `all`, `new`
         "#]],
     );
 }
