@@ -1,4 +1,4 @@
-//! A tool for a model that cannot call functions: it is told of the tool, and writes arguments as JSON.
+//! A tool for a model that cannot call functions: the tool is explained in the prompt, and the model writes arguments as JSON.
 
 use polylogue::executor::Declared;
 use polylogue::tooling::{PromptedTool, ToolCalling};
@@ -16,15 +16,14 @@ async fn main() -> Result {
     let model = scripted(
         r#"[{"Master": "I see."}, {"Master": "{\"secret\": 7, \"guess\": 3}"}, {"Master": "No: it is greater than 3."}]"#,
     )?;
-    let compare = Declared::new(
+    let tool = Declared::new(
         "high_low",
         "Compares a guess with a secret number.",
         async |Pair { secret, guess }| {
             Ok(format!("The secret number is {:?} compared with the guess.", secret.cmp(&guess)))
         },
     );
-    let compare = PromptedTool::new(compare).mandatory();
-    let master = Assistant::new("Master", model)?.tool_calling(ToolCalling::Text);
-    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").prompted_tool(compare)])?, "", &[])
-        .await
+    let (master, tool) = (Assistant::new("Master", model)?, PromptedTool::new(tool).mandatory());
+    let master = master.tool_calling(ToolCalling::Text);
+    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").prompted_tool(tool)])?, "", &[]).await
 }

@@ -267,7 +267,7 @@ pub(crate) struct Models {
     pub(crate) model: Option<String>,
 
     /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
-    #[arg(long, value_name = "SKILLS", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
+    #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
     pub(crate) capabilities: Option<Capabilities>,
 
     /// Let the agents speak by the team's script

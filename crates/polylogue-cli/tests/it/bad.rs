@@ -299,7 +299,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
             cat /dev/zero >small/filler 2>/dev/null
             df --output=avail small | tail -1 | tr -d " "
             look small >here; echo "exit $?"
-            cmp elsewhere here && grep -q said here && echo same
+            cmp elsewhere here && grep -q message here && echo same
             $POLYLOGUE resume last --quiet 2>&1; echo "exit $?"
             rm small/filler
         }

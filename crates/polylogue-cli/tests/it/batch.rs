@@ -78,7 +78,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
         records: out.jsonl · conversations: STORE
     "#]]
     .assert_eq(&ran.out.replace(&home.path("store.db").display().to_string(), "STORE"));
-    assert!(ran.err.contains("role_play: 12 rows, 8 at once\n"), "{}", ran.err);
+    assert!(ran.err.contains("society: 12 rows, 8 at once\n"), "{}", ran.err);
     let records = records(&home);
     assert_eq!(ids(&home)[..3], ["001_001_001", "001_001_002", "001_002_001"]);
     let record = &records[11];

@@ -49,7 +49,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           nothing is known yet: it turns out when it is asked for, or with `--probe`
 
         conversations
-          1 in HOME/store.db (SQLite, format 2)
+          1 in HOME/store.db (SQLite, format 3)
         --- 0
     "#]]
     .assert_eq(&rest);

@@ -85,7 +85,7 @@ fn nothing_is_started_by_looking_and_only_what_agents_name_is_by_running() {
     let home = Home::new();
     let args = json!([SERVER, "fine", home.path("notes")]);
     let more = format!("mcp: {{s: {{command: python3, args: {args}}}, idle: {{command: /no/such/program}}}}");
-    team(&home, &more, "[{mcp: s, only: [echo]}]", &[ECHO]);
+    team(&home, &more, "[{mcp: s, include: [echo]}]", &[ECHO]);
     assert!(
         home.run(&["check", "team.yaml"]).ok().err.contains("nobody is given tools of the MCP server `idle`")
     );
@@ -135,7 +135,7 @@ fn ones_own_server_goes_before_one_of_the_team() {
 fn a_team_can_name_a_document_beside_it() {
     let home = Home::new();
     home.file("servers.json", &document(&home, "s"));
-    team(&home, "mcp: servers.json", "[{mcp: s, but: [die]}]", &[ECHO]);
+    team(&home, "mcp: servers.json", "[{mcp: s, exclude: [die]}]", &[ECHO]);
     assert!(home.run(&["run", "team.yaml", "--offline"]).exits(2).err.contains("SERVER_KEY -> "));
     home.run(&["run", "team.yaml", "--offline", "--allow", "mcp,env"]).exits(5);
     // What was allowed when it began is allowed still, and the team is what it was.
@@ -192,7 +192,7 @@ fn what_cannot_be_said_is_said_before_a_run_begins() {
     let run = || home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]);
     team(&home, "", "[calculator]", &[]);
     assert!(run().exits(2).err.contains("nobody in `t` is given tools of MCP servers"));
-    team(&home, "", "[{mcp: s, only: [ekko]}]", &[]);
+    team(&home, "", "[{mcp: s, include: [ekko]}]", &[]);
     let wrong = run().exits(1);
     assert!(wrong.err.contains("the MCP server `s` has no tool `ekko`; it has: echo, fail"), "{}", wrong.err);
     home.file("servers.json", r#"{"mcpServers": {"s": {"command": "/no/such/program"}}}"#);

@@ -26,7 +26,7 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     assert!(first.out.contains("I have made a note of it."), "{}", first.out);
     assert!(events(&home, "prompted").is_empty(), "there was nothing to be reminded of");
     let looked_up: Vec<Value> =
-        events(&home, "returned").into_iter().map(|e| e["outcome"]["parts"].clone()).collect();
+        events(&home, "tool_returned").into_iter().map(|e| e["outcome"]["parts"].clone()).collect();
     assert_eq!(looked_up[1][0]["text"], "Nothing is remembered about that.");
     assert_eq!(looked_up[2][0]["text"], "Remembered as #1.");
     let first_id = home.id();
@@ -47,7 +47,7 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     assert_eq!(told.len(), 1);
     let text = told[0]["text"].as_str().unwrap();
     assert!(text.contains("#1 (Host, 20") && text.ends_with("Ann likes green tea without sugar."), "{text}");
-    let recalled = events(&home, "returned");
+    let recalled = events(&home, "tool_returned");
     assert!(
         recalled[1]["outcome"]["parts"][0]["text"].as_str().unwrap().contains("green tea"),
         "{recalled:?}"
@@ -133,7 +133,7 @@ fn a_server_without_embeddings_leaves_the_words() {
     home.run(&["run", "clerk.yaml", "When does the shop close?"]).ok();
     let told = events(&home, "prompted");
     assert!(told[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{told:?}");
-    let looked_up = events(&home, "returned");
+    let looked_up = events(&home, "tool_returned");
     let why = looked_up[0]["outcome"]["parts"][2]["text"].as_str().unwrap();
     assert!(
         why.starts_with("looked for by words only: openai:vectors: the provider answered with status 404"),

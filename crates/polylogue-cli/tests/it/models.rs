@@ -51,7 +51,7 @@ pub(crate) fn said(events: &[serde_json::Value]) -> Vec<String> {
     for event in events {
         match event["type"].as_str().unwrap() {
             "opened" => said.extend(event["messages"].as_array().unwrap().iter().map(text)),
-            "said" | "posted" => said.push(text(event)),
+            "message" | "posted" => said.push(text(event)),
             _ => {}
         }
     }

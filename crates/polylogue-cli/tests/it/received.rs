@@ -166,7 +166,7 @@ agents:
   - {name: Cleo, system: You are Cleo.}
 chat:
   participants: [Ann, room]
-  pattern: {group: {select: {model: {system: "You select: {roles}"}}, allow_repeat_speaker: true}}
+  pattern: {group: {select: {model: {system: "You pick: {roles}"}}, allow_repeat_speaker: true}}
   stop: {max_turns: 4}
 chats:
   - name: room

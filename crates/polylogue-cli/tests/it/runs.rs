@@ -315,31 +315,31 @@ fn the_whole_of_the_help() {
           [MESSAGE]  What the conversation, which is over, is to go on about; `-` reads it from standard input
 
         Options:
-              --as <NAME>               Who says so: a participant; `user` when left out
-              --answer <TEXT>           Answer the person who is asked, instead of asking at the terminal
-              --take-over               Take the conversation from a process that is stopped or hangs, once its lease has run out
-          -m, --model <PROVIDER:MODEL>  The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
-              --capabilities <SKILLS>         What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
-              --offline                 Let the agents speak by the team's script
-              --timeout <SECONDS>       How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
-              --record <FILE>           Record every model call to a new file
-              --replay <FILE>           Take every model call from a recording; the network is not used
-              --allow <WHAT>            Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
-              --trust                   Trust the team file: allow all that it asks for, now and as long as its content stays the same
-              --mcp <FILE>              MCP servers for agents that name them: a JSON file with `mcpServers`
-              --max-turns <N>           Turns of agents, in all chats
-              --max-cost <DOLLARS>      Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
-              --max-tokens <N>          Tokens read and written; a call that could take more than is left is not made
-              --max-calls <N>           Model calls
-              --input <WHAT>            What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
-              --json                    Write every event as a line of JSON
-          -q, --quiet                   Write the result alone
-              --style <STYLE>           In which layout the conversation is written; `autogen` shows messages when they are whole [default: usual] [possible values: usual, autogen]
-              --no-stream               Show replies when they are whole; models are asked for them in one piece
-              --thoughts                Show what reasoning models think
-              --color <WHEN>            When to use colours [default: auto] [possible values: auto, always, never]
-              --store <PATH>            Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -h, --help                    Print help
+              --as <NAME>                    Who says so: a participant; `user` when left out
+              --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
+              --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
+          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
+              --capabilities <CAPABILITIES>  What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
+              --offline                      Let the agents speak by the team's script
+              --timeout <SECONDS>            How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
+              --record <FILE>                Record every model call to a new file
+              --replay <FILE>                Take every model call from a recording; the network is not used
+              --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
+              --trust                        Trust the team file: allow all that it asks for, now and as long as its content stays the same
+              --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
+              --max-turns <N>                Turns of agents, in all chats
+              --max-cost <DOLLARS>           Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
+              --max-tokens <N>               Tokens read and written; a call that could take more than is left is not made
+              --max-calls <N>                Model calls
+              --input <WHAT>                 What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
+              --json                         Write every event as a line of JSON
+          -q, --quiet                        Write the result alone
+              --style <STYLE>                In which layout the conversation is written; `autogen` shows messages when they are whole [default: usual] [possible values: usual, autogen]
+              --no-stream                    Show replies when they are whole; models are asked for them in one piece
+              --thoughts                     Show what reasoning models think
+              --color <WHEN>                 When to use colours [default: auto] [possible values: auto, always, never]
+              --store <PATH>                 Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+          -h, --help                         Print help
 
         The limits that the conversation began under hold until you give another value, which is kept instead.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);

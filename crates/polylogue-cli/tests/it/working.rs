@@ -163,7 +163,8 @@ fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
 fn a_machine_that_encloses_nothing_is_told_of_at_once() {
     let home = Home::new();
     team(&home, "{approval: never}", "echo hi");
-    let text = fs::read_to_string(home.path("team.yaml")).unwrap().replace("unsafe-host", "enclosed");
+    let text =
+        fs::read_to_string(home.path("team.yaml")).unwrap().replace("backend: none", "backend: native");
     home.file("team.yaml", &text);
     let none = "echo 0 > /proc/sys/user/max_user_namespaces && echo none && exec \"$@\"";
     let polylogue = env!("CARGO_BIN_EXE_polylogue");

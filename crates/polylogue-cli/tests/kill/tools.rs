@@ -158,14 +158,14 @@ fn a_tool_is_called_again_only_if_it_may_be() {
     let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
     for event in place.events() {
         match event["type"].as_str().unwrap() {
-            "called" => {
+            "tool_called" => {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
                 let (id, tool) = (text(&event["call"]["id"]), text(&event["call"]["tool"]));
                 let line = text(&event["call"]["args"]["id"]);
                 known.push(line.clone());
                 assert!(open.insert(id, (tool, line)).is_none(), "a call is in the log once");
             }
-            "returned" => {
+            "tool_returned" => {
                 let (tool, line) =
                     open.remove(event["id"].as_str().unwrap()).expect("what returned was called");
                 let counts = if tool == "again" { &again } else { &once };

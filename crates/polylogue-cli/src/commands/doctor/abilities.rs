@@ -13,7 +13,7 @@ use crate::runner::tell_wrapped;
 use crate::trust::{Access, addresses};
 use crate::{args, place};
 
-const SKILLS: [(Capability, &str); 3] =
+const CAPABILITIES: [(Capability, &str); 3] =
     [(Capability::Tools, "tools"), (Capability::Schema, "schema"), (Capability::Json, "JSON mode")];
 
 /// A section on what is known of models: those that are asked about, else all that were ever asked.
@@ -121,8 +121,9 @@ fn unclear_line(probed: &Probed) -> String {
 fn of(model: &EndpointModel) -> String {
     let (name, spec) = (model.name(), model.capabilities());
     let found = model.endpoint().findings(name.split_once(':').map_or(name, |(_, model)| model));
-    let lines =
-        SKILLS.iter().map(|(capability, word)| line(word, spec.has(*capability), found.get(capability)));
+    let lines = CAPABILITIES
+        .iter()
+        .map(|(capability, word)| line(word, spec.has(*capability), found.get(capability)));
     // It is never found out.
     let vision = spec.vision.map(|has| line("vision", Some(has), None));
     lines.chain(vision).collect()
@@ -133,7 +134,7 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
     for (base_url, model, findings) in known.map(LearnedCapabilities::all).unwrap_or_default() {
         let _ = writeln!(text, "  {model} at {base_url}");
         let unset = Capabilities::default();
-        let lines = SKILLS
+        let lines = CAPABILITIES
             .iter()
             .map(|(capability, word)| line(word, unset.has(*capability), findings.get(capability)));
         text.extend(lines);
