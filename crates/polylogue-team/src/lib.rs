@@ -34,8 +34,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The types are the one definition of the format: a field is a key. Files are read by them, and [`schema`] makes a JSON Schema
-//! of them for editors. The reference for people is `docs/team-file.md`.
+//! The types are the one definition of the format: a field is a key. Files are read by them, and [`schema()`] makes a JSON Schema
+//! for editors and [`reference()`] the page `docs/reference/team-file.md` of them.
 
 mod approval;
 mod build;
@@ -102,7 +102,7 @@ pub use reasoning::{
 pub use remote::{GivenTool, McpServer, McpServers, McpTools};
 pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};
-pub use schema::schema;
+pub use schema::{reference, schema};
 pub use stop::{Matches, Says, Stop};
 pub use task::{
     Completion, DecisionTemperature, DecisionWords, EndMode, GroupSolve, Media, Own, Shift, Task,

@@ -1,4 +1,4 @@
-//! The JSON Schema of team files.
+//! The JSON Schema and the reference page of team files.
 
 use std::sync::OnceLock;
 
@@ -16,3 +16,20 @@ pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| polylogue_config::schema::schema(Team::ty()))
 }
+
+/// The reference of team files as Markdown, `docs/reference/team-file.md`: a section per type with a table of its keys (key,
+/// type, default, meaning), made of the types that read files.
+#[must_use]
+pub fn reference() -> String {
+    INTRODUCTION.to_owned() + &polylogue_config::reference::reference(Team::ty())
+}
+
+const INTRODUCTION: &str = "# Reference of team files
+
+Every key of a team file: its type, its default and its meaning. Start at [Team](#team) and follow the links. [The tutorial](../team-file.md)
+has complete examples.
+
+This page is generated from the types that read team files. Change their doc comments in `crates/polylogue-team/src`, then run
+`UPDATE=1 cargo test -p polylogue-team schema`.
+
+";

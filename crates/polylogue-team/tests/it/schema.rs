@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
-use polylogue_team::{Overrides, load, parse, schema};
+use polylogue_team::{Overrides, load, parse, reference, schema};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
@@ -32,6 +32,20 @@ fn the_published_schema_is_the_one_of_the_types() {
     assert!(
         published == *schema(),
         "docs/team.schema.json is out of date; regenerate it with `UPDATE=1 cargo test -p polylogue-team schema`"
+    );
+}
+
+#[test]
+fn the_published_reference_is_the_one_of_the_types() {
+    let path = repository().join("docs/reference/team-file.md");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, reference()).unwrap();
+    }
+    let published = fs::read_to_string(path).unwrap();
+    assert!(
+        published == reference(),
+        "docs/reference/team-file.md is out of date; regenerate it with `UPDATE=1 cargo test -p polylogue-team schema`"
     );
 }
 
