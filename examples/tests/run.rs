@@ -69,7 +69,7 @@ mod tests {
             env!("CARGO_BIN_EXE_resume"),
             &expect![[r#"
             Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
-            Friday: Closed { reason: Planned { count: 3, of: Turns }, summary: "Booked: 9:40, a seat at the window." }
+            Friday: Closed { reason: CountReached { count: 3, of: Turns }, summary: "Booked: 9:40, a seat at the window." }
         "#]],
         );
     }

@@ -1,5 +1,6 @@
 //! What `cargo xtask tidy` checks, one check a file.
 
+mod idioms;
 mod layers;
 mod lengths;
 mod links;
@@ -34,6 +35,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
         teams::check,
         links::check,
         one_command::check,
+        idioms::check,
     ] {
         findings.extend(check(repo));
     }

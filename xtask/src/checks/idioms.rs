@@ -1,0 +1,130 @@
+//! Prose uses the field's words: documents, comments, messages and names of tests have none of the idioms listed here.
+
+use crate::finding::Finding;
+use crate::repo::Repo;
+
+/// What is refused, and what to write. Compared as whole words, case ignored, with `_` as a space, across line breaks.
+const IDIOMS: [(&str, &str); 22] = [
+    ("what came of", "write `result`, `outcome` or `summary`"),
+    ("whoever", "name the participant or caller"),
+    ("whomever", "name the participant or caller"),
+    ("somebody", "name the participant or caller, or write `another agent`"),
+    ("nobody", "write `no participant`, `no agent` or `no one`"),
+    ("is told", "write `receives`, `is prompted with` or `is shown`"),
+    ("are told", "write `receive`, `are prompted with` or `are shown`"),
+    ("when left out", "write `default`"),
+    ("as it is", "write `unchanged`, or say what it is"),
+    ("for ever", "write `forever`, or say until when"),
+    ("in place of", "write `instead of`"),
+    ("has to be the same", "write `must be deterministic` or `must be equal`"),
+    ("of one's own", "write `your own` or `custom`"),
+    ("is at work on", "write `works on` or `runs`"),
+    ("goes on", "write `continues`"),
+    ("is held to", "write `must satisfy`"),
+    ("gives back", "write `returns`"),
+    ("came of it", "write `result` or `outcome`"),
+    ("have to be the same", "write `must be equal`"),
+    ("asked aside", "write `asked in private`"),
+    ("turns out", "say how it is found"),
+    ("holds to be", "write `judges` or `considers`"),
+];
+
+/// Texts of others, and this list.
+const EXEMPT: [&str; 2] = ["compat/", "xtask/src/checks/idioms.rs"];
+
+pub(super) fn check(repo: &Repo) -> Vec<Finding> {
+    let read = [".rs", ".md"].into_iter().flat_map(|end| repo.texts(end));
+    let ours = read.filter(|(file, _)| !EXEMPT.iter().any(|exempt| file.starts_with(exempt)));
+    ours.flat_map(|(file, text)| idioms(file, text)).collect()
+}
+
+fn idioms(file: &str, text: &str) -> Vec<Finding> {
+    let prose = Prose::of(text);
+    let mut found = Vec::new();
+    for (idiom, hint) in IDIOMS {
+        for (at, _) in prose.text.match_indices(idiom).filter(|(at, _)| prose.is_words(*at, idiom.len())) {
+            found.push(Finding::new(
+                file,
+                prose.line(at),
+                format!("`{idiom}` is no word of the field"),
+                hint,
+            ));
+        }
+    }
+    found
+}
+
+/// The words of a file, in one line.
+struct Prose {
+    text: String,
+    /// Where each line of the file begins in `text`.
+    lines: Vec<usize>,
+}
+
+impl Prose {
+    fn of(text: &str) -> Self {
+        let mut prose = Self { text: String::with_capacity(text.len()), lines: Vec::new() };
+        for line in text.lines() {
+            prose.lines.push(prose.text.len());
+            let words = line.trim().trim_start_matches(['/', '!', '*', '#', '>', '-']).trim();
+            // Code spans name what others call so.
+            words.split('`').step_by(2).for_each(|piece| prose.push(piece));
+            prose.text.push(' ');
+        }
+        prose
+    }
+
+    fn push(&mut self, piece: &str) {
+        self.text.extend(piece.chars().map(|c| if c == '_' { ' ' } else { c }).flat_map(char::to_lowercase));
+    }
+
+    /// Whether what is there is not the middle of longer words.
+    fn is_words(&self, at: usize, len: usize) -> bool {
+        let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let (before, behind) = (self.text.get(..at), self.text.get(at + len..));
+        !is_part(before.and_then(|text| text.chars().next_back()))
+            && !is_part(behind.and_then(|text| text.chars().next()))
+    }
+
+    /// The line of the file, counted from 1.
+    fn line(&self, at: usize) -> usize {
+        self.lines.partition_point(|begin| *begin <= at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{brief, repo};
+
+    #[test]
+    fn idioms_are_found_in_comments_strings_documents_and_names() {
+        let mut found = check(&repo(&[
+            ("a.md", "One.\nThe turn goes\non with Whoever speaks.\n"),
+            (
+                "b.rs",
+                "/// What came\n/// of\n/// a call.\nfn nobody_waits() -> &'static str { \"it is told\" }\n",
+            ),
+        ]));
+        found.sort();
+        assert_eq!(
+            brief(&found),
+            [
+                "a.md:2: `goes on` is no word of the field",
+                "a.md:3: `whoever` is no word of the field",
+                "b.rs:1: `what came of` is no word of the field",
+                "b.rs:4: `is told` is no word of the field",
+                "b.rs:4: `nobody` is no word of the field",
+            ]
+        );
+    }
+
+    #[test]
+    fn other_words_code_spans_and_the_words_of_others_are_left_alone() {
+        let files = [
+            ("a.md", "As it isn't so, the cargoes only wait. The user `nobody` gives backups.\n"),
+            ("compat/b.md", "Nobody.\n"),
+        ];
+        assert_eq!(check(&repo(&files)), []);
+    }
+}
