@@ -1,4 +1,4 @@
-//! Who speaks: a model, a person, a function; agents made of agents; agents called without a chat.
+//! Agents: models, people, functions, agents composed of agents, and sessions that call agents without a chat.
 
 pub mod compose;
 pub mod reason;

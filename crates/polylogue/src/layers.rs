@@ -1,4 +1,4 @@
-//! What stands around an agent: other ways to reply, and what changes what is read and said.
+//! Layers around agents: other ways to reply, and hooks on what is read and said.
 
 pub mod aggregate;
 pub mod code;

@@ -1,27 +1,27 @@
 //! Conversations among language-model agents, tools and people.
 //!
-//! This crate is what programs depend on: it has everything of the kernel, [`polylogue_core`], and on top of it agents,
-//! orders, and conditions that end a chat.
+//! Programs depend on this crate: it re-exports the kernel, [`polylogue_core`], and adds agents, policies, and
+//! termination conditions.
 //!
 //! # Two agents
 //!
-//! An [`Assistant`] speaks by a model. A [`Chat`] is agents and a policy; [`round_robin`] lets them speak one after the other,
-//! [`until`] says when it is over. A [`Log`] keeps what happens, in a store.
+//! An [`Assistant`] is an agent backed by a model. A [`Chat`] has participants and a policy; [`round_robin`] lets them
+//! speak one after the other, [`until`] adds a termination condition. A [`Log`] keeps all events, in a store.
 //!
 //! ```
 //! use polylogue::stop::{max_turns, says};
-//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, Log, LogId, Meta, Status, in_turn, until};
+//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, Log, LogId, Meta, Status, round_robin, until};
 //! use polylogue_models::Script;
 //! use polylogue_store::Memory;
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! // A script stands in for a model: `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
+//! // A script replaces the model: `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
 //! let script: Script = serde_json::from_str(r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#)?;
 //! let model = AnyModel::new(script.model("demo"));
 //! let chat = Chat::named("counting")
-//!     .with(Assistant::new("Ann", model.clone())?.system("Count on."))
-//!     .with(Assistant::new("Bob", model)?.system("Count on. Say DONE at two."))
-//!     .policy(until(says("DONE") | max_turns(10), in_turn()))
+//!     .participant(Assistant::new("Ann", model.clone())?.system("Count on."))
+//!     .participant(Assistant::new("Bob", model)?.system("Count on. Say DONE at two."))
+//!     .policy(until(says("DONE") | max_turns(10), round_robin()))
 //!     .build()?;
 //!
 //! let store = AnyStore::new(Memory::new());
@@ -35,50 +35,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What there is
+//! # Overview
 //!
 //! | you want | look at |
 //! |---|---|
-//! | a model in the room | [`Assistant`]: system text, tools, parameters, how it sees the room |
-//! | a person in the room | [`Human`]: the run ends with a question, and goes on when it is answered |
-//! | a function in the room | [`Function`], or an [`Agent`] of your own |
-//! | an agent without a chat around it | [`Session`]: message in, message out; what it remembers, by path |
-//! | an agent made of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
-//! | agents one after the other, at the same time, by case, again and again, as one agent | [`compose`] |
-//! | several ways to reply | [`Stack`]: layers, the first that replies has replied; [`reply`] |
-//! | a person who may step in | [`HumanInput`], always, at the end, or never |
-//! | tools that another runs | [`Assistant::suggest_tool`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
+//! | a model as participant | [`Assistant`]: system message, tools, parameters, view |
+//! | a person as participant | [`Human`]: the run ends with a question, and continues after the answer |
+//! | a function as participant | [`Function`], or a custom [`Agent`] |
+//! | an agent without a chat | [`Session`]: message in, message out; access to its memory |
+//! | an agent composed of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
+//! | pipeline, parallel, switch, repeat or graph of agents as one agent | [`compose`] |
+//! | several ways to reply | [`Stack`]: layers, the first reply counts; [`reply`] |
+//! | human input | [`HumanInput`]: always, at termination, or never |
+//! | suggested tools, executed by another agent | [`Assistant::suggest_tool`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
 //! | tools from functions and methods | [`#[tool]`](macro@tool), [`#[toolkit]`](macro@toolkit) |
-//! | code in messages to be run | [`Coder`]: by tools, with a person asked before if need be; [`code`] |
+//! | to run code in messages | [`Coder`]: with tools, with optional approval; [`code`] |
 //! | agents and chats as tools | [`AgentTool`] |
-//! | agents that reason: in rounds, by a plan, by evidence, by criticism | [`reason`] |
-//! | to change what is read or said | [`hook`]; examples before it, a window, messages merged: [`aggregate`] |
-//! | values read in what a model writes | [`parse`] |
-//! | what was read to be run, and how it ended | [`parse::Actions`], [`parse::Ran`] |
-//! | to finish by a call | [`tool::Finish`] |
-//! | tools and JSON from models that know neither | [`tooling`], [`PromptedTool`], [`Assistant::output_schema`] |
-//! | an order | [`round_robin`], [`sequential`], [`parallel`], or a closure: it is a [`Policy`] |
-//! | a group | [`Group`]: round robin, chance, a model ([`Selector`]), a person ([`HumanSelector`]) or your own rule chooses who speaks |
-//! | a graph | [`Graph`]: at the same time, joins, conditions, loops |
-//! | to hand over | [`Handoff`], a tool, and [`handoffs`] |
+//! | reasoning agents: ReAct, plan and solve, ReWOO, refinement | [`reason`] |
+//! | hooks on what is read or said | [`hook`]; few-shot examples, a window, merged messages: [`aggregate`] |
+//! | to parse model output | [`parse`] |
+//! | to run parsed calls | [`parse::Actions`], [`parse::Ran`] |
+//! | to finish with a tool call | [`tool::Finish`] |
+//! | tools and JSON for models that support neither | [`tooling`], [`PromptedTool`], [`Assistant::output_schema`] |
+//! | a simple order | [`round_robin`], [`sequential`], [`parallel`], or a closure: it is a [`Policy`] |
+//! | a group chat | [`Group`]: round robin, random, a model ([`Selector`]), a person ([`HumanSelector`]) or a custom rule selects the speaker |
+//! | a graph | [`Graph`]: parallel nodes, joins, conditions, loops |
+//! | handoffs | [`Handoff`], a tool, and [`handoffs`] |
 //! | a debate and a vote | [`Debate`] |
-//! | two roles, one of which instructs and the other solves | [`RolePlay`] |
-//! | a plan, and somebody who keeps to it | [`Orchestrator`] |
-//! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`GroupSolve`] and [`EndMode`]; what came of it: [`GroupSolveResult`] |
-//! | values that all share | [`state`] |
-//! | what is remembered from one conversation to the next | [`memory`] |
-//! | to join later | [`joining()`] |
-//! | an end | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
-//! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; the last message otherwise |
-//! | chats one after the other | [`sequence`], [`Carryover`]: what came of each is carried over to the next |
-//! | chats that need others | [`Dag`]: what can run at the same time does |
-//! | a chat within a chat | put it among the participants: a [`Chat`] is an [`Agent`] |
-//! | a chat within a reply | [`Nested`]: a layer, for some of the messages an agent hears |
-//! | what came of it, and what it cost | [`Report`] |
-//! | the same for a thousand tasks | [`Batch`], and a [`Budget`] for all of them |
-//! | to go on after a crash | [`Log::open`] and [`Chat::resume`] |
-//! | to watch | [`Log::subscribe`] |
-//! | to stop it | [`Log::cancellation`] |
+//! | role-play: one role instructs, the other solves | [`RolePlay`] |
+//! | an orchestrator with a ledger | [`Orchestrator`] |
+//! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`GroupSolve`] and [`EndMode`]; the result: [`GroupSolveResult`] |
+//! | shared state | [`state`] |
+//! | memory across conversations | [`memory`] |
+//! | late joiners | [`joining()`] |
+//! | a termination condition | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
+//! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; default: the last message |
+//! | chats in a sequence | [`sequence`], [`Carryover`]: results are carried over to the next chat |
+//! | chats with dependencies | [`Dag`]: independent chats run in parallel |
+//! | a chat within a chat | add it as a participant: a [`Chat`] is an [`Agent`] |
+//! | a nested chat for some replies | [`Nested`]: a layer with a trigger |
+//! | the result, usage and cost of a run | [`Report`] |
+//! | many runs | [`Batch`], and a [`Budget`] for all of them |
+//! | to resume after a crash | [`Log::open`] and [`Chat::resume`] |
+//! | to stream updates | [`Log::subscribe`] |
+//! | to cancel | [`Log::cancellation`] |
 
 mod agents;
 mod layers;
@@ -123,19 +123,21 @@ pub use nested::{Nested, Outer};
 pub use orchestrator::Orchestrator;
 pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, until, without};
 pub use polylogue_core::*;
-/// Makes a tool of a function: a value with the function's name, for [`Assistant::tool`] and wherever else a [`Tool`] is taken.
+/// Makes a tool from a function: a value with the function's name, for [`Assistant::tool`] and wherever a [`Tool`] is
+/// accepted.
 ///
-/// Models are told what programmers are told: the name of the function, its doc comment, and the names, types and doc comments
-/// of its parameters. Without a doc comment it does not compile, since models choose tools by what they are told of them.
+/// Models read what programmers read: the name of the function, its doc comment, and the names, types and doc comments
+/// of its parameters. A function without a doc comment does not compile, since models choose tools by their
+/// descriptions.
 ///
-/// - A parameter is anything that `serde` reads and `schemars` describes; structs and enums of your own derive both. One that is
-///   an `Option`, or has `#[default(...)]`, may be left out.
-/// - A parameter `&ToolCx<'_>` is no argument: it is what the tool is told of the call.
-/// - What is returned is the outcome: a text as it is, nothing as no text, anything else as JSON. The error of a `Result` is told
-///   to the model, and the conversation goes on.
-/// - `async` or not. What takes long without waiting belongs on a thread of its own.
-/// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` says what the function does not; see
-///   [`ToolSpec::repeatable`] and [`ToolSpec::ends_turn`].
+/// - A parameter is any type that implements `serde::Deserialize` and `schemars::JsonSchema`; your structs and enums
+///   derive both. An `Option`, or a parameter with `#[default(...)]`, is optional.
+/// - A parameter `&ToolCx<'_>` is not an argument: it is the context of the call.
+/// - The return value is the outcome: a text unchanged, `()` as no text, anything else as JSON. The model receives the
+///   error of a `Result`, and the conversation continues.
+/// - The function can be `async`. Run blocking code on its own thread.
+/// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` overrides name and description and sets flags;
+///   see [`ToolSpec::repeatable`] and [`ToolSpec::ends_turn`].
 ///
 /// The function itself stays callable as `run`.
 ///
@@ -164,14 +166,14 @@ pub use polylogue_core::*;
 /// ```
 ///
 /// # What does not compile
-/// A tool that says nothing of itself:
+/// A tool without a description:
 /// ```compile_fail
 /// #[polylogue::tool]
 /// fn clock() -> String {
 ///     "noon".into()
 /// }
 /// ```
-/// An argument that cannot be described:
+/// An argument without a schema:
 /// ```compile_fail
 /// struct Mine;
 /// /// Takes it.
@@ -179,13 +181,13 @@ pub use polylogue_core::*;
 /// fn take(mine: Mine) {}
 /// ```
 pub use polylogue_macros::tool;
-/// Makes tools of those methods of a type that have the attribute `#[tool]`; they share a value of it.
+/// Makes tools from the methods of a type with the attribute `#[tool]`; they share a value of it.
 ///
-/// The type gets a method `tools`, which gives them all, for [`Assistant::tools`]. What is said of [`tool`](macro@tool) holds of
-/// the methods; they take `&self`. `#[toolkit(prefix = "shop_")]` puts a text before all names.
+/// The type gets a method `tools` that returns them all, for [`Assistant::tools`]. The rules of [`tool`](macro@tool)
+/// apply to the methods; they take `&self`. `#[toolkit(prefix = "shop_")]` adds a prefix to all names.
 ///
-/// What a toolkit holds is configuration, such as a connection. Conversations run at the same time, and begin anew in
-/// another process: what belongs to one of them belongs in its log.
+/// The fields of a toolkit are configuration, such as a connection. Conversations run at the same time, and resume in
+/// other processes: state of a conversation belongs in its log.
 ///
 /// ```
 /// use polylogue::toolkit;
@@ -216,12 +218,12 @@ pub use stop::Stop;
 pub use task::Task;
 pub use tooling::{PromptedTool, ToolCalling};
 
-/// The example of the README compiles.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So do those of the pages for those who come from Lagent, LazyLLM and CAMEL.
+/// Compiles the examples of the migration pages for Lagent and LazyLLM.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/from-lagent.md")]
 #[doc = include_str!("../../../docs/from-lazyllm.md")]

@@ -1,4 +1,4 @@
-//! Who speaks next.
+//! Policies: who speaks next.
 
 pub mod carryover;
 pub mod dag;

@@ -1,4 +1,4 @@
-//! Whole runs: thousands of them, and what came of each.
+//! Batches of runs, and reports.
 
 pub mod batch;
 pub mod report;

@@ -1,4 +1,4 @@
-//! Tasks: what agents solve, alone, by talking or in roles, and judge themselves.
+//! Tasks: prompts that agents solve alone, in a group, or in two roles.
 
 pub mod group_solve;
 pub mod role_play;

@@ -1,4 +1,4 @@
-//! When it is over.
+//! Termination conditions.
 
 pub mod loop_detector;
 pub mod stop;

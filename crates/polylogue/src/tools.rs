@@ -1,4 +1,4 @@
-//! What agents do besides speaking: tools, who is asked before they are called, and what they remember.
+//! Tools: agent tools, approval, memory, state.
 
 pub mod agent_tool;
 pub mod approval;

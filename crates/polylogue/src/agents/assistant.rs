@@ -1,4 +1,4 @@
-//! An agent that speaks by a language model.
+//! An agent backed by a language model.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use crate::agent_tool::AgentTool;
 use crate::approval::{Approval, Wanted};
 use crate::tooling::{PromptedTool, ToolCalling, ToolHistory, Work};
 
-/// An agent that speaks by a language model: a system text, tools, and how it sees the room.
+/// An agent backed by a language model: a system message, tools, and a view of the chat.
 ///
-/// On its turn it asks the model; as long as the model calls tools, it runs them and asks again; what the model then
-/// says is what the agent says. Models that cannot call tools are told of them in words; see [`tooling`](crate::tooling).
+/// In its turn it calls the model. As long as the model calls tools, the agent runs them and calls the model again; the
+/// final reply is its message. Models without native function calls get the tools in their prompts; see
+/// [`tooling`](crate::tooling).
 ///
-/// # A model with a system text
+/// # A model with a system message
 /// ```
 /// # fn example(model: polylogue_core::AnyModel) -> Result<(), polylogue_core::NameError> {
 /// use polylogue::Assistant;
@@ -32,40 +33,40 @@ pub struct Assistant {
     description: String,
     pub(crate) model: AnyModel,
     system: Option<SystemFn>,
-    /// Its own tools.
+    /// The agent's own tools.
     pub(crate) taught: Vec<PromptedTool>,
-    /// Those of them that are agents and chats.
+    /// Agents and chats offered as tools.
     pub(crate) consults: Vec<AgentTool>,
-    /// What others run.
+    /// Tools that other participants run.
     pub(crate) advertised: Vec<ToolSpec>,
-    /// What is told of both: first the own tools.
+    /// Specs of both, own tools first.
     pub(crate) specs: Vec<ToolSpec>,
-    /// Both, so that whoever calls neither is told of both.
+    /// Both; a suggested tool that runs here is refused.
     pub(crate) callable: Vec<AnyTool>,
     pub(crate) params: Params,
     pub(crate) lens: ViewOptions,
     pub(crate) max_rounds: u32,
-    /// How often a cut reply is continued, if that is said.
+    /// Continuations of a truncated reply; `None` for the default.
     max_continuations: Option<u32>,
     pub(crate) tools_by: ToolCalling,
     pub(crate) trace: ToolHistory,
-    /// The schema of what it says.
+    /// JSON Schema of the agent's messages.
     pub(crate) answers: Option<Arc<Value>>,
     pub(crate) repairs: u32,
     pub(crate) approval: Approval<Wanted>,
 }
 
-/// Makes the system text of the task.
+/// Makes the system message from the task.
 type SystemFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
 impl Assistant {
-    /// How often a model may call tools in one turn, unless it is told otherwise.
+    /// Default limit on rounds of tool calls per turn.
     pub const DEFAULT_MAX_ROUNDS: u32 = 16;
 
-    /// How often a text that met the model's limit on tokens is continued, by default.
+    /// Default limit on continuations of a text that reached the token limit.
     pub const DEFAULT_MAX_CONTINUATIONS: u32 = 3;
 
-    /// How often an answer that has not the form asked for is repaired, unless it is told otherwise.
+    /// Default limit on repairs of a reply that does not satisfy the output schema.
     pub const DEFAULT_REPAIRS: u32 = 3;
 
     /// An agent `name` that speaks by `model`.
@@ -95,26 +96,26 @@ impl Assistant {
         })
     }
 
-    /// Sets the system text.
+    /// Sets the system message.
     #[must_use]
     pub fn system(self, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         Self { system: Some(Arc::new(move |_| Arc::clone(&text))), ..self }
     }
 
-    /// Sets a system text that is made of the task of the chat the agent is in. It has to be the same for the same task.
+    /// Sets a system message made from the task of the agent's chat. Must be deterministic.
     #[must_use]
     pub fn system_from(self, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { system: Some(Arc::new(move |task| text(task).into())), ..self }
     }
 
-    /// Sets what it is good at, for whoever chooses the next speaker.
+    /// Sets the description of the agent, which speaker selection reads.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: text.into(), ..self }
     }
 
-    /// Adds a tool, which the model may use or not. One of the same name is replaced.
+    /// Adds a tool that the model may call. Replaces a tool of the same name.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         self.prompted_tool(PromptedTool::new(tool))
@@ -126,8 +127,7 @@ impl Assistant {
         tools.into_iter().fold(self, Self::tool)
     }
 
-    /// Adds a tool, and how it is taught: whether it has to be used, by which examples, with how many errors. One of the same
-    /// name is replaced.
+    /// Adds a tool with prompting options: required or not, examples, error limits. Replaces a tool of the same name.
     #[must_use]
     pub fn prompted_tool(self, taught: PromptedTool) -> Self {
         let mut other = self.without_tool(taught.name());
@@ -135,7 +135,8 @@ impl Assistant {
         other.with_specs()
     }
 
-    /// Offers an agent or a chat to the model as a tool, run within this agent's turn. A tool of the same name is replaced.
+    /// Offers an agent or a chat to the model as a tool, run within this agent's turn. Replaces a tool of the same
+    /// name.
     #[must_use]
     pub fn agent_tool(self, consult: AgentTool) -> Self {
         let mut other = self.tool(consult.tool());
@@ -143,39 +144,39 @@ impl Assistant {
         other
     }
 
-    /// Sets when a person is asked before a tool of the agent's own is called, an agent or a chat that it
-    /// [consults](Self::agent_tool) included. By default nobody is. The person may let it be called, reject it, or give other
-    /// arguments; the model is told, and goes on. Whoever runs the tools that are [advertised](Self::suggest_tool) asks for
-    /// itself.
+    /// Sets which calls of the agent's own tools need approval by a person, [agent tools](Self::agent_tool) included.
+    /// Default: none. The person can approve, reject or edit the call; the model receives the decision and the turn
+    /// continues. Calls of [suggested tools](Self::suggest_tool) are approved by the participant that runs them.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
         Self { approval, ..self }
     }
 
-    /// Sets how the model is made to call tools, and to answer in a form: by the best way that it knows, unless it is set.
+    /// Sets how the model calls tools and writes structured output. Default: the best way that it supports.
     #[must_use]
     pub fn tool_calling(self, tools_by: ToolCalling) -> Self {
         Self { tools_by, ..self }
     }
 
-    /// Sets what the agent remembers of a turn in which it called tools by text.
+    /// Sets what the agent's history keeps of a turn with prompted tool calls.
     #[must_use]
     pub fn tool_history(self, trace: ToolHistory) -> Self {
         Self { trace, ..self }
     }
 
-    /// Sets the JSON Schema that all that the agent says has to satisfy, whatever the model can do: a model that cannot be held
-    /// to it is told of it in words. What the agent says is the JSON as a text, and the same as a value,
-    /// [`Part::Data`](polylogue_core::Part::Data). Looked at are the common keywords of schemas, not `pattern` and `format`.
+    /// Sets the JSON Schema that every message of the agent must satisfy. Works with any model: one without structured
+    /// output is prompted with the schema. The message holds the JSON as text, and as a value in
+    /// [`Part::Data`](polylogue_core::Part::Data). Checks the common keywords of JSON Schema, not `pattern` and
+    /// `format`.
     ///
-    /// ([`Params::schema`] is given to the provider as it is, and what it replies is not looked at.)
+    /// ([`Params::schema`] is passed to the provider unchanged, and the reply is not checked.)
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         Self { answers: Some(Arc::new(schema)), ..self }
     }
 
-    /// Sets how often an answer that does not satisfy the schema is repaired: the model is asked apart, with the schema, the
-    /// answer, and what is wrong with it. If that is not enough the chat ends, as
+    /// Sets how often a reply that violates the schema is repaired: the model is asked in a private turn, with the
+    /// schema, the reply and its errors. After the last repair the chat ends with
     /// [`StopReason::Errors`](polylogue_core::StopReason::Errors).
     #[must_use]
     pub fn output_retries(self, repairs: u32) -> Self {
@@ -183,9 +184,9 @@ impl Assistant {
     }
 
     /// Offers a tool to the model that another participant runs, such as one with an
-    /// [`Executor`](crate::executor::Executor). A call of it ends the turn and stands in the message; the agent's own
-    /// tools that were called with it are run before. A tool of the same name is replaced. Asked aside, the model is not
-    /// offered it: nobody would run it.
+    /// [`Executor`](crate::executor::Executor). A call of it ends the turn and is part of the message; the agent's own
+    /// tools called in the same reply run before. Replaces a tool of the same name. Not offered in private turns, where
+    /// no other participant could run it.
     #[must_use]
     pub fn suggest_tool(self, spec: ToolSpec) -> Self {
         let mut other = self.without_tool(&spec.name);
@@ -193,7 +194,7 @@ impl Assistant {
         other.with_specs()
     }
 
-    /// The same agent, free to say what it wants: without tools, and without a form for what it says.
+    /// The same agent without tools and without an output schema.
     pub(crate) fn at_ease(self) -> Self {
         let params = Params { schema: None, ..self.params };
         let (taught, consults) = (Vec::new(), Vec::new());
@@ -210,72 +211,73 @@ impl Assistant {
     fn with_specs(self) -> Self {
         let own = || self.taught.iter().map(PromptedTool::tool);
         let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
-        // Refusing twice is refusing once.
+        // A refusal has no side effects.
         let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
         let callable = own().cloned().chain(self.advertised.iter().map(refuse)).collect();
         Self { specs, callable, ..self }
     }
 
-    /// Sets temperature and the like.
+    /// Sets sampling parameters, such as the temperature.
     #[must_use]
     pub fn params(self, params: Params) -> Self {
         Self { params, ..self }
     }
 
-    /// Sets how it sees the room.
+    /// Sets how the agent sees the chat.
     #[must_use]
     pub fn view(self, lens: ViewOptions) -> Self {
         Self { lens, ..self }
     }
 
-    /// Sets how often the model may call tools in one turn, at least 1. After that it is told to answer; if it calls a
-    /// tool again, the calls are refused and what it said besides is what the agent says.
+    /// Sets the limit on rounds of tool calls per turn, at least 1. After the last round the model is prompted to
+    /// answer; further calls are refused, and the text of that reply is the message.
     #[must_use]
     pub fn max_tool_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds.max(1), ..self }
     }
 
-    /// Sets how often a text that met the limit on tokens is continued: the model is asked for the rest, and both are one message. The
-    /// default: [`DEFAULT_MAX_CONTINUATIONS`](Self::DEFAULT_MAX_CONTINUATIONS), and 0 where [`Params::max_tokens`] is set, because
-    /// that limit is the caller's own. Replies in a form are not continued. What is still cut off then, or was filtered by the
-    /// provider, is marked ([`Part::Cut`](polylogue_core::Part::Cut)).
+    /// Sets how often a text that reached the token limit is continued: the model is asked for the rest, and both are
+    /// one message. Default: [`DEFAULT_MAX_CONTINUATIONS`](Self::DEFAULT_MAX_CONTINUATIONS), or 0 when
+    /// [`Params::max_tokens`] is set, since the caller chose that limit. Structured output is not continued. A text
+    /// that is still truncated, or was filtered by the provider, is marked with
+    /// [`Part::Cut`](polylogue_core::Part::Cut).
     #[must_use]
     pub fn max_continuations(self, times: u32) -> Self {
         Self { max_continuations: Some(times), ..self }
     }
 
-    /// How often a reply that is asked for with `params` is continued.
+    /// The limit on continuations of a reply with `params`.
     pub(crate) fn continuations(&self, params: &Params) -> u32 {
         let is_formed = params.schema.is_some() || params.json;
         let default = if params.max_tokens.is_some() { 0 } else { Self::DEFAULT_MAX_CONTINUATIONS };
         if is_formed { 0 } else { self.max_continuations.unwrap_or(default) }
     }
 
-    /// The system text as the model gets it in a chat about `task`.
+    /// The system message in a chat with this `task`.
     #[must_use]
     pub fn system_for(&self, task: &str) -> Option<Arc<str>> {
         self.system.as_ref().map(|text| text(task))
     }
 
-    /// How it sees the room.
+    /// How the agent sees the chat.
     #[must_use]
     pub const fn view_options(&self) -> &ViewOptions {
         &self.lens
     }
 
-    /// What its model is told of its tools.
+    /// The tools that its model receives.
     #[must_use]
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }
 
-    /// How its model writes.
+    /// The sampling parameters of its model.
     #[must_use]
     pub const fn model_params(&self) -> &Params {
         &self.params
     }
 
-    /// Whether another participant is to run the tool.
+    /// Whether another participant runs the tool.
     pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
     }
@@ -304,7 +306,7 @@ impl Agent for Assistant {
     }
 }
 
-/// A tool that another participant runs, where no other does: aside.
+/// A tool that another participant runs; refused in private turns.
 struct OfOthers(ToolSpec);
 
 impl Tool for OfOthers {

@@ -1,11 +1,11 @@
-//! Agents made of agents: one after the other, at the same time, one or the other, again and again, as a graph.
+//! Agents composed of agents: pipeline, parallel, switch, repeat, graph.
 //!
-//! Each of these is an agent: it can be called in a [`Session`](crate::Session), take its turns in a chat, and be a piece of
-//! another. Its pieces are called in rooms of their own, in which they remember what they were told and said; two pieces of
-//! one name are the same agent, unless they are given labels. When a piece fails, the error names it:
-//! `desk.translator: ...`. A run that is cut anywhere goes on where it was.
+//! Each of these is an agent: it can be called in a [`Session`](crate::Session), take turns in a chat, and be a part of
+//! another composition. Each part has its own inner chat and remembers what it received and said there. Two parts with
+//! the same name are the same agent, unless they have labels. When a part fails, the error names it: `desk.translator:
+//! ...`. An interrupted run continues at the same step.
 //!
-//! What these cannot say is said in ordinary Rust: an [`Agent`] of your own [asks](Turn::ask) others in its turn.
+//! For everything else write ordinary Rust: in its turn a custom [`Agent`] [asks](Turn::ask) others.
 //!
 //! # A draft, two readers at the same time, an editor
 //! ```
@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! # As often as it takes
+//! # Repeat until done, switch by content
 //! ```
 //! use polylogue::compose::{Repeat, Switch};
 //! use polylogue::{AnyModel, Assistant};
@@ -61,7 +61,7 @@ async fn ask(turn: &mut Turn<'_>, layer: &Layer, message: Message) -> Result<Mes
     turn.ask_as(&layer.label, &layer.agent, message).await
 }
 
-/// One message of what several said, in order.
+/// One message with the replies of several agents, in order.
 fn joined(from: &Name, messages: Vec<Message>) -> Message {
     let parts: Vec<Part> = messages.into_iter().flat_map(|message| message.parts).collect();
     Message { parts, ..Message::text(from.clone(), "") }

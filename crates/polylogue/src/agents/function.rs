@@ -2,7 +2,7 @@
 
 use polylogue_core::{Act, Agent, Name, NameError, Result, Turn};
 
-/// An agent that is a pure function of its turn: it reads the transcript and acts.
+/// An agent that is a pure function of its turn: it reads the transcript and returns an act.
 ///
 /// # An agent that counts
 /// ```
@@ -17,7 +17,7 @@ pub struct Function<F> {
 }
 
 impl<F: Fn(&Turn<'_>) -> Result<Act> + Send + Sync + 'static> Function<F> {
-    /// An agent `name` that acts by `act`. When a run is resumed in the middle of its turn, `act` runs again.
+    /// An agent `name` that runs `act`. When a run is resumed in the middle of its turn, `act` runs again.
     ///
     /// # Errors
     /// When the name is illegal.

@@ -1,14 +1,14 @@
-//! A person in the room.
+//! A person as a participant.
 
 use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, Name, NameError, Result, Turn};
 
-/// A person in the room.
+/// A person as a participant.
 ///
-/// The run never waits for a person: on their turn it ends with [`Status::Waiting`](polylogue_core::Status), and goes on
-/// when the answer is in the log, in this process or another, now or next week. An empty answer passes; `exit`, in any
-/// case and with spaces around it, leaves the room.
+/// The run never blocks on a person: in their turn it ends with [`Status::Waiting`](polylogue_core::Status), and
+/// continues once the answer is in the log, in any process, at any later time. An empty answer passes; `exit`, in any
+/// case and with surrounding spaces, leaves the chat.
 #[derive(Debug, Clone)]
 pub struct Human {
     name: Name,
@@ -27,13 +27,13 @@ impl Human {
         Ok(Self { name, description: String::new(), question })
     }
 
-    /// Sets who the person is, for whoever chooses the next speaker.
+    /// Sets the description of the person, which speaker selection reads.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: text.into(), ..self }
     }
 
-    /// Sets what the person is asked on their turn; a cue with a prompt of its own asks that.
+    /// Sets the question in their turns. A turn request with a prompt asks that instead.
     #[must_use]
     pub fn question(self, text: impl Into<Arc<str>>) -> Self {
         Self { question: text.into(), ..self }

@@ -1,17 +1,17 @@
-//! Agents that reason: in rounds with tools, by a plan, by evidence, by criticism.
+//! Reasoning agents: ReAct, plan and solve, ReWOO, refinement, best of n.
 //!
-//! Each is an agent like any other: it can be called in a [`Session`](crate::Session), take its turns in a chat, and be a piece
-//! of another. What it does in a turn is in the log, so that a run which is cut in the middle of a plan goes on there.
+//! Each is an agent: it can be called in a [`Session`](crate::Session), take turns in a chat, and be a part of another
+//! agent. All its steps are in the log, so an interrupted run continues in the middle of a plan.
 //!
 //! | you want | look at |
 //! |---|---|
-//! | tools called until there is an answer | [`Assistant`](crate::Assistant) alone does that; [`React`] also ends when it takes too long, or writes its calls as text |
-//! | a plan first, and each step solved by itself | [`PlanAndSolve`] |
-//! | a plan that names its evidence, gathered without a model | [`Rewoo`] |
-//! | a draft that is made better by criticism | [`Refine`] |
+//! | tools called until there is an answer | [`Assistant`](crate::Assistant) does that; [`React`] adds a limit on rounds and calls as text |
+//! | a plan first, then its steps one by one | [`PlanAndSolve`] |
+//! | a plan that names its evidence, gathered without model calls | [`Rewoo`] |
+//! | a draft improved by criticism | [`Refine`] |
 //! | the best of several drafts | [`Best`] |
 //!
-//! # A plan, and what came of it
+//! # A planner and a solver
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, search: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::Assistant;
@@ -43,13 +43,13 @@ use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Result, Status, Turn};
 
 use crate::order::sequence;
 
-/// A conversation of its own for one turn of `agent`. What came of it is what the agent said, and nothing if it said nothing.
+/// A chat of `agent` alone for one turn. Its summary is the agent's message, or empty.
 fn alone(agent: &AnyAgent) -> ChatBuilder {
     use polylogue_core::Agent;
     Chat::named(agent.name().as_str()).participant(agent.clone()).policy(sequence())
 }
 
-/// What came of a conversation within the turn.
+/// Runs `chat` within the turn and returns its summary.
 async fn came_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str>> {
     use polylogue_core::Agent;
     match turn.run(chat, task).await {

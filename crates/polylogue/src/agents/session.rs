@@ -1,7 +1,7 @@
-//! Agents called directly: message in, message out, and what they remember.
+//! Sessions: agents called directly, without a chat, and their memory.
 //!
-//! A [`Session`] is a log in which agents are called without a chat around them. Each remembers what it was told and what it
-//! said in this session; another session knows nothing of it, so that one agent value serves any number of them at once.
+//! A [`Session`] is a log in which agents are called without a chat. Each remembers what it received and said in this
+//! session and nothing of others, so one agent value serves any number of sessions at once.
 //!
 //! # Message in, message out
 //! ```
@@ -16,7 +16,7 @@
 //! let session = Session::create(AnyStore::new(Memory::new()), LogId::new("first")?).await?;
 //! let reply = session.call(&poet, "What is red?").await?;
 //! assert_eq!(reply.plain(), "A rose.");
-//! // It knows what was said before.
+//! // It remembers its earlier replies.
 //! assert_eq!(session.call(&poet, "And what else?").await?.plain(), "Another rose.");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
@@ -25,9 +25,9 @@
 //!
 //! # An agent made of agents, in ordinary Rust
 //!
-//! On its turn an agent can [ask](Turn::ask) others. They remember what it asked them, each in a room of its own below it.
-//! A run that is cut anywhere goes on where it was: what was asked and answered is in the log, so `act` runs again and is
-//! given the same.
+//! In its turn an agent can [ask](Turn::ask) others. Each remembers what it was asked, in its own inner chat. An
+//! interrupted run continues at the same step: requests and replies are in the log, so `act` runs again and gets the
+//! same replies.
 //! ```
 //! use polylogue::{Act, Agent, Assistant, Layer, Name, Result, Turn};
 //!
@@ -52,10 +52,11 @@
 //! }
 //! ```
 //!
-//! A session ends by no number of calls: each may make [`Limits::calls_each`](polylogue_core::Limits::calls_each) model calls, and
-//! [`Limits::calls`](polylogue_core::Limits::calls), where it is set, is the limit of the whole session.
+//! A session has no limit on calls over its life: each call can make
+//! [`Limits::calls_each`](polylogue_core::Limits::calls_each) model calls, and
+//! [`Limits::calls`](polylogue_core::Limits::calls), if set, limits the whole session.
 //!
-//! What agents remember is read, written and forgotten by [`Session::state`], [`Session::load`] and [`Session::reset`].
+//! The memory of agents is read, replaced and cleared by [`Session::state`], [`Session::load`] and [`Session::reset`].
 
 mod growing;
 mod memory;
@@ -76,70 +77,69 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session in `store`.
+    /// Creates a session in `store`.
     ///
     /// # Errors
-    /// When there is a conversation of this `id`, or the store cannot be written.
+    /// When the `id` is in use, or the store cannot be written.
     pub async fn create(store: AnyStore, id: LogId) -> Result<Self> {
         Ok(Self::of(Log::create(store, id, &Meta::default()).await?))
     }
 
-    /// Goes on with a session in `store`: agents remember what they did, in whichever process.
+    /// Opens an existing session in `store`; agents keep their memory, also from other processes.
     ///
     /// # Errors
-    /// When there is none of this `id`, when another process runs it, or when it is damaged.
+    /// When the `id` is unknown, when another process runs the session, or when it is damaged.
     pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
         Ok(Self::of(Log::open(store, id).await?))
     }
 
-    /// The session of a log: an empty one, or one that was a session before.
+    /// A session on a log: a new one, or one that was a session before.
     #[must_use]
     pub const fn of(log: Log) -> Self {
         Self { log }
     }
 
-    /// The log: to watch it, to stop what is going on, to see what was spent.
+    /// The log, to subscribe, to cancel, and to read the usage.
     #[must_use]
     pub const fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Ends the session, and gives its log back.
+    /// Ends the session and returns its log.
     #[must_use]
     pub fn into_log(self) -> Log {
         self.log
     }
 
-    /// Tells `agent` something, and returns what it replies; without parts when it has nothing to say. Calls in one session are
-    /// made one after the other, even if they are begun at the same time.
+    /// Sends `agent` a message and returns its reply, which has no parts when the agent passes. Calls in one session
+    /// run one after the other, even if they are started at the same time.
     ///
     /// A chat is called as an agent by `AnyAgent::new(chat)`.
     ///
-    /// How it is called this once - with other parameters, stop words or tools - is up to the value that is given: one of
-    /// the same name remembers the same.
+    /// Parameters, stop words and tools are those of the value passed in this call: values of the same name share one
+    /// memory.
     ///
     /// # Errors
-    /// When the call fails, the session is as if it had not been made, but for what it cost.
-    /// [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave it unfinished: [`resume`](Self::resume) goes on
-    /// with it, [`undo`](Self::undo) gives it up.
+    /// A failed call leaves no trace in the session, except for its usage. [`Error::Waiting`], [`Error::Cancelled`] and
+    /// errors of the store leave the call open: [`resume`](Self::resume) continues it, [`undo`](Self::undo) drops it.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await
     }
 
-    /// Watches what is written from now on, as it grows: cumulative texts, and the pieces they grow by.
+    /// Streams new text from now on: the cumulative text and each delta.
     pub async fn growing(&self) -> Growing {
         Growing::of(self.log.subscribe().await)
     }
 
-    /// Goes on with a call that is not over, and returns what came of it; nothing if all are over.
+    /// Continues an open call and returns its reply; `None` if there is none.
     ///
     /// # Errors
-    /// As [`call`](Self::call); also when it is the call of another agent.
+    /// As [`call`](Self::call); also when the open call is of another agent.
     pub async fn resume(&self, agent: &(impl Agent + Clone)) -> Result<Option<Message>> {
         self.log.resume_call(agent).await
     }
 
-    /// Gives up a call that is not over: nothing of it is remembered. Returns whether there was one.
+    /// Drops an open call: agents remember nothing of it. Returns whether there was one.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -147,7 +147,7 @@ impl Session {
         self.log.undo_call().await
     }
 
-    /// Answers the question that somebody asked in a call, in the chat `at`; [`Log::questions`] tells of them.
+    /// Answers a question asked in a call, in the chat `at`; [`Log::questions`] lists the open questions.
     ///
     /// # Errors
     /// When there is no such question, or the store cannot be written.

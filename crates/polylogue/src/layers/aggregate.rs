@@ -1,9 +1,9 @@
-//! How a model is sent the conversation, where it is not to be sent it as it is.
+//! Changes how a model receives the conversation: examples, a window, merged messages.
 //!
-//! An aggregator is a hook on what a model is asked: [`Hooked::on_view`](crate::hook::Hooked::on_view) takes these and any
-//! function of your own. What is in the log, and what agents remember, is not changed.
+//! An aggregator is a hook on model requests: [`Hooked::on_view`](crate::hook::Hooked::on_view) takes these and any
+//! function. The log and the memory of agents do not change.
 //!
-//! # Examples before the conversation, and no more than the last ten messages of it
+//! # Examples before the conversation, and at most its last ten messages
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::aggregate::{few_shot, recent};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Entry, Part, Request};
 
-/// Puts examples before the conversation: what somebody said, and what was replied.
+/// Adds few-shot examples before the conversation: pairs of a user message and a reply.
 pub fn few_shot<H: Into<Arc<str>>, S: Into<Arc<str>>>(
     examples: impl IntoIterator<Item = (H, S)>,
 ) -> impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync + 'static {
@@ -30,8 +30,8 @@ pub fn few_shot<H: Into<Arc<str>>, S: Into<Arc<str>>>(
     move |entries, _| examples.iter().cloned().chain(entries).collect()
 }
 
-/// Sends no more than the last `messages`; a call is never parted from its results, and what the agent is at work on is
-/// always sent. Where it would begin with the agent's own words, a word that something is left out stands before them.
+/// Sends only the last `messages`. Never separates a call from its results, and always sends the current turn of the
+/// agent. If the first message would be the agent's own, a note that earlier messages are omitted comes before it.
 pub fn recent(messages: usize) -> impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync + 'static {
     move |mut entries, _| {
         let mut from = entries.len().saturating_sub(messages.max(1));
@@ -46,7 +46,7 @@ pub fn recent(messages: usize) -> impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry
     }
 }
 
-/// Sends what others say one after the other as one message, texts joined by `separator`.
+/// Merges consecutive messages of others into one, texts joined by `separator`.
 pub fn merged(
     separator: impl Into<String>,
 ) -> impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync + 'static {

@@ -1,40 +1,40 @@
-//! Code in messages, and what came of running it.
+//! Running code in messages.
 //!
-//! [`Coder`] is a layer of a [`Stack`](crate::reply::Stack). It finds the fenced code blocks of what its agent heard, runs
-//! them one after the other by the tools it was given for their languages, stops at the first that fails, and replies in
-//! the words that models were trained on:
+//! [`Coder`] is a layer of a [`Stack`](crate::reply::Stack). It finds the fenced code blocks in the messages that its
+//! agent sees, runs them one after the other with the tools for their languages, stops at the first failure, and
+//! replies in the format that models were trained on:
 //!
 //! ```text
 //! exitcode: 0 (execution succeeded)
 //! Code output: 42
 //! ```
 //!
-//! Each run is a tool call in the log: one that was in flight when the process died is reported as of unknown outcome, and
-//! is not made again unless the tool is declared repeatable. The tools of `polylogue_tools::code` run code enclosed in a
-//! sandbox; any [`Tool`] that takes a text `code` will do.
+//! Each run is a tool call in the log: one that was in flight when the process died is reported with an unknown
+//! outcome, and only repeated if the tool is declared repeatable. The tools of `polylogue_tools::code` run code in a
+//! sandbox; any [`Tool`] with a string parameter `code` works.
 //!
 //! # What counts as code
-//! Fences as Markdown has them: of backticks or tildes, longer ones around shorter ones, in lists and quotes, with any
-//! tag. A fence that is not closed is half a program, and is not run. A block without a tag is run when it reads like Python
-//! or begins like a command line ([`Block::language`]); documents and data (`markdown`, `text`, `json` ...) are nobody's program. A first
-//! line such as `# filename: plot.py` names the file; no other comment does.
+//! Fenced blocks as in Markdown: with backticks or tildes, longer fences around shorter ones, in lists and quotes, with
+//! any tag. An unclosed fence is an incomplete program and does not run. A block without a tag runs when it reads like
+//! Python or starts like a command line ([`Block::language`]); documents and data (`markdown`, `text`, `json` ...) do
+//! not run. A first line such as `# filename: plot.py` names the file; other comments do not.
 //!
 //! # An assistant that writes, and a proxy that runs
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::approval::Approval;
 //! use polylogue::code::{Block, Coder};
-//! use polylogue::oversight::Oversight;
+//! use polylogue::human_input::HumanInput;
 //! use polylogue::reply::Stack;
 //! use polylogue::stop::says;
-//! use polylogue::{Assistant, Chat, in_turn, until};
+//! use polylogue::{Assistant, Chat, round_robin, until};
 //!
-//! // Somebody is asked before anything is run that deletes.
+//! // Code that deletes needs approval.
 //! let coder = Coder::new().tool(python).approval(Approval::when(|block: &Block| block.code.contains("remove")));
 //! let chat = Chat::named("coding")
-//!     .with(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
-//!     .with(Stack::new("Runner")?.then(Oversight::never()).then(coder).otherwise("Go on."))
-//!     .policy(until(says("TERMINATE"), in_turn()))
+//!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
+//!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Go on."))
+//!     .policy(until(says("TERMINATE"), round_robin()))
 //!     .build()?;
 //! # Ok(())
 //! # }
@@ -54,16 +54,16 @@ pub use self::result::reply_of;
 use crate::approval::{Approval, Verdict, asked, choices, rejected, visible};
 use crate::reply::Reply;
 
-/// How the ids of calls begin by which a [`Coder`] runs code.
+/// Prefix of the ids of calls by which a [`Coder`] runs code.
 pub const CALL_ID: &str = "code-";
 
-/// Runs the code in what its agent heard: the layer `code`. See the [module](self).
+/// Runs the code in the messages that its agent sees: the layer `code`. See the [module](self).
 ///
-/// It passes on when there is nothing to run, and replies to nothing that is asked aside.
+/// Passes on when there is nothing to run, and in private turns.
 #[derive(Debug, Clone)]
 pub struct Coder {
     tools: Vec<AnyTool>,
-    /// Which tool runs which language: its tag in lower case, and the tool's name.
+    /// Which tool runs which language: the tag in lower case, and the name of the tool.
     tags: Vec<(String, String)>,
     window: Option<usize>,
     approval: Approval<Block>,
@@ -76,14 +76,14 @@ impl Default for Coder {
 }
 
 impl Coder {
-    /// A coder that runs no language yet, and asks nobody.
+    /// A coder without languages and without approval.
     #[must_use]
     pub const fn new() -> Self {
         Self { tools: Vec::new(), tags: Vec::new(), window: None, approval: Approval::never() }
     }
 
-    /// Runs a language by `tool`: one named `python`, `shell` or `javascript` by all the tags that these go by, another by its
-    /// own name.
+    /// Adds a tool that runs a language: one named `python`, `shell` or `javascript` runs all the usual tags of its
+    /// language, any other the tag of its own name.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -97,8 +97,8 @@ impl Coder {
         self.runs(&tags, tool)
     }
 
-    /// Runs blocks with one of `tags`, in any case, by `tool`: its `code` is the code, and its `filename` and `language` what
-    /// the block has, as far as the tool's schema has these arguments. What was given for a tag last counts.
+    /// Adds a tool that runs blocks with one of `tags`, case-insensitive. It gets the code in `code`, and `filename`
+    /// and `language` if its schema has these parameters. The last tool added for a tag runs it.
     #[must_use]
     pub fn runs(mut self, tags: &[&str], tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -112,14 +112,14 @@ impl Coder {
         self
     }
 
-    /// Looks for code in the last `messages` of the room that the agent sees, whoever spoke since; none when it is 0. The
-    /// agent's own words are never run. Without this, it looks at what was said since the agent spoke last.
+    /// Searches the last `messages` of the chat that the agent sees for code, whoever spoke since; 0 searches none. The
+    /// agent's own messages never run. Default: the messages since the agent's last turn.
     #[must_use]
     pub fn last(self, messages: usize) -> Self {
         Self { window: Some(messages), ..self }
     }
 
-    /// Sets when a person is asked before a block is run. By default nobody is.
+    /// Sets which blocks need approval by a person. Default: none.
     #[must_use]
     pub fn approval(self, approval: Approval<Block>) -> Self {
         Self { approval, ..self }
@@ -132,7 +132,7 @@ impl Coder {
         self.tools.iter().find(|tool| tool.spec().name == *name)
     }
 
-    /// What there is to run: the blocks of the newest message that has some.
+    /// The blocks to run: those of the newest message that has some.
     fn due(&self, turn: &Turn<'_>) -> Vec<Block> {
         let programs = |text: &str| {
             let mut found = blocks(text);
@@ -144,9 +144,9 @@ impl Coder {
         found.find(|blocks| !blocks.is_empty()).unwrap_or_default()
     }
 
-    /// What is to be done with `block`; how the turn ends when there is no answer yet.
+    /// The approval of `block`, or the act that ends the turn while it is pending.
     fn decide(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Verdict, Act> {
-        // Nobody is asked about what is not going to be run.
+        // A block without a tool needs no approval.
         let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
         let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
         let question = || (question(&me, block), call.clone());

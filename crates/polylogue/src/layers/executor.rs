@@ -1,23 +1,23 @@
-//! Tools that one agent asks for and another runs.
+//! Tools suggested by one agent and executed by another.
 //!
-//! [`Assistant::suggest_tool`](crate::Assistant::suggest_tool) offers a tool to a model without running it: a call ends the turn,
-//! and stands in the message. [`Executor`] is the layer that runs what others ask for in this way, and says what came of
-//! it. Between the two a person may look at the calls, or say something instead: then the calls are answered as interrupted. Before
-//! single calls a person may be [asked](Executor::approval), to approve, change or reject them.
-//! Whatever happens, every call is answered.
+//! [`Assistant::suggest_tool`](crate::Assistant::suggest_tool) offers a tool to a model without running it: a call ends
+//! the turn and is part of the message. [`Executor`] is the layer that runs such calls of others and replies with the
+//! results. In between a person can read the calls, or reply something else, which answers the calls as interrupted.
+//! Single calls can need [approval](Executor::approval) by a person, who can approve, edit or reject them. Every call
+//! gets an outcome.
 //!
 //! # A caller and an executor
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, clock: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::executor::Executor;
-//! use polylogue::oversight::Oversight;
+//! use polylogue::human_input::HumanInput;
 //! use polylogue::reply::Stack;
-//! use polylogue::{Assistant, Chat, Tool, in_turn};
+//! use polylogue::{Assistant, Chat, Tool, round_robin};
 //!
 //! let chat = Chat::named("clock")
-//!     .with(Assistant::new("Caller", model)?.advertise(clock.spec().clone()))
-//!     .with(Stack::new("Runner")?.then(Oversight::never()).then(Executor::new().tool(clock)))
-//!     .policy(in_turn())
+//!     .participant(Assistant::new("Caller", model)?.suggest_tool(clock.spec().clone()))
+//!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(Executor::new().tool(clock)))
+//!     .policy(round_robin())
 //!     .build()?;
 //! # Ok(())
 //! # }
@@ -31,11 +31,11 @@ pub use self::declared::Declared;
 use crate::approval::{Approval, Decided, Wanted};
 use crate::reply::Reply;
 
-/// Runs the tools that others ask for: the layer `executor`.
+/// Runs the tool calls of other participants: the layer `executor`.
 ///
-/// It answers the calls of its own tools that nobody has answered yet, all at the same time, in one message with the
-/// outcomes in the order of the calls. In a chat of two it also answers calls of tools that it does not have, since nobody
-/// else can. It passes on when there is no call for it.
+/// It answers all open calls of its own tools at the same time, in one message with the outcomes in the order of the
+/// calls. In a chat of two it also answers calls of unknown tools, since no other participant can. Passes on when there
+/// is no call.
 #[derive(Debug, Clone, Default)]
 pub struct Executor {
     tools: Vec<AnyTool>,
@@ -50,7 +50,7 @@ impl Executor {
         Self::default()
     }
 
-    /// Adds a tool. One of the same name is replaced.
+    /// Adds a tool. Replaces a tool of the same name.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -59,20 +59,20 @@ impl Executor {
         self
     }
 
-    /// Lets it answer calls of tools that it does not have in a larger chat, too: with a failure that names its tools.
+    /// Makes it answer calls of unknown tools in larger chats, too, with an error that names its tools.
     #[must_use]
     pub fn answers_all(self) -> Self {
         Self { answers_all: true, ..self }
     }
 
-    /// Sets when a person is asked before a call is made. By default nobody is. The person may let it be made, reject it, or
-    /// give other arguments; whoever called is told.
+    /// Sets which calls need approval by a person. Default: none. The person can approve, reject or edit the call; the
+    /// caller receives the decision.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
         Self { approval, ..self }
     }
 
-    /// What it runs, to be [advertised](crate::Assistant::suggest_tool).
+    /// The specs of its tools, for [`Assistant::suggest_tool`](crate::Assistant::suggest_tool).
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(Tool::spec)
     }
@@ -112,7 +112,7 @@ impl Reply for Executor {
     }
 }
 
-/// The calls with ids that differ: two agents may use the same.
+/// The calls with distinct ids: two agents can use the same id.
 fn told_apart(due: &[(Name, Call)]) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::with_capacity(due.len());
     for (who, call) in due {
@@ -125,7 +125,7 @@ fn told_apart(due: &[(Name, Call)]) -> Vec<Call> {
     calls
 }
 
-/// The calls in messages of others that the agent sees, and that nobody has answered yet.
+/// The open calls in messages of others that the agent sees.
 pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, Call)> {
     let (chat, me) = (turn.transcript(), turn.me());
     let asks = |call: &Call, part: &Part| matches!(part, Part::Call(other) if other.id == call.id);

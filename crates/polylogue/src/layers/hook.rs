@@ -1,9 +1,9 @@
-//! Changing what a model reads, what it replies, and what an agent sends.
+//! Hooks: change what a model reads, what it replies, and what an agent sends.
 //!
-//! A hook is a wrapper and a pure function: [`Hooked`] is a model around a model, [`before_send`] an agent around an agent.
-//! What is stored never changes: the log has what was said, and a hook on the view changes only what one model is sent.
+//! A hook is a wrapper with a pure function: [`Hooked`] wraps a model, [`before_send`] an agent. The log never changes
+//! after the fact: a hook on the view changes only what one model receives.
 //!
-//! # A model that reads without numbers, and replies without shouting
+//! # A model that sees no digits and writes lower case
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::hook::{Hooked, before_send, texts};
@@ -35,10 +35,9 @@ use polylogue_core::{
 
 pub use self::around::{Around, Handle, NoSuchHook};
 
-/// A model with hooks on what it is asked and what it replies. Several hooks of a kind run in the order in which they were
-/// added.
+/// A model with hooks on its requests and replies. Hooks of a kind run in the order in which they were added.
 ///
-/// The digest by which the log identifies a request is that of the view without hooks.
+/// The digest that identifies a request in the log is that of the view without hooks.
 #[derive(Clone)]
 pub struct Hooked {
     model: AnyModel,
@@ -55,11 +54,11 @@ impl Hooked {
         Self { model: AnyModel::new(model), views: Vec::new(), replies: Vec::new() }
     }
 
-    /// Changes the conversation as the model gets it. Beside it the hook is given the request, for its system text and for
-    /// whose it is; its entries are those before any hook.
+    /// Changes the conversation that the model receives. The hook also gets the request, with its system message and
+    /// agent; its entries are those before all hooks.
     ///
-    /// What comes of it has to be a request that providers take (see [`Request::check`]); if it is not, the model call
-    /// fails, and the error names the flaw.
+    /// The result must be a valid request for providers (see [`Request::check`]); otherwise the model call fails, and
+    /// the error names the problem.
     #[must_use]
     pub fn on_view(
         mut self,
@@ -69,7 +68,7 @@ impl Hooked {
         self
     }
 
-    /// Changes the last thing that somebody else said, as the model gets it. Not asked while the model is at work with
+    /// Changes the last message of another participant that the model receives. Not called while the model is calling
     /// tools.
     #[must_use]
     pub fn on_heard(self, hook: impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync + 'static) -> Self {
@@ -81,8 +80,8 @@ impl Hooked {
         })
     }
 
-    /// Changes what the model replied, before it is in the log. Whoever watches sees the reply when it is whole: its pieces
-    /// are not what the hook makes of them.
+    /// Changes the reply of the model before it is logged. Subscribers see the complete reply only, because the hook
+    /// does not apply to deltas.
     #[must_use]
     pub fn on_reply(mut self, hook: impl Fn(Reply) -> Reply + Send + Sync + 'static) -> Self {
         self.replies.push(Arc::new(hook));
@@ -108,7 +107,7 @@ impl Hooked {
     }
 }
 
-/// Tells whoever watches of the whole reply.
+/// Streams the complete reply.
 fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
     let mut calls = 0;
     for part in &reply.parts {
@@ -136,7 +135,7 @@ impl Model for Hooked {
         }
         let entries =
             self.views.iter().fold(request.entries.to_vec(), |entries, hook| hook(entries, request));
-        // What a provider keeps between requests belongs to the view without hooks.
+        // The provider's encode cache belongs to the view without hooks.
         let wire = EncodeCache::default();
         let hooked = Request { entries: &entries, encoded: &wire, ..*request };
         hooked
@@ -164,7 +163,7 @@ impl fmt::Debug for Hooked {
     }
 }
 
-/// A hook that changes each text and leaves everything else.
+/// A hook that changes each text part and nothing else.
 pub fn texts(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part> {
     move |parts| {
         let change = |part| match part {
@@ -175,8 +174,8 @@ pub fn texts(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part>
     }
 }
 
-/// `agent`, with `hook` changing whatever it says, aside too, before it is in the log: what it is given is what the agent
-/// wanted to say. When nothing is left, the agent passes. Hooks around hooks run from the inside out.
+/// Wraps `agent` with a `hook` that changes each of its messages before it is logged, in private turns, too. When
+/// nothing is left, the agent passes. Nested hooks run from the inside out.
 pub fn before_send(
     agent: impl Agent,
     hook: impl Fn(Vec<Part>, &Turn<'_>) -> Vec<Part> + Send + Sync + 'static,

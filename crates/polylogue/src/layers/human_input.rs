@@ -1,37 +1,37 @@
-//! A person who may step in where an agent would reply by itself.
+//! Human input: a person who can reply instead of an agent.
 //!
-//! [`HumanInput`] is a layer of a [`Stack`](crate::reply::Stack): it comes first, asks the person when its mode says so, and
-//! leaves the reply to the layers after it when the person has nothing to say. It also ends the chat when the agent has
-//! replied by itself too often, or when a message says that the conversation is over.
+//! [`HumanInput`] is the first layer of a [`Stack`](crate::reply::Stack): it asks the person when its mode says so, and
+//! passes on to the next layers when the answer is empty. It also ends the chat when the limit on automatic replies is
+//! reached, or when a message meets the termination condition.
 //!
 //! | mode | asked | Enter | limit on automatic replies |
 //! |---|---|---|---|
-//! | [`always`](HumanInput::always) | on every turn | replies by itself; ends the chat after a message that ends it | does not matter |
-//! | [`terminate`](HumanInput::terminate) | after a message that ends the chat, and at the limit | ends the chat; at the limit, replies by itself | asks |
+//! | [`always`](HumanInput::always) | in every turn | automatic reply; after a terminating message, ends the chat | no effect |
+//! | [`terminate`](HumanInput::terminate) | after a terminating message, and at the limit | ends the chat; at the limit, automatic reply | asks |
 //! | [`never`](HumanInput::never) | never | | ends the chat |
 //!
-//! `exit`, in any case and with spaces around it, always ends the chat; any other text is the reply, and the automatic
-//! replies are counted anew. The run never waits: it ends with [`Status::Waiting`](polylogue_core::Status) and goes on
-//! when the answer is in the log.
+//! `exit`, in any case and with surrounding spaces, always ends the chat; any other text is the reply, and resets the
+//! count of automatic replies. The run never blocks: it ends with [`Status::Waiting`](polylogue_core::Status) and
+//! continues once the answer is in the log.
 //!
-//! When nobody has said anything yet, the person is asked for the first message, except in the mode `never`.
+//! In an empty chat the person is asked for the first message, except in the mode `never`.
 //!
-//! # A person who is asked at the end
+//! # A person who is asked at termination
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-//! use polylogue::oversight::Oversight;
+//! use polylogue::human_input::HumanInput;
 //! use polylogue::reply::Stack;
 //! use polylogue::stop::says;
-//! use polylogue::{Assistant, Chat, in_turn};
+//! use polylogue::{Assistant, Chat, round_robin};
 //!
 //! let chat = Chat::named("pair")
-//!     .with(Assistant::new("Coder", model.clone())?.system("Say DONE when you are."))
-//!     .with(
+//!     .participant(Assistant::new("Coder", model.clone())?.system("Say DONE when you are."))
+//!     .participant(
 //!         Stack::new("Boss")?
-//!             .then(Oversight::terminate().ends_on(says("DONE")).max_auto_replies(5))
+//!             .then(HumanInput::terminate().terminate_on(says("DONE")).max_auto_replies(5))
 //!             .then(Assistant::new("Boss", model)?.system("You review the code.")),
 //!     )
-//!     .policy(in_turn())
+//!     .policy(round_robin())
 //!     .build()?;
 //! # Ok(())
 //! # }
@@ -51,7 +51,7 @@ use crate::executor::pending_for;
 use crate::reply::Reply;
 use crate::stop::{Says, says};
 
-/// A person who may step in: the layer `oversight`. See the [module](self).
+/// Human input: the layer `human_input`. See the [module](self).
 #[derive(Clone)]
 pub struct HumanInput {
     mode: Mode,
@@ -60,7 +60,7 @@ pub struct HumanInput {
     clears: bool,
 }
 
-/// Why a message ends the chat, if it does.
+/// The stop reason of a terminating message.
 type Ends = dyn Fn(&Line) -> Option<StopReason> + Send + Sync;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +70,10 @@ enum Mode {
     Never,
 }
 
-/// What an interrupted call comes to.
+/// The outcome of an interrupted call.
 const INTERRUPTED: &str = "USER INTERRUPTED";
 
-/// Asked, and answered so far.
+/// The answer so far.
 enum Answer {
     Nothing,
     Exit,
@@ -81,22 +81,22 @@ enum Answer {
 }
 
 impl HumanInput {
-    /// How many replies in a row an agent gives by itself, unless it is told otherwise.
+    /// Default limit on automatic replies in a row.
     pub const DEFAULT_MAX_AUTO_REPLIES: u64 = 100;
 
-    /// The person is asked on every turn.
+    /// Asks the person in every turn.
     #[must_use]
     pub fn always() -> Self {
         Self::new(Mode::Always)
     }
 
-    /// The person is asked when the conversation would end, and when the limit on automatic replies is met.
+    /// Asks the person at termination, and at the limit on automatic replies.
     #[must_use]
     pub fn terminate() -> Self {
         Self::new(Mode::Terminate)
     }
 
-    /// Nobody is asked: the chat ends at the limit on automatic replies, and after a message that ends it.
+    /// Never asks: the chat ends at the limit on automatic replies, and after a terminating message.
     #[must_use]
     pub fn never() -> Self {
         Self::new(Mode::Never)
@@ -112,21 +112,21 @@ impl HumanInput {
         oversight.terminate_on(says("TERMINATE").whole())
     }
 
-    /// Sets how many replies in a row the agent gives by itself; 0 is none at all: where the person is asked and answers
-    /// nothing, nothing is said. A text of the person, and a chat that goes on about something more, count anew.
+    /// Sets the limit on automatic replies in a row. With 0 there are none: after an empty answer the agent is silent.
+    /// A text of the person, and reopening the chat, reset the count.
     #[must_use]
     pub fn max_auto_replies(self, limit: u64) -> Self {
         Self { limit, ..self }
     }
 
-    /// Sets the text by which a message ends the conversation. The default: a message that is nothing but `TERMINATE`, white
-    /// space aside. What was said before the first turn never ends it.
+    /// Sets the text by which a message terminates the chat. Default: a message that is only `TERMINATE`, except for
+    /// white space. Messages before the first turn never terminate it.
     #[must_use]
     pub fn terminate_on(self, says: Says) -> Self {
         Self { ends: Arc::new(move |line| says.of(line)), ..self }
     }
 
-    /// Sets the condition under which a message ends the conversation: a pure function of it, and what it is called in
+    /// Sets the condition by which a message terminates the chat: a pure function, and its name in
     /// [`StopReason::Condition`].
     #[must_use]
     pub fn terminate_when(self, name: &str, holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
@@ -135,15 +135,15 @@ impl HumanInput {
         Self { ends: Arc::new(ends), ..self }
     }
 
-    /// Lets the person say `clear history`, in any case, and after it the name of a member, a number, or both: what was
-    /// said so far is then out of sight of everybody, or of that member, save so many of the last messages. The words of
-    /// the command are not said; when nothing else is left to say, the person is asked again.
+    /// Enables the command `clear history`, in any case, optionally followed by the name of a participant, a number, or
+    /// both: all messages but that many are then hidden from all participants, or from that one. The command is not
+    /// part of the reply; when nothing else is left, the person is asked again.
     #[must_use]
     pub fn clear_command(self) -> Self {
         Self { clears: true, ..self }
     }
 
-    /// When there is something to ask: on what occasion, or else what the layer does.
+    /// Why the person is asked; otherwise what the layer does.
     fn occasion(&self, turn: &Turn<'_>) -> Result<Occasion, Option<Act>> {
         let ended = news(turn).and_then(|line| (self.ends)(line));
         let over = || count::is_over(turn.transcript(), turn.me(), self.limit);
@@ -162,7 +162,7 @@ impl HumanInput {
         }
     }
 
-    /// What the person says, without commands, which are carried out.
+    /// The text of the person, after commands are executed and removed.
     async fn carry_out(&self, turn: &mut Turn<'_>, text: Arc<str>) -> Result<Arc<str>> {
         let members = turn.transcript().participants();
         let Some(command) = Some(&text).filter(|_| self.clears).and_then(|text| clear::parse(text, members))
@@ -173,11 +173,11 @@ impl HumanInput {
         Ok(command.rest.into())
     }
 
-    /// What comes of an empty answer.
+    /// The result of an empty answer.
     fn skipped(&self, occasion: Occasion) -> Option<Act> {
         match occasion {
             Occasion::End(reason) => Some(Act::Stop(reason)),
-            // Nothing is ever said automatically.
+            // There are no automatic replies.
             _ if self.limit == 0 => Some(Act::Pass),
             _ => None,
         }
@@ -186,7 +186,7 @@ impl HumanInput {
 
 impl Reply for HumanInput {
     fn label(&self) -> &'static str {
-        "oversight"
+        "human_input"
     }
 
     fn may_be_silent(&self) -> bool {
@@ -194,7 +194,7 @@ impl Reply for HumanInput {
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        // What an agent is asked aside is no part of the conversation that the person watches over.
+        // Private turns are not part of the conversation that the person controls.
         if turn.request().to.is_private() {
             return Ok(None);
         }
@@ -235,7 +235,7 @@ impl Answer {
     }
 }
 
-/// What the agent has to reply to: the last message of somebody else, if it came after the agent spoke last.
+/// The message to reply to: the last one of another participant since the agent's last turn.
 fn news<'a>(turn: &Turn<'a>) -> Option<&'a Line> {
     let chat = turn.transcript();
     let spoke = chat.recent_turns().find(|ended| ended.who == *turn.me()).map(|ended| ended.seq);
@@ -243,7 +243,7 @@ fn news<'a>(turn: &Turn<'a>) -> Option<&'a Line> {
     turn.last_message().filter(is_new).filter(|line| line.source != Source::Opening)
 }
 
-/// The person's words, which take the place of running the calls that wait.
+/// The text of the person, which replaces the outcomes of open calls.
 fn said(text: Arc<str>, calls: Vec<(Name, Call)>) -> Act {
     let outcome = |(to, Call { id, tool, .. })| {
         Part::Outcome(CallOutcome { to, id, tool, outcome: Outcome::failed(INTERRUPTED) })

@@ -1,7 +1,7 @@
-//! Chats within a reply: a layer that works a reply out in a chat of its own.
+//! Nested chats: a layer that works out a reply in an inner chat.
 //!
-//! Most chats within chats need nothing of this: a [`Chat`] among the participants is an agent. [`Nested`] is for an agent
-//! that has other ways to reply as well, and works only some of its replies out among others.
+//! For most nested chats this is not needed: a [`Chat`] is an agent and can be a participant. [`Nested`] is for an
+//! agent that also replies in other ways, and works out only some replies in an inner chat.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::carryover::with_context;
 use crate::order::{last_said, summed_up};
 use crate::reply::Reply;
 
-/// A layer that replies with what comes of an inner chat, often a [`sequence`](crate::order::sequence) of chats.
+/// A layer that replies with the summary of an inner chat, often a [`sequence`](crate::order::sequence) of chats.
 ///
-/// The inner chat begins with the last message that the agent heard, unless it is told otherwise; what comes of it, its
-/// summary, is the reply. When there is nothing to begin with, or nothing came of it, the next layer is asked.
+/// By default the inner chat starts with the last message that the agent sees. Its summary is the reply. Without a
+/// message to start with, or without a summary, the layer passes on.
 ///
-/// Which messages it replies to is up to [`when`](crate::reply::when): by who said them, by what they say, or both. An
-/// inner chat whose participants reply by the same layer again, and so on without end, is stopped by the limit on
+/// [`when`](crate::reply::when) selects the messages to reply to: by sender, by content, or both. Endless nesting,
+/// where participants of the inner chat reply by the same layer, is stopped by the limit on
 /// [depth](polylogue_core::Limits::depth): the run ends with [`StopReason::Depth`].
 ///
-/// # An agent that works out what Ann asks for
+/// # An agent with a nested chat for questions of Ann
 /// ```
 /// # fn example(research: polylogue::Chat, model: polylogue::AnyModel) -> polylogue::Result<()> {
 /// use polylogue::Assistant;
@@ -47,33 +47,33 @@ pub struct Nested {
 
 type ReplyFn = dyn Fn(&StopReason, &str) -> Option<Act> + Send + Sync;
 
-/// What an inner chat is told of the conversation around it.
+/// What of the outer conversation is carried into the inner chat.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Outer {
-    /// The last message that the agent heard.
+    /// The last message that the agent sees.
     #[default]
     Last,
     /// Every message that the agent sees, with the names of the speakers.
     All,
-    /// What an agent makes of every message; see [`Outer::reflected`].
+    /// A summary by an agent; see [`Outer::reflected`].
     Reflected(Reflection),
-    /// What a function of the turn makes of it; see [`Outer::own`].
+    /// The result of a function of the turn; see [`Outer::own`].
     Own(Arc<OuterFn>),
 }
 
 type OuterFn = dyn Fn(&Turn<'_>) -> String + Send + Sync;
 
-/// An agent that sums the conversation around up, in a chat of its own.
+/// An agent that summarizes the outer conversation, in its own chat.
 #[derive(Clone)]
 pub struct Reflection(Arc<Chat>);
 
 impl Outer {
-    /// What `agent`, asked with the words of `prompt`, makes of every message that the replying agent sees. Takes one turn
-    /// of `agent`, in a chat of its own before the inner one.
+    /// A summary by `agent`, asked with `prompt`, of every message that the replying agent sees. Takes one turn of
+    /// `agent`, in its own chat before the inner one.
     ///
     /// # Errors
-    /// When the agent has a name that no agent can have.
+    /// When the agent's name is illegal.
     pub fn reflected(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Result<Self> {
         let (who, prompt) = (agent.name().clone(), prompt.into());
         let ask = move |chat: &Transcript| match chat.turns() {
@@ -87,13 +87,13 @@ impl Outer {
         Ok(Self::Reflected(Reflection(Arc::new(chat))))
     }
 
-    /// What `text` makes of the turn: of the message that was heard, of who said it, of the whole conversation. It has to be
-    /// the same for the same.
+    /// The result of `text` for the turn: from the last message, its sender, or the whole conversation. Must be
+    /// deterministic.
     pub fn own(text: impl Fn(&Turn<'_>) -> String + Send + Sync + 'static) -> Self {
         Self::Own(Arc::new(text))
     }
 
-    /// The text; nothing while a person is waited for.
+    /// The text; `None` while input of a person is pending.
     async fn text(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         Ok(Some(match self {
             Self::Last => {
@@ -132,7 +132,7 @@ fn everything(turn: &Turn<'_>) -> String {
     turn.transcript().messages().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Why a chat was closed and what came of it; nothing while a person is waited for.
+/// The stop reason and the summary of a chat; `None` while input of a person is pending.
 fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
     match status {
         Status::Closed { reason, summary } => Ok(Some((reason, summary))),
@@ -142,31 +142,31 @@ fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
 }
 
 impl Nested {
-    /// Replies with what comes of `chat`, which begins with the last message that the agent heard.
+    /// Replies with the summary of `chat`, which starts with the last message that the agent sees.
     #[must_use]
     pub fn new(chat: Chat) -> Self {
         Self { chat, message: Outer::Last, carry: None, reply: None }
     }
 
-    /// Sets what the inner chat begins with: it is its task.
+    /// Sets what the inner chat starts with: its task.
     #[must_use]
     pub fn message(self, message: Outer) -> Self {
         Self { message, ..self }
     }
 
-    /// Sets what the inner chat is told besides, below the word `Context:`.
+    /// Sets what else is carried into the inner chat, below the line `Context:`.
     #[must_use]
     pub fn carries(self, carry: Outer) -> Self {
         Self { carry: Some(carry), ..self }
     }
 
-    /// Sets what the reply is, given why the inner chat ended and what came of it. `None` asks the next layer.
+    /// Sets a function that makes the reply from the stop reason and the summary. `None` passes on to the next layer.
     #[must_use]
     pub fn replies(self, reply: impl Fn(&StopReason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
         Self { reply: Some(Box::new(reply)), ..self }
     }
 
-    /// What the inner chat begins with; nothing while a person is waited for.
+    /// The task of the inner chat; `None` while input of a person is pending.
     async fn task(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         let Some(message) = self.message.text(turn).await? else { return Ok(None) };
         if message.trim().is_empty() {
@@ -194,7 +194,7 @@ impl fmt::Debug for Nested {
     }
 }
 
-/// The layer of the chat's name: passes on when there is nothing to begin with, or nothing came of it.
+/// The layer of the chat's name: passes on when there is nothing to start with, or no summary.
 impl Reply for Nested {
     fn label(&self) -> &str {
         self.chat.name().as_str()

@@ -1,19 +1,19 @@
-//! What a program reads in what a model wrote.
+//! Parsers for model output.
 //!
-//! A [`Parser`] makes a value of a text. [`Parsed`] is an agent with a parser: what it says is the text, and beside it the value
-//! as [`Part::Note`], which no model is sent. The model is told of the form it is to write in, and reads its earlier words as it
-//! wrote them. A text that cannot be read is no call of anything: [`Actions`] runs only what was read, and says so of the rest.
-//!
+//! A [`Parser`] makes a value of a text. [`Parsed`] is an agent with a parser: its message has the text, and the value
+//! as [`Part::Note`], which models never receive. The model is prompted with the format, and sees its earlier output as
+//! it wrote it. Text that cannot be parsed is not a call: [`Actions`] runs only what was parsed, and reports the rest
+//! as errors.
 //! | you want | look at |
 //! |---|---|
-//! | the text as it is, and a form in the system text | [`Template`] |
-//! | a call between a begin and an end, such as a fenced block | [`ToolBlock`] |
+//! | plain text, with a format in the system message | [`Template`] |
+//! | a call between two markers, such as a fenced block | [`ToolBlock`] |
 //! | one of several such blocks | [`Mixed`] |
 //! | JSON that satisfies a schema | [`Assistant::output_schema`](crate::Assistant::output_schema) |
-//! | anything else | a [`Parser`] of your own |
-//! | what was read to be run | [`Actions`]; what came of it: [`Ran`] |
+//! | anything else | a custom [`Parser`] |
+//! | to run what was parsed | [`Actions`]; the result: [`Ran`] |
 //!
-//! # A model that writes Python when it needs to
+//! # A model that writes Python when needed
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::Assistant;
@@ -47,28 +47,28 @@ pub use self::template::{MissingField, Template};
 use crate::Assistant;
 use crate::hook::Hooked;
 
-/// Reads values in texts.
+/// Parses values in texts.
 pub trait Parser: Send + Sync + 'static {
-    /// What the model is told of the form, at the end of its system text; nothing when it is blank.
+    /// The format instructions at the end of the system message; blank for none.
     fn instruction(&self) -> String {
         String::new()
     }
 
-    /// The value in `text`; nothing if there is none to be read. It has to be the same for the same.
+    /// The value in `text`; `None` if there is none. Must be deterministic.
     ///
     /// # Errors
     /// What is wrong with the text, in words that the model can act on.
     fn parse(&self, text: &str) -> Result<Option<Value>, String>;
 
-    /// What the model is sent in place of an earlier `text` of its own, of which `value` was read: nothing leaves the
-    /// message out. By default it is sent as it was written.
+    /// What the model receives instead of its own earlier `text` with `value` in it; `None` omits the message. Default:
+    /// the original text.
     fn render(&self, text: &str, value: &Value) -> Option<String> {
         let _ = value;
         Some(text.to_owned())
     }
 }
 
-/// An agent that speaks by a model, with a parser of what it says; see the [module](self).
+/// A model agent with a parser for its messages; see the [module](self).
 #[derive(Clone)]
 pub struct Parsed {
     agent: Assistant,
@@ -77,7 +77,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// `agent`, with a parser of what it says.
+    /// `agent`, with a parser for its messages.
     #[must_use]
     pub fn new(agent: Assistant, parser: impl Parser) -> Self {
         let parser: Arc<dyn Parser> = Arc::new(parser);
@@ -96,27 +96,27 @@ impl Parsed {
         Self { agent, parser, repairs: 0 }
     }
 
-    /// Sets how often the model is told what is wrong with its text and asked again, when the parser refuses it. After that
-    /// the turn fails.
+    /// Sets how often the model is sent the error and asked again when its text cannot be parsed. After that the turn
+    /// fails.
     #[must_use]
     pub fn repairs(self, repairs: u32) -> Self {
         Self { repairs, ..self }
     }
 
-    /// The assistant as which its model is asked: with the form in its system text. For whoever looks on.
+    /// The assistant by which its model is called, with the format in its system message. For inspection.
     #[must_use]
     pub const fn assistant(&self) -> &Assistant {
         &self.agent
     }
 
-    /// The same agent with other settings, such as stop words: `change` makes them of those it has. It remembers the same.
+    /// The same agent with other settings, such as stop words, made by `change`. It shares the memory.
     #[must_use]
     pub fn but(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
         Self { agent: change(self.agent), ..self }
     }
 }
 
-/// The last value that rides on `message`: what a parser made of it, or an [answer](Assistant::output_schema) in a form.
+/// The last value in `message`: of a parser, or of an [output schema](Assistant::output_schema).
 #[must_use]
 pub fn value(message: &Message) -> Option<&Value> {
     message.parts.iter().rev().find_map(|part| match part {
@@ -125,8 +125,8 @@ pub fn value(message: &Message) -> Option<&Value> {
     })
 }
 
-/// What the model is sent of an entry: earlier words of its own as the parser writes them. Those with a call stand as they are,
-/// since its outcome follows.
+/// An entry as the model receives it: its own earlier messages as the parser renders them. Those with a call stay
+/// unchanged, since the outcome follows.
 fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
     let is_text = |part: &Part| matches!(part, Part::Text(_));
     let Entry::Assistant { parts } = entry else { return Some(entry) };

@@ -1,23 +1,22 @@
-//! Agents made of layers: each may reply, or leave it to the next.
+//! Agents made of layers, each of which can reply or pass on to the next.
 //!
-//! A person who may step in, tools that somebody else asked for, code, a model, a rule of one's own: each is a [`Reply`],
-//! and a [`Stack`] asks one after the other. Nothing is configured by changing an agent: a stack is a value, and another
-//! stack is another value.
+//! Human input, suggested tools, code, a model, a custom rule: each is a [`Reply`], and a [`Stack`] asks one after the
+//! other. A stack is an immutable value: a changed stack is another value.
 //!
-//! # A person first, then tools, then a model
+//! # Human input first, then tools, then a model
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, tool: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::executor::Executor;
-//! use polylogue::oversight::Oversight;
+//! use polylogue::human_input::HumanInput;
 //! use polylogue::reply::{Stack, Trigger, of, when};
 //! use polylogue::{Act, Assistant};
 //!
 //! let proxy = Stack::new("Proxy")?
-//!     .then(Oversight::terminate())
+//!     .then(HumanInput::terminate())
 //!     .then(Executor::new().tool(tool))
 //!     .then(Assistant::new("Proxy", model)?);
 //!
-//! // The same, but greetings of Ann are answered by a rule before anybody is asked.
+//! // The same, but greetings from Ann are answered by a rule before all other layers.
 //! let greeted = |line: &polylogue::Line| line.message.plain().starts_with("Hello");
 //! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::heard(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
 //! let proxy = proxy.first(polite);
@@ -39,32 +38,31 @@ pub use self::stack::Stack;
 pub use self::trigger::{Kind, Trigger, When, when};
 use crate::{Assistant, Human};
 
-/// Something that may reply in a turn: a layer of a [`Stack`].
+/// A layer of a [`Stack`], which can reply in a turn.
 ///
-/// What holds of [`Agent::act`] holds here: when a run is resumed in the middle of a turn, `reply` runs again from its
-/// beginning, and has to do the same again when it is given the same.
+/// The rules of [`Agent::act`] apply: when a run is resumed in the middle of a turn, `reply` runs again from its start,
+/// and must be deterministic.
 pub trait Reply: Send + Sync + 'static {
-    /// What a stack calls it, for [`Stack::without`].
+    /// Its label in a stack, for [`Stack::without`].
     fn label(&self) -> &str {
         ""
     }
 
-    /// Whether a turn in which no layer replies is a silent one, so that the chat continues: a person, a model or a chat had a
-    /// chance to speak and said nothing. A stack of programs alone, which have nothing to do, ends the chat instead. The default
-    /// is `false`.
+    /// Whether a turn without a reply is silent, so that the chat continues: a person, a model or a chat could have
+    /// replied. A stack of only program layers, which have nothing to do, ends the chat instead. Default: `false`.
     fn may_be_silent(&self) -> bool {
         false
     }
 
-    /// Replies, or passes on with `None`. What it replies is final: a [`Act::Pass`] says nothing and asks nobody else,
-    /// an [`Act::Stop`] ends the chat.
+    /// Replies, or passes on with `None`. A reply is final: [`Act::Pass`] sends no message and skips the other layers,
+    /// [`Act::Stop`] ends the chat.
     ///
     /// # Errors
-    /// The turn stays open: running the chat again tries it again.
+    /// The turn stays open: running the chat again retries it.
     fn reply(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Option<Act>>> + Send;
 }
 
-/// Any layer. Cloning shares it.
+/// A type-erased layer. Clones share it.
 #[derive(Clone)]
 pub struct AnyReply(Arc<dyn ErasedReply>);
 
@@ -117,7 +115,7 @@ impl fmt::Debug for AnyReply {
     }
 }
 
-/// What an agent does as a layer: one with nothing to say passes on.
+/// Runs an agent as a layer: an empty message passes on.
 async fn as_layer(agent: &impl Agent, turn: &mut Turn<'_>) -> Result<Option<Act>> {
     Ok(match agent.act(turn).await? {
         Act::Pass => None,
@@ -125,7 +123,7 @@ async fn as_layer(agent: &impl Agent, turn: &mut Turn<'_>) -> Result<Option<Act>
     })
 }
 
-/// The layer `model`: passes on when the model says nothing.
+/// The layer `model`: passes on when the model's message is empty.
 impl Reply for Assistant {
     fn label(&self) -> &'static str {
         "model"
@@ -151,7 +149,7 @@ impl Reply for Human {
     }
 }
 
-/// The layer of the chat's name: passes on when nothing came of it.
+/// The layer of the chat's name: passes on when the summary is empty.
 impl Reply for Chat {
     fn label(&self) -> &str {
         Agent::name(self).as_str()
@@ -164,7 +162,7 @@ impl Reply for Chat {
     }
 }
 
-/// The layer of the agent's name: passes on when it has nothing to say.
+/// The layer of the agent's name: passes on when its message is empty.
 impl Reply for AnyAgent {
     fn label(&self) -> &str {
         Agent::name(self).as_str()
@@ -177,13 +175,13 @@ impl Reply for AnyAgent {
     }
 }
 
-/// A layer that is a pure function of the turn.
+/// A layer from a pure function of the turn.
 ///
 /// ```
 /// use polylogue::Act;
 /// use polylogue::reply::of;
 /// let short = of(|turn| {
-///     let long = turn.heard().is_some_and(|line| line.message.plain().len() > 10_000);
+///     let long = turn.last_message().is_some_and(|line| line.message.plain().len() > 10_000);
 ///     Ok(long.then(|| Act::say("Shorter, please.")))
 /// });
 /// ```
@@ -199,7 +197,7 @@ impl<F: Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static> Reply for 
     }
 }
 
-/// The same layer under the name `label`, by which a stack can leave it out.
+/// The same layer with the label `label`, for [`Stack::without`].
 pub fn named(label: &str, layer: impl Reply) -> impl Reply {
     Named { label: label.to_owned(), layer }
 }

@@ -1,26 +1,26 @@
-//! Carryover: what a chat in a sequence is told of the chats before it.
+//! Carryover: results of earlier chats in a sequence, added to the task of the next.
 //!
-//! A sequence of chats is a chat whose members are chats, in the order [`sequence`](crate::order::sequence). What came of
-//! each is a message there, so its transcript is all the carryover there is: a [`Carryover`] makes of it what the next chat
-//! begins with. Nothing is written into a definition, so that running it twice is running it twice.
+//! A sequence of chats is a chat whose participants are chats, in the order [`sequence`](crate::order::sequence). Their
+//! summaries are messages there, and a [`Carryover`] reads them to make the start of the next chat. Nothing is stored
+//! elsewhere, so running a sequence twice gives independent runs.
 //!
 //! # Three chats in a sequence
 //! ```
 //! # fn example(ann: polylogue::AnyAgent, bob: polylogue::AnyAgent) -> polylogue::Result<polylogue::Chat> {
-//! use polylogue::carry::Carry;
+//! use polylogue::carryover::Carryover;
 //! use polylogue::order::sequence;
 //! use polylogue::stop::max_turns;
-//! use polylogue::{Agent, Chat, in_turn, until};
+//! use polylogue::{Agent, Chat, round_robin, until};
 //!
 //! let pair = |name: &str, message: &str| {
-//!     let chat = Chat::named(name).with(ann.clone()).with(bob.clone()).policy(until(max_turns(3), in_turn()));
-//!     Carry::message(message).said_by(ann.name().clone()).begins(chat).build()
+//!     let chat = Chat::named(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
+//!     Carryover::message(message).said_by(ann.name().clone()).begin(chat).build()
 //! };
-//! // `review` begins with "Review it.\nContext: \n", and below that what came of `facts` and of `draft`, a line each.
+//! // `review` starts with "Review it.\nContext: \n", then the summaries of `facts` and of `draft`, a line each.
 //! Chat::named("work")
-//!     .with(pair("facts", "Collect facts.")?)
-//!     .with(pair("draft", "Write a draft.")?)
-//!     .with(pair("review", "Review it.")?)
+//!     .participant(pair("facts", "Collect facts.")?)
+//!     .participant(pair("draft", "Write a draft.")?)
+//!     .participant(pair("review", "Review it.")?)
 //!     .policy(sequence())
 //!     .build()
 //! # }
@@ -36,11 +36,10 @@ use polylogue_core::{
 
 use crate::dag::Dag;
 
-/// What a chat in a sequence begins with: its message, and below that what is carried over.
+/// What a chat in a sequence starts with: its message, and below it the results of earlier chats.
 ///
-/// Carried over are first the notes of its own, then what came of the chats that are finished, in the order in which they
-/// finished, since the chat around was opened last. What came of a chat is what it said there: a chat without a summary
-/// carries nothing.
+/// First its own context, then the summaries of the finished chats, in the order in which they finished, since the
+/// outer chat was last opened. A chat without a summary is omitted.
 #[derive(Clone)]
 pub struct Carryover {
     message: First,
@@ -51,7 +50,7 @@ pub struct Carryover {
     along: Option<Dag>,
 }
 
-/// What is said first.
+/// The first message.
 #[derive(Clone)]
 enum First {
     Parts(Vec<Part>),
@@ -63,32 +62,32 @@ enum First {
 type MessageFn = dyn Fn(&Transcript, &Name) -> String + Send + Sync;
 
 impl Carryover {
-    /// Begins with `text`.
+    /// Starts with `text`.
     #[must_use]
     pub fn message(text: impl Into<Arc<str>>) -> Self {
         Self::parts(vec![Part::text(text)])
     }
 
-    /// Begins with a message of several parts, such as a text and a picture. What is carried over stands before them.
+    /// Starts with a message of several parts, such as a text and a picture. Carried results come before them.
     #[must_use]
     pub fn parts(parts: Vec<Part>) -> Self {
         Self::first(First::Parts(parts))
     }
 
-    /// Begins with the task of the chat around it.
+    /// Starts with the task of the outer chat.
     #[must_use]
     pub fn task() -> Self {
         Self::first(First::Task)
     }
 
-    /// Begins with the last message that the chat, as a participant, sees. It is not carried over a second time.
+    /// Starts with the last message that the chat, as a participant, sees. It is not carried over a second time.
     #[must_use]
     pub fn last() -> Self {
         Self::first(First::Last)
     }
 
-    /// Begins with what a pure function makes of the transcript of the chat around and of this chat's name there, and with
-    /// nothing else: what is carried over it can read with [`items`](Self::items).
+    /// Starts with the result of a pure function of the outer transcript and this chat's name there, and nothing else:
+    /// the function can read the results to carry over with [`items`](Self::items).
     pub fn custom(message: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
         Self::first(First::Own(Arc::new(message)))
     }
@@ -97,78 +96,79 @@ impl Carryover {
         Self { message, author: Name::user(), own: Vec::new(), but: Vec::new(), only: None, along: None }
     }
 
-    /// Sets who says the first message. If it is a member, the next one after it speaks first. The default: the `user`.
+    /// Sets the sender of the first message. If it is a participant, the next one after it speaks first. Default:
+    /// `user`.
     #[must_use]
     pub fn said_by(self, author: Name) -> Self {
         Self { author, ..self }
     }
 
-    /// Carries this, too, before what came of other chats.
+    /// Adds a text to carry over, before the results of other chats.
     #[must_use]
     pub fn context(mut self, note: impl Into<Arc<str>>) -> Self {
         self.own.push(note.into());
         self
     }
 
-    /// Carries nothing of these chats.
+    /// Omits the results of these chats.
     #[must_use]
     pub fn exclude(mut self, chats: impl IntoIterator<Item = Name>) -> Self {
         self.but.extend(chats);
         self
     }
 
-    /// Carries only what came of these chats.
+    /// Carries over only the results of these chats.
     #[must_use]
     pub fn include(self, chats: impl IntoIterator<Item = Name>) -> Self {
         Self { only: Some(chats.into_iter().collect()), ..self }
     }
 
-    /// Carries only what came of the chat's own prerequisites.
+    /// Carries over only the results of the chat's dependencies.
     #[must_use]
     pub fn dependencies_of(self, prerequisites: &Dag) -> Self {
         Self { along: Some(prerequisites.clone()), ..self }
     }
 
-    /// `chat`, which as a member of a sequence begins with this.
+    /// `chat`, which starts with this as a participant of a sequence.
     #[must_use]
     pub fn begin(&self, chat: ChatBuilder) -> ChatBuilder {
         chat.task_from(self.task_from()).opening_from(self.opening())
     }
 
-    /// How the task of a chat is made of the chat around it: for [`ChatBuilder::task_from`].
+    /// Makes the task of a chat from the outer chat, for [`ChatBuilder::task_from`].
     #[must_use]
     pub fn task_from(&self) -> TaskFrom {
         let carry = self.clone();
         TaskFrom::custom(move |around, me| carry.text(around, me))
     }
 
-    /// What is said in a chat before its first turn: for [`ChatBuilder::opening_from`]. Outside of any other chat it is the
+    /// Makes the messages before the first turn, for [`ChatBuilder::opening_from`]. Without an outer chat it is the
     /// task of the run, or the message if there is none.
     pub fn opening(&self) -> impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static {
         let carry = self.clone();
         move |start| {
             let parts = match (&carry.message, start.around) {
-                // The task has their text alone.
+                // The task has their text only.
                 (First::Parts(parts), Some(around)) if !is_text(parts) => {
                     let items = carry.items(around, start.who);
                     let context = (!items.is_empty()).then(|| Part::text(with_context("", &items)));
                     context.into_iter().chain(parts.iter().cloned()).collect()
                 }
-                // Outside of any other chat nobody asked for the brief.
+                // Without an outer chat, the run has no task.
                 (First::Parts(parts), None) if !is_text(parts) || start.task.trim().is_empty() => {
                     parts.clone()
                 }
                 _ => vec![Part::text(start.task)],
             };
             let message = Message { parts, ..Message::text(carry.author.clone(), "") };
-            // A blank message of a participant is one all the same: the next one replies to it.
+            // A blank message of a participant counts: the next one replies to it.
             let is_nothing = message.from == Name::user() && message.parts.iter().all(Part::is_blank);
             if is_nothing { Vec::new() } else { vec![message] }
         }
     }
 
-    /// The first message as text, for the participant `me` of the chat `around`. What is carried over stands below the
-    /// message, a line each, under the word `Context:`.
+    /// The first message as text, for the participant `me` of the outer chat. Carried results are below the message, a
+    /// line each, after the line `Context:`.
     #[must_use]
     pub fn text(&self, around: &Transcript, me: &Name) -> String {
         let message = self.without_context(around, me);
@@ -189,7 +189,7 @@ impl Carryover {
         }
     }
 
-    /// Whether it says nothing of its own, whatever is carried over.
+    /// Whether its message is blank, whatever is carried over.
     fn is_blank(&self, around: &Transcript, me: &Name) -> bool {
         match &self.message {
             First::Parts(parts) => parts.iter().all(Part::is_blank),
@@ -197,7 +197,7 @@ impl Carryover {
         }
     }
 
-    /// What is carried over to the participant `me` of the chat `around`, in order.
+    /// The results carried over to the participant `me` of the outer chat, in order.
     #[must_use]
     pub fn items(&self, around: &Transcript, me: &Name) -> Vec<String> {
         let said =
@@ -242,21 +242,21 @@ fn last<'t>(around: &'t Transcript, me: &Name) -> Option<&'t Line> {
     around.messages().rev().find(|line| line.is_seen_by(me))
 }
 
-/// A message, and below it what is carried over.
+/// A message with carried results below it.
 pub(crate) fn with_context(message: &str, items: &[String]) -> String {
     if items.is_empty() { message.to_owned() } else { format!("{message}\nContext: \n{}", items.join("\n")) }
 }
 
-/// A chat that is passed over when there is nothing to begin it with.
+/// A chat that is skipped when its message is blank.
 ///
-/// As a member of a sequence it begins with what its [`Carryover`] says, and says nothing, without a run, when the message of
-/// that is blank, whatever is carried over. The chat's own brief is not asked.
+/// As a participant of a sequence it starts with its [`Carryover`]. When the message of that is blank, it passes
+/// without a run, whatever is carried over. The chat's own `task_from` is not used.
 ///
-/// # A chat that only runs when there is a complaint
+/// # A chat that runs only for complaints
 /// ```
 /// # fn example(apology: polylogue::Chat) -> impl polylogue::Agent {
-/// use polylogue::carry::{Briefed, Carry};
-/// Briefed::new(apology, Carry::own(|around, _| match around.task().contains("complain") {
+/// use polylogue::carryover::{Carryover, WithCarryover};
+/// WithCarryover::new(apology, Carryover::custom(|around, _| match around.task().contains("complain") {
 ///     true => "Write an apology.".into(),
 ///     false => String::new(),
 /// }))
@@ -269,7 +269,7 @@ pub struct WithCarryover {
 }
 
 impl WithCarryover {
-    /// `chat`, which begins with what `carry` says, if that is anything.
+    /// `chat`, which starts with `carryover`, unless that is blank.
     #[must_use]
     pub const fn new(chat: Chat, carry: Carryover) -> Self {
         Self { chat, carry }

@@ -1,32 +1,32 @@
-//! Chats in the order of what they need: each begins when those it waits for are finished.
+//! A DAG of chats: each starts when its dependencies are finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, TurnRequest};
 
-/// The order of chats of which some need what comes of others: a policy, for a chat whose members are chats.
+/// Runs chats by their dependencies: a policy for a chat whose participants are chats.
 ///
-/// Whatever can begin does, at the same time: first every member that waits for none, then every member whose
-/// prerequisites are finished, and so on. What begins together is waited for together, so that what the chats after it read
-/// does not depend on who was faster: the slowest chat of a wave holds up the next wave. A member that is not listed waits
-/// for none.
+/// All chats without open dependencies run at the same time: first those without dependencies, then those whose
+/// dependencies are finished, and so on. Chats that start together form a wave and are awaited together, so that the
+/// input of later chats does not depend on timing; the slowest chat of a wave delays the next one. A participant that
+/// is not listed has no dependencies.
 ///
 /// # A report that needs two other chats
 /// ```
 /// # fn example(writer: polylogue::ChatBuilder, facts: polylogue::Chat, prices: polylogue::Chat) -> polylogue::Result<()> {
 /// use polylogue::Chat;
-/// use polylogue::carry::Carry;
-/// use polylogue::prerequisites::Prerequisites;
+/// use polylogue::carryover::Carryover;
+/// use polylogue::dag::Dag;
 ///
-/// let order = Prerequisites::new([
+/// let order = Dag::new([
 ///     ("facts", vec![]),
 ///     ("prices", vec![]),
 ///     ("report", vec!["facts", "prices"]),
 /// ])?;
-/// // `writer` is named `report`, and begins with what came of `facts` and `prices`.
-/// let report = Carry::message("Write the report.").along(&order).begins(writer).build()?;
-/// let work = Chat::named("work").with(facts).with(prices).with(report).policy(order).build()?;
+/// // `writer` is named `report`, and starts with the results of `facts` and `prices`.
+/// let report = Carryover::message("Write the report.").dependencies_of(&order).begin(writer).build()?;
+/// let work = Chat::named("work").participant(facts).participant(prices).participant(report).policy(order).build()?;
 /// # let _ = work;
 /// # Ok(())
 /// # }
@@ -35,10 +35,10 @@ use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, 
 pub struct Dag(Arc<BTreeMap<Name, Vec<Name>>>);
 
 impl Dag {
-    /// The order of `chats`, each with the chats that have to be finished before it.
+    /// The DAG of `chats`, each with its dependencies.
     ///
     /// # Errors
-    /// When a name is illegal, a chat is listed twice, a prerequisite is not listed, or chats wait for each other.
+    /// When a name is illegal, a chat is listed twice, a dependency is not listed, or dependencies form a cycle.
     pub fn new<N: AsRef<str>>(chats: impl IntoIterator<Item = (N, Vec<N>)>) -> Result<Self> {
         let mut needs: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
         for (chat, before) in chats {
@@ -66,14 +66,14 @@ impl Dag {
         }
     }
 
-    /// What `chat` waits for.
+    /// The dependencies of `chat`.
     #[must_use]
     pub fn of(&self, chat: &Name) -> &[Name] {
         self.0.get(chat).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Chats each of which waits for the next, the last of them being the first again, if there are such.
+/// A cycle of dependencies, if there is one.
 fn circle(needs: &BTreeMap<Name, Vec<Name>>) -> Option<Vec<&Name>> {
     let mut done: BTreeSet<&Name> = BTreeSet::new();
     loop {
@@ -86,7 +86,7 @@ fn circle(needs: &BTreeMap<Name, Vec<Name>>) -> Option<Vec<&Name>> {
         }
         done.extend(wave);
     }
-    // Each of those left waits for another of those left: following them leads into a circle.
+    // Each remaining chat waits for another remaining one: following them leads into a cycle.
     let mut way: Vec<&Name> = vec![needs.keys().find(|name| !done.contains(name))?];
     loop {
         let last = *way.last()?;
@@ -104,7 +104,7 @@ impl Policy for Dag {
         if let Some(stranger) = self.0.keys().find(|name| !chat.participants().contains(name)) {
             return Step::Fail(format!("has `{stranger}` in its order, who is no member").into());
         }
-        // Whoever left will not come to an end any more.
+        // A chat that left will not finish.
         let done = |name: &Name| chat.turns_of(name) > 0 || !chat.present().any(|here| here == name);
         let due = chat.present().filter(|name| chat.turns_of(name) == 0 && self.of(name).iter().all(done));
         let mut cues: Vec<TurnRequest> = due.cloned().map(TurnRequest::to_all).collect();

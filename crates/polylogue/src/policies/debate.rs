@@ -1,7 +1,8 @@
 //! Debates: rounds of arguments, then a vote.
 //!
-//! Everybody argues, at the same time or in turn, for some rounds; then every voter is asked aside, so that no vote sways
-//! another. Who voted for what is in the log, in the words of the voters, and [`Debate::tallies`] counts it at any time.
+//! Participants argue for some rounds, in parallel or one by one; then each voter votes in a private turn, so that no
+//! vote influences another. The votes are in the log, in the words of the voters, and [`Debate::tallies`] counts them
+//! at any time.
 //!
 //! # Three agents decide what to build
 //! ```
@@ -10,7 +11,7 @@
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
 //! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
-//!     Ok::<_, polylogue::NameError>(council.with(Assistant::new(who, model.clone())?))
+//!     Ok::<_, polylogue::NameError>(council.participant(Assistant::new(who, model.clone())?))
 //! })?;
 //! let council = council.policy(debate).build()?;
 //! # Ok(council)
@@ -26,24 +27,24 @@ use polylogue_core::{Error, Line, Name, Policy, Source, Step, StopReason, Transc
 
 use crate::replay::{Kind, Replay, is_present};
 
-/// What decides when several options have the most votes. When nobody votes, all are tied.
+/// The tie-breaking rule when several options have the most votes. Without votes all options are tied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Tie {
-    /// The first of them, in the order of the options; nothing is decided when nobody votes.
+    /// The first of them, in the order of the options; without votes, undecided.
     #[default]
     First,
-    /// This one, asked aside; a member or somebody beside the room. Without a clear answer nothing is decided.
+    /// This participant or private agent decides, in a private turn. Without a clear answer, undecided.
     Chair(Name),
-    /// So many further rounds, each with a vote after it. If the last ends in a tie, nothing is decided.
+    /// So many further rounds, each with a vote. If the last ends in a tie, undecided.
     Again(u32),
-    /// Nothing is decided.
+    /// Undecided.
     Undecided,
 }
 
 /// Rounds of arguments, then a vote: a [`Policy`].
 ///
-/// The summary of the chat is the option that won, word for word. When nothing is decided, the reason is the
-/// condition `undecided`, and the summary says how the votes fell; without a single vote, what each member argued last, too.
+/// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is the condition
+/// `undecided`, and the summary lists the votes; without any vote, also each participant's last argument.
 #[derive(Clone)]
 pub struct Debate {
     options: Vec<String>,
@@ -55,17 +56,17 @@ pub struct Debate {
     ask: AskFn,
 }
 
-/// Makes what voters are asked of the options.
+/// Makes the question to voters from the options.
 type AskFn = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
 
-/// Why a debate cannot be held.
+/// An invalid debate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebateError {
-    /// There are not two options.
+    /// There are fewer than two options.
     NoChoice,
     /// An option is blank.
     BlankOption,
-    /// Two options differ at most in upper and lower case, and marks around them.
+    /// Two options differ only in case and surrounding marks.
     SameOption(String),
 }
 
@@ -87,12 +88,12 @@ impl From<DebateError> for Error {
     }
 }
 
-/// How one vote fell.
+/// The result of one vote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
-    /// Who voted for which option, in the order of the voters; `None` abstained.
+    /// The option that each voter chose, in the order of the voters; `None` is an abstention.
     pub votes: Vec<(Name, Option<usize>)>,
-    /// How many votes each option has.
+    /// The number of votes of each option.
     pub counts: Vec<u64>,
 }
 
@@ -102,7 +103,7 @@ impl Tally {
         Self { counts: (0..options).map(count).collect(), votes }
     }
 
-    /// The options with the most votes; all when nobody voted.
+    /// The options with the most votes; all when there are no votes.
     #[must_use]
     pub fn first(&self) -> Vec<usize> {
         let most = self.counts.iter().max().copied().unwrap_or_default();
@@ -110,7 +111,7 @@ impl Tally {
     }
 }
 
-/// What the debate does next, or what came of it.
+/// The next step of the debate, or its result.
 enum Stage {
     Cues(Vec<TurnRequest>),
     Decided(usize),
@@ -118,10 +119,10 @@ enum Stage {
 }
 
 impl Debate {
-    /// A debate between `options`: one round of everybody at the same time, in which all members argue and vote.
+    /// A debate between `options`: one parallel round in which all participants argue and vote.
     ///
     /// # Errors
-    /// When there are not two options, or they cannot be told apart.
+    /// When there are fewer than two options, or two are too similar.
     pub fn between<O: Into<String>>(options: impl IntoIterator<Item = O>) -> Result<Self, DebateError> {
         let options: Vec<String> =
             options.into_iter().map(|option| option.into().trim().to_owned()).collect();
@@ -142,44 +143,44 @@ impl Debate {
         Ok(Self { options, rounds: 1, in_turn: false, debaters, voters, tie: Tie::default(), ask })
     }
 
-    /// Sets how many rounds of arguments there are; with 0 there is only a vote.
+    /// Sets the number of rounds of arguments; with 0 there is only a vote.
     #[must_use]
     pub fn rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 
-    /// Lets the members argue one after the other, so that each hears those before.
+    /// Makes participants argue one after the other, so that each sees the arguments before.
     #[must_use]
     pub fn one_by_one(self) -> Self {
         Self { in_turn: true, ..self }
     }
 
-    /// Lets only these argue.
+    /// Sets who argues. Default: all participants.
     #[must_use]
     pub fn debaters(self, names: impl IntoIterator<Item = Name>) -> Self {
         Self { debaters: names.into_iter().collect(), ..self }
     }
 
-    /// Lets only these vote: members, or a jury beside the room.
+    /// Sets who votes: participants, or a jury of private agents. Default: all participants.
     #[must_use]
     pub fn voters(self, names: impl IntoIterator<Item = Name>) -> Self {
         Self { voters: names.into_iter().collect(), ..self }
     }
 
-    /// Sets what decides when several options have the most votes.
+    /// Sets the tie-breaking rule.
     #[must_use]
     pub fn tie(self, tie: Tie) -> Self {
         Self { tie, ..self }
     }
 
-    /// Sets what voters are asked, made of the options. Whatever it is, an answer is an option, its number from 1, or a text
+    /// Sets the question to voters, made from the options. The answer must be an option, its number from 1, or a text
     /// that mentions only one of them.
     #[must_use]
     pub fn ask(self, text: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Self {
         Self { ask: Arc::new(text), ..self }
     }
 
-    /// The votes of `chat` that are finished, in their order: several when a tie led to another.
+    /// The finished votes of `chat`, in order: several after ties.
     #[must_use]
     pub fn tallies(&self, chat: &Transcript) -> Vec<Tally> {
         let mut tallies = Vec::new();
@@ -187,7 +188,7 @@ impl Debate {
         tallies
     }
 
-    /// Goes over the debate from its beginning to what is not there yet.
+    /// Replays the debate from its start to the first step that is not in the log.
     fn stage(&self, chat: &Transcript, tallies: &mut Vec<Tally>) -> Stage {
         let mut past = Replay::of(chat);
         let again = if let Tie::Again(rounds) = self.tie { rounds } else { 0 };
@@ -215,7 +216,7 @@ impl Debate {
         }
     }
 
-    /// The turns of a round that are not there yet, if it is not over.
+    /// The missing turns of a round; `None` when it is complete.
     fn round(
         &self,
         chat: &Transcript,
@@ -233,7 +234,7 @@ impl Debate {
         (!cues.is_empty()).then_some(cues)
     }
 
-    /// The votes, or whom to ask for theirs. Whoever cannot be understood is asked once more, and then abstains.
+    /// The tally, or the voters to ask next. A voter with an unclear answer is asked once more, and then abstains.
     fn vote(&self, chat: &Transcript, past: &mut Replay<'_>) -> Result<Tally, Vec<TurnRequest>> {
         let voters = if self.voters.is_empty() { chat.participants() } else { &self.voters };
         let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
@@ -266,7 +267,7 @@ impl Debate {
         Ok(Tally::of(votes, self.options.len()))
     }
 
-    /// The decision of the chair between the options that are tied.
+    /// The decision of the chair between the tied options.
     fn chaired(&self, past: &mut Replay<'_>, chair: &Name, tied: &[usize]) -> Stage {
         let options: Vec<String> =
             tied.iter().filter_map(|option| self.options.get(*option).cloned()).collect();
@@ -290,7 +291,7 @@ impl Debate {
         )
     }
 
-    /// How the votes fell, in words.
+    /// The tally as text.
     fn told(&self, tally: &Tally) -> String {
         let told = |(option, count): (&String, &u64)| format!("{option}: {count}");
         self.options.iter().zip(&tally.counts).map(told).collect::<Vec<_>>().join("; ")
@@ -301,12 +302,12 @@ impl Debate {
     }
 }
 
-/// Whether `who` was a member and is gone. Somebody beside the room is no member and never gone.
+/// Whether `who` was a participant and left. Private agents never leave.
 fn has_left(chat: &Transcript, who: &Name) -> bool {
     chat.participants().contains(who) && !is_present(chat, who)
 }
 
-/// What voters are asked, unless they are asked something else.
+/// The default question to voters.
 fn ballot_paper(options: &[String]) -> String {
     let options = options.iter().enumerate().map(|(nth, option)| format!("{}. {option}", nth + 1));
     let options = options.collect::<Vec<_>>().join("\n");
@@ -336,7 +337,7 @@ impl Policy for Debate {
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
                 let reason = StopReason::Condition { name: "undecided".into() };
-                // Without a word of anybody there is no result.
+                // Without any message there is no result.
                 if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
                     return Step::Close { reason, summary: "".into() };
                 }
@@ -352,7 +353,7 @@ fn is_blank(line: &Line) -> bool {
     line.message.in_words().trim().is_empty()
 }
 
-/// The last argument of each member who gave one, in their order.
+/// The last argument of each participant, in their order.
 fn arguments(chat: &Transcript) -> String {
     let last = |who: &Name| chat.replies().rev().find(|line| line.message.from == *who && !is_blank(line));
     let said = chat.participants().iter().filter_map(|who| Some((who, last(who)?)));

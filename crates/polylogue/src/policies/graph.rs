@@ -1,22 +1,21 @@
-//! Graphs: who speaks after whom, with several at the same time, joins, conditions and loops.
+//! Graphs: edges say who speaks next, with parallel nodes, joins, conditions and loops.
 //!
-//! The members are the nodes. When a member has had its turn, its edges lead on: all that have no condition, and those
-//! whose condition holds. A member to which several edges lead speaks when all have come that may still come, or as its
-//! [`Join`] says; whoever is due at once speaks at the same time.
+//! The participants are the nodes. After a node's turn its edges fire: all edges without a condition, and those whose
+//! condition holds. A node with several incoming edges runs when all have fired that still can, or as its [`Join`]
+//! says. Nodes that are ready together run at the same time.
 //!
-//! An edge that leads back, and so closes a loop, is enough by itself, whatever the join is: it asks for another go, which
-//! the others have no part in. Of the edges of a loop that is one with a condition or a bound: the one that is farthest
-//! from the beginning.
+//! An edge that leads back and closes a loop activates its node alone, whatever the join. Of the edges of a loop, the
+//! back edge is one with a condition or a bound: the one farthest from the start.
 //!
-//! Where a run stands is kept nowhere: it is found by going along the graph with the log, so that a run that is cut in the
-//! middle of a loop goes on in the middle of that loop.
+//! The position of a run is not stored: it is computed by replaying the log along the graph, so a run that is
+//! interrupted in the middle of a loop continues there.
 //!
-//! # A writer, two critics at the same time, and an editor who may send it back
+//! # A writer, two parallel critics, and an editor who can send the text back
 //! ```
-//! use polylogue::flow::{Edge, Flow};
+//! use polylogue::graph::{Edge, Graph};
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
-//! let flow = Flow::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
+//! let graph = Graph::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
 //!     .starts_with("Writer")
 //!     .edge(("Writer", "Grammar"))
 //!     .edge(("Writer", "Style"))
@@ -26,10 +25,10 @@
 //!     .edge(Edge::from(("Editor", "Printer")).otherwise())
 //!     .build()?;
 //! let mut desk = Chat::named("desk");
-//! for who in flow.nodes() {
-//!     desk = desk.with(Assistant::new(who.as_str(), model.clone())?);
+//! for who in graph.nodes() {
+//!     desk = desk.participant(Assistant::new(who.as_str(), model.clone())?);
 //! }
-//! # desk.policy(flow).build()
+//! # desk.policy(graph).build()
 //! # }
 //! ```
 
@@ -47,20 +46,20 @@ pub use self::error::GraphError;
 
 use self::edge::Link;
 
-/// When a member speaks to which several edges lead.
+/// When a node with several incoming edges runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Join {
-    /// When it was reached by one of them, and nobody is under way any more who could lead to it: it waits for all that
-    /// may still come, and for nobody in vain.
+    /// When one edge has fired and no running node can still lead to it: waits for all edges that can still fire, and
+    /// for no others.
     #[default]
     Settled,
-    /// When it was reached by all of them, as a gate. Where one of them never comes, the chat is over.
+    /// When all edges have fired. If one never does, the chat ends.
     All,
-    /// When it was reached by any of them, each time.
+    /// Each time any edge fires.
     Any,
 }
 
-/// A graph that is not checked yet; see the [module](self).
+/// A graph under construction; see the [module](self).
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     nodes: Vec<String>,
@@ -70,7 +69,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of these members. Whoever is due at the same time is cued in this order.
+    /// A graph of these participants. Nodes that are ready together run in this order.
     #[must_use]
     pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
         Self { nodes: nodes.into_iter().map(Into::into).collect(), ..Self::default() }
@@ -83,46 +82,46 @@ impl Graph {
         self
     }
 
-    /// Begins with `node`, and with others so named. Without this, those begin to which no edge leads.
+    /// Adds a start node. Default: the nodes without incoming edges.
     #[must_use]
     pub fn starts_with(mut self, node: impl Into<String>) -> Self {
         self.starts.push(node.into());
         self
     }
 
-    /// Sets when `node` speaks, if several edges lead to it.
+    /// Sets when `node` runs if it has several incoming edges.
     #[must_use]
     pub fn join(mut self, node: impl Into<String>, join: Join) -> Self {
         self.joins.push((node.into(), join));
         self
     }
 
-    /// The graph as a policy.
+    /// Checks the graph and returns it as a policy.
     ///
     /// # Errors
-    /// When it has no beginning or no end, when a node is unknown, twice there or cannot be reached, when a loop has nothing
-    /// that ends it, or when a node has both edges with and without a condition.
+    /// When it has no start or no end, when a node is unknown, listed twice or unreachable, when a loop is endless, or
+    /// when a node has edges both with and without a condition.
     pub fn build(self) -> Result<CheckedGraph, GraphError> {
         build::checked(self)
     }
 }
 
-/// A graph of members, checked: a [`Policy`].
+/// A checked graph of participants: a [`Policy`].
 ///
-/// The chat is over when nobody is due. The reason is that all had their turns; if the way ended before a last node,
-/// because no condition held or a join waits for somebody who will not come, the reason says after whom.
+/// The chat ends when no node is ready. The stop reason is completion; if the run got stuck before a final node,
+/// because no condition held or a join waits for an edge that cannot fire, the reason names the last node.
 #[derive(Clone)]
 pub struct CheckedGraph {
     nodes: Vec<Name>,
     starts: Vec<usize>,
     links: Vec<Link>,
     joins: Vec<Join>,
-    /// For each node, to which others it leads without going back.
+    /// For each node, the nodes reachable without back edges.
     leads: Vec<Vec<bool>>,
 }
 
 impl CheckedGraph {
-    /// The nodes, in order: the members that the chat has to have.
+    /// The nodes, in order: the participants that the chat needs.
     #[must_use]
     pub fn nodes(&self) -> &[Name] {
         &self.nodes

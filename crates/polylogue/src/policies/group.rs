@@ -1,41 +1,41 @@
-//! Group chats: several in one conversation, and a rule for who speaks next.
+//! Group chats: several participants in one chat, and a rule that selects the next speaker.
 //!
-//! # A model chooses who speaks
+//! # A model selects the speaker
 //! ```
 //! use polylogue::stop::max_messages;
 //! use polylogue::{AnyModel, Assistant, Chat, Group, Name, Selector, until};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
-//! let group = Group::picked_by(Name::new("selector")?);
+//! let group = Group::selected_by(Name::new("selector")?);
 //! let chat = Chat::named("numbers")
-//!     .with(Assistant::new("Adder", model.clone())?.description("adds 1 to a number").system("Add 1."))
-//!     .with(Assistant::new("Doubler", model.clone())?.description("doubles a number").system("Double it."))
-//!     .aside(Selector::new("selector", model)?)
+//!     .participant(Assistant::new("Adder", model.clone())?.description("adds 1 to a number").system("Add 1."))
+//!     .participant(Assistant::new("Doubler", model.clone())?.description("doubles a number").system("Double it."))
+//!     .private_agent(Selector::new("selector", model)?)
 //!     .policy(until(max_messages(6), group))
 //!     .build()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # A person chooses, and not everybody may follow everybody
+//! # A person selects the speaker, with allowed transitions
 //! ```
-//! use polylogue::group::{Chair, Transitions};
+//! use polylogue::group::{HumanSelector, Transitions};
 //! # use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let (coder, tester) = (Name::new("Coder")?, Name::new("Tester")?);
 //! let transitions = Transitions::allowed([(coder.clone(), vec![coder.clone(), tester.clone()]), (tester, vec![coder])]);
 //! let chat = Chat::named("team")
-//!     .with(Assistant::new("Coder", model.clone())?)
-//!     .with(Assistant::new("Tester", model)?)
-//!     .aside(Chair::new("chair")?)
-//!     .policy(Group::picked_by(Name::new("chair")?).transitions(transitions))
+//!     .participant(Assistant::new("Coder", model.clone())?)
+//!     .participant(Assistant::new("Tester", model)?)
+//!     .private_agent(HumanSelector::new("chair")?)
+//!     .policy(Group::selected_by(Name::new("chair")?).transitions(transitions))
 //!     .build()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # States: a rule of one's own
+//! # A state machine: a custom rule
 //! ```
 //! use polylogue::group::{Method, Pick};
 //! use polylogue::{Group, Name, Transcript};
@@ -73,24 +73,24 @@ pub use self::transitions::{Repeat, Transitions, Warning};
 use self::tools::Owners;
 use crate::order::deserted;
 
-/// Who speaks next in a group: a [`Policy`].
+/// Selects the next speaker of a group: a [`Policy`].
 ///
 /// Each step, in this order:
 ///
-/// 1. Calls of tools that members run for others (see [`runs`](Self::runs)) go to those members, several at the same
-///    time; then whoever asked goes on. Such turns are no choice: repeats and transitions do not look at them.
-/// 2. Those may speak who are present, whom the rule of repeats allows, and whom the transitions allow after the last
-///    speaker. If there are none, the chat is over: [`StopReason::NoSpeaker`].
-/// 3. One of them is chosen. Where only one may speak, nobody is asked. No way of choosing ever leads to somebody who may
-///    not speak.
+/// 1. Calls of tools that participants run for others (see [`runs`](Self::runs)) go to those participants, in parallel;
+///    then the caller continues. Such turns are not selections: repeats and transitions ignore them.
+/// 2. The candidates are those who are present, and allowed by the rule of repeats and by the transitions after the
+///    last speaker. Without candidates the chat ends: [`StopReason::NoSpeaker`].
+/// 3. One of them is selected. With a single candidate nothing is asked. A participant who is not a candidate is never
+///    selected.
 ///
-/// The log has each choice: among whom, by whom or what, and the reply of whoever was asked ([`Choice`](crate::Choice)).
+/// The log has each selection: the candidates, who or what selected, and the reply ([`Choice`](crate::Choice)).
 ///
-/// An agent of your own can choose, too: it is asked aside, [`TurnRequest::choice`](crate::TurnRequest) says among whom, and it answers
-/// with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}` leaves it to the order of the
-/// members.
+/// A custom agent can select, too: it is asked in a private turn, [`TurnRequest::choice`](crate::TurnRequest) has the
+/// candidates, and it answers with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}`
+/// selects the next in order.
 ///
-/// A group has no end of its own besides; give it one with [`until`](crate::until).
+/// A group never ends by itself; add a termination condition with [`until`](crate::until).
 pub struct Group {
     picker: Picker,
     transitions: Option<Transitions>,
@@ -112,29 +112,29 @@ impl From<Method> for Pick {
 }
 
 impl Group {
-    /// The members speak in their order.
+    /// Selects participants in order, again and again.
     #[must_use]
     pub fn round_robin() -> Self {
         Self::of(Picker::Method(Method::RoundRobin))
     }
 
-    /// Chance chooses. The same seed chooses the same at the same place of the same chat; without a seed it is the time of
-    /// the chat's first event. The log has it either way.
+    /// Selects at random. The same seed gives the same selection at the same point of the same chat; the default seed
+    /// is the time of the chat's first event. Selections are logged either way.
     #[must_use]
     pub fn random(seed: Option<u64>) -> Self {
         Self::of(Picker::Method(Method::Random(seed)))
     }
 
-    /// `staff` chooses, asked aside: a [`Selector`] or a [`HumanSelector`], added to the chat by
-    /// [`aside`](crate::ChatBuilder::private_agent).
+    /// Asks `staff` in a private turn: a [`Selector`] or a [`HumanSelector`], added to the chat with
+    /// [`private_agent`](crate::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(staff: Name) -> Self {
         Self::of(Picker::Method(Method::Staff(staff)))
     }
 
-    /// A rule of one's own: a pure function of the transcript and of those who may speak.
+    /// Selects by a custom rule: a pure function of the transcript and the candidates.
     ///
-    /// Naming somebody who may not speak is a mistake of the rule, and ends the run with an error.
+    /// Naming a participant who is not a candidate is a bug of the rule, and ends the run with an error.
     #[must_use]
     pub fn by(rule: impl Fn(&Transcript, &[Name]) -> Pick + Send + Sync + 'static) -> Self {
         Self::of(Picker::Rule(Box::new(rule)))
@@ -144,21 +144,21 @@ impl Group {
         Self { picker, transitions: None, repeat: None, owners: Owners::default() }
     }
 
-    /// Sets who may speak after whom. They say who may go on, too: there is no rule of repeats beside them.
+    /// Sets who may speak after whom, including repeats: a rule of repeats cannot be set besides.
     #[must_use]
     pub fn transitions(self, transitions: Transitions) -> Self {
         Self { transitions: Some(transitions), ..self }
     }
 
-    /// Sets whether somebody may speak twice in a row.
+    /// Sets who may speak twice in a row.
     #[must_use]
     pub fn repeat(self, repeat: Repeat) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
 
-    /// Adds tools that `owner` runs for the others, who ask for them in messages: see [`Executor`](crate::executor::Executor).
-    /// An owner who does nothing else is best added by [`aside`](crate::ChatBuilder::private_agent): then it is never chosen to
-    /// speak.
+    /// Adds tools that `owner` runs for the others, who call them in messages: see
+    /// [`Executor`](crate::executor::Executor). Add an owner who does nothing else with
+    /// [`private_agent`](crate::ChatBuilder::private_agent), so that it is never selected to speak.
     ///
     /// ```
     /// # use polylogue::{AnyTool, Executor, Group, Name, Tool};
@@ -175,11 +175,11 @@ impl Group {
         self
     }
 
-    /// Whether the group can be one of `members`, those who may join later included, and what about it is hardly meant.
-    /// A chat checks it by itself before its first turn.
+    /// Checks the rules against `members`, late joiners included, and returns warnings. A chat does this before its
+    /// first turn.
     ///
     /// # Errors
-    /// When transitions or repeats name somebody else, or there are both transitions and repeats.
+    /// When transitions or repeats name unknown participants, or both are set.
     pub fn check(&self, members: &[Name]) -> Result<Vec<Warning>> {
         match self.flaw(members) {
             Some(flaw) => Err(Error::Config(format!("the group {flaw}"))),
@@ -200,7 +200,7 @@ impl Group {
         Some(format!("has `{stranger}` in {place}, who is no member"))
     }
 
-    /// Those who may speak now.
+    /// The candidates for the next turn.
     fn eligible(&self, chat: &Transcript) -> Vec<Name> {
         let may_follow = |last: &Name, next: &Name| match (&self.transitions, &self.repeat) {
             (Some(transitions), _) => transitions.allow(last, next),

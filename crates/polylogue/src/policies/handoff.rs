@@ -1,21 +1,20 @@
-//! Handing a conversation over: who speaks decides who speaks next.
+//! Handoffs: the speaker selects the next speaker.
 //!
-//! An agent hands over by a tool, [`Handoff`]; whom it names speaks next. Everybody hears what is said in the room; a note
-//! given with the transfer is said in the room, too, in the name of whoever gives it, so that nobody works from less than
-//! the log shows.
+//! An agent hands over with the tool [`Handoff`]; its target speaks next. All participants see all messages, including
+//! the note of a handoff, which becomes a message of the agent that hands over.
 //!
 //! # A front desk, a specialist and a customer
 //! ```
-//! use polylogue::handoff::{After, Transfer, handoffs};
+//! use polylogue::handoff::{AfterHandoff, Handoff, handoffs};
 //! use polylogue::{AnyModel, Assistant, Chat, Human, Name};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
-//! let front = Assistant::new("Front", model.clone())?.tool(Transfer::to("Billing", "For invoices and refunds.")?);
-//! let billing = Assistant::new("Billing", model)?.tool(Transfer::to("Front", "For everything but money.")?);
+//! let front = Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices and refunds.")?);
+//! let billing = Assistant::new("Billing", model)?.tool(Handoff::to("Front", "For everything but money.")?);
 //! let chat = Chat::named("support")
-//!     .with(front)
-//!     .with(billing)
-//!     .with(Human::new("Customer")?)
-//!     .policy(handoffs(Name::new("Front")?, After::To(Name::new("Customer")?)))
+//!     .participant(front)
+//!     .participant(billing)
+//!     .participant(Human::new("Customer")?)
+//!     .policy(handoffs(Name::new("Front")?, AfterHandoff::To(Name::new("Customer")?)))
 //!     .build()?;
 //! # Ok(chat)
 //! # }
@@ -31,23 +30,23 @@ use serde_json::{Value, json};
 
 use crate::replay::is_present;
 
-/// Who speaks after a turn in which nobody was handed over to.
+/// Who speaks after a turn without a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterHandoff {
-    /// The same agent goes on; when it has nothing to say, the chat is over.
+    /// The same agent continues; when its message is empty, the chat ends.
     Stay,
-    /// Nobody: the chat is over.
+    /// The chat ends.
     End,
-    /// This one, and then again whoever has the conversation: a person among agents.
+    /// This participant speaks, then the one with the conversation again: a person among agents.
     To(Name),
 }
 
-/// Begins with `start`; after a turn in which a [`Handoff`] succeeded, its target speaks, else whom `after` says. Of
-/// several transfers in one turn the first counts.
+/// Starts with `start`; after a turn with a successful [`Handoff`], its target speaks, otherwise `after` applies. Of
+/// several handoffs in one turn the first counts.
 ///
-/// A tool of one's own hands over, too, when its outcome has [`Part::Data`] `{"handoff": "Name"}`.
+/// A custom tool hands over by an outcome with [`Part::Data`] `{"handoff": "Name"}`.
 ///
-/// The chat is over when whoever should speak has left or has not joined.
+/// The chat ends when the next speaker has left or has not joined.
 pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
     move |chat: &Transcript| {
         let turn = last_turn(chat);
@@ -61,7 +60,7 @@ pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
     }
 }
 
-/// Nobody was handed over to in the last turn.
+/// The step after a turn without a handoff.
 fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     let holder = holder(start, chat);
     let spoken = chat.recent_turns().next().filter(|_| chat.turns() > 0);
@@ -78,7 +77,7 @@ fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     }
 }
 
-/// Gives `who` a turn, if they are there.
+/// A turn of `who`, if present.
 fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
     if let Some((who, why)) = chat.left().iter().find(|(gone, _)| *gone == who) {
         return Step::close(StopReason::Left { who: who.clone(), why: why.clone() }, chat);
@@ -94,7 +93,7 @@ fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
     })
 }
 
-/// Who has the conversation: whom it was handed over to last.
+/// The target of the last handoff, or `start`.
 fn holder(start: &Name, chat: &Transcript) -> Name {
     let handed = |event: &Arc<Event>| match &event.body {
         Body::TurnStarted { turns: cues } => {
@@ -109,7 +108,7 @@ fn is_handoff(cue: &TurnRequest) -> bool {
     cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
 }
 
-/// The events since the last turn in the room began.
+/// The events since the start of the last turn in the chat.
 fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
     let begins = |event: &Arc<Event>| match &event.body {
         Body::TurnStarted { turns: cues } => cues.iter().any(|cue| !cue.to.is_private()),
@@ -120,14 +119,14 @@ fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
     events.iter().rposition(begins).and_then(|at| events.get(at..)).unwrap_or_default()
 }
 
-/// A transfer that was made.
+/// A handoff that succeeded.
 struct Made {
     from: Name,
     to: Name,
     note: Option<Arc<str>>,
 }
 
-/// The transfer made in `turn`: the first in the order of the calls. What is called aside later hands nothing over.
+/// The handoff in `turn`: the first in the order of the calls. Calls in later private turns do not count.
 fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
     let aside = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
     turn.iter().skip(1).take_while(|event| !aside(event)).find_map(|event| {
@@ -137,7 +136,7 @@ fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
     })
 }
 
-/// What came of a call, if it worked.
+/// The outcome of a call, if it succeeded.
 fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t Outcome> {
     turn.iter().find_map(|event| match &event.body {
         Body::ToolReturned { id: of, outcome, .. } if of == id => {
@@ -147,7 +146,7 @@ fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t Outcome> {
     })
 }
 
-/// To whom a call that worked hands over, if to anybody.
+/// The target of a successful call, if it hands over.
 fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
     let named = outcome.parts.iter().find_map(|part| match part {
         Part::Data(data) => Name::new(data.get("handoff")?.as_str()?).ok(),
@@ -159,7 +158,7 @@ fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
 }
 
 impl Made {
-    /// The note as a message, unless it is in the room already.
+    /// The note as a message, unless it is in the chat already.
     fn unsaid_note(&self, turn: &[Arc<Event>]) -> Option<Message> {
         let note = self.note.as_ref()?;
         let says = |event: &Arc<Event>| match &event.body {
@@ -172,7 +171,7 @@ impl Made {
     }
 }
 
-/// The note of a transfer, if there is any.
+/// The note of a handoff, if there is one.
 fn note(args: &Value) -> Result<Option<Arc<str>>, ToolError> {
     match args.get("note") {
         None | Some(Value::Null) => Ok(None),
@@ -181,13 +180,13 @@ fn note(args: &Value) -> Result<Option<Arc<str>>, ToolError> {
     }
 }
 
-/// The tool `transfer_to_NAME`: hands the conversation over to somebody, and ends the turn.
+/// The tool `transfer_to_NAME`: hands the conversation over to another participant, and ends the turn.
 ///
-/// Of a name with other characters than ASCII letters, digits, `_` and `-`, the tool has the
-/// [name that providers take](Name::tool_name).
+/// For names with other characters than ASCII letters, digits, `_` and `-`, the tool has the
+/// [name that providers accept](Name::tool_name).
 ///
-/// It fails, with words that the model can act on, when they are not in the room, or when the reply asks for another
-/// transfer before this one: of several only the first is made.
+/// Fails, with an error for the model, when the target is not present, or when the reply calls another handoff first:
+/// only the first of several succeeds.
 #[derive(Debug, Clone)]
 pub struct Handoff {
     to: Name,
@@ -195,10 +194,10 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// The beginning of the names of all tools that hand over.
+    /// The prefix of the names of all handoff tools.
     pub const PREFIX: &'static str = "transfer_to_";
 
-    /// Hands over to `who`; `when` tells the model when to.
+    /// Hands over to `who`; `when` tells the model when to do so.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -245,7 +244,7 @@ impl Tool for Handoff {
     }
 }
 
-/// The first transfer that the reply asks for, of which this call is one.
+/// The first handoff in the reply that this call is part of.
 fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
     let reply = cx.turn.iter().rev().find_map(|event| match &event.body {
         Body::ModelReplied(sample) => Some(&sample.parts),

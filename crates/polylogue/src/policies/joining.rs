@@ -1,26 +1,26 @@
-//! Those who join a conversation that has begun.
+//! Late joiners: participants that join during the chat.
 //!
-//! # What is seen
+//! # Visibility
 //!
-//! - Whoever joins with [`JoinHistory::All`] reads all that was said to everybody, or to them, before their first turn, as if they
-//!   had been there; with [`JoinHistory::New`] only what is said from then on. The opening is part of what was said.
-//! - The others see nothing of the joining but what is then said. Say it, if they are to know.
-//! - Whoever leaves, by [`Act::Leave`](polylogue_core::Act::Leave), is given no turn and hears nothing until they join
-//!   again. What they said stays.
-//! - Members are in order of joining: those who were there from the beginning come first.
+//! - With [`JoinHistory::All`] a late joiner sees all earlier messages to all participants or to it, as if present from
+//!   the start; with [`JoinHistory::New`] only later ones. The opening counts as messages.
+//! - Other participants do not see the joining itself. Announce it in a message, if they should know.
+//! - A participant who leaves, with [`Act::Leave`](polylogue_core::Act::Leave), gets no turns and sees no messages
+//!   until it joins again. Its messages stay.
+//! - Participants are in order of joining: those from the start come first.
 //!
-//! # An expert who is called in
+//! # An expert who joins on demand
 //! ```
 //! use polylogue::stop::{max_turns, says};
-//! use polylogue::{AnyModel, Assistant, Chat, Group, Name, Sees, joining, until};
+//! use polylogue::{AnyModel, Assistant, Chat, Group, Name, JoinHistory, joining, until};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let lawyer = Name::new("Lawyer")?;
-//! let group = joining(lawyer, says("legal"), Sees::All, Group::round_robin());
+//! let group = joining(lawyer, says("legal"), JoinHistory::All, Group::round_robin());
 //! let chat = Chat::named("team")
-//!     .with(Assistant::new("Ann", model.clone())?)
-//!     .with(Assistant::new("Bob", model.clone())?)
-//!     .later(Assistant::new("Lawyer", model)?)
+//!     .participant(Assistant::new("Ann", model.clone())?)
+//!     .participant(Assistant::new("Bob", model.clone())?)
+//!     .late_joiner(Assistant::new("Lawyer", model)?)
 //!     .policy(until(max_turns(12), group))
 //!     .build()?;
 //! # Ok(())
@@ -31,9 +31,10 @@ use polylogue_core::{JoinHistory, Name, Policy, Step, Transcript};
 
 use crate::stop::Stop;
 
-/// As `policy`, and `who`, added to the chat by [`later`](polylogue_core::ChatBuilder::late_joiner), joins as soon as `when` holds.
+/// As `policy`; `who`, added to the chat with [`late_joiner`](polylogue_core::ChatBuilder::late_joiner), joins as soon
+/// as `when` holds.
 ///
-/// Whoever left does not come back by this. Wrap it several times for several who join.
+/// A participant who left does not rejoin by this. Nest calls for several late joiners.
 pub fn joining(who: Name, when: impl Into<Stop>, sees: JoinHistory, policy: impl Policy) -> impl Policy {
     let when = when.into();
     move |chat: &Transcript| {

@@ -1,31 +1,31 @@
-//! Work by a plan: a planner writes down what is known and how to go about it, and before each turn keeps a ledger that
-//! says whether the work is done, whether it gets on, and who does what next.
+//! An orchestrator with a ledger, as in Magentic-One: a planner writes down facts and a plan, and before each turn
+//! fills in a ledger that says whether the task is done, whether there is progress, and who does what next.
 //!
-//! The planner is asked aside: first for the facts, then for a plan, which the room hears; then, before each turn, for the
-//! [`Progress`] as JSON. The instruction it gives is said in the room in its name, and the member it chose has a turn.
-//! When the work goes in circles or does not get on too often, the planner writes facts and plan anew; when it has done
-//! that as often as it may, the chat is over. Whatever ends it, the planner gives the final answer, which is the summary.
+//! In private turns the planner is asked for the facts, then for a plan, which is posted in the chat; then, before each
+//! turn, for the [`Progress`] as JSON. Its instruction is posted in its name, and the selected participant has a turn.
+//! After too many loops or turns without progress, the planner writes facts and plan anew; when the limit on plans is
+//! reached, the chat ends. In all cases the planner gives the final answer, which is the summary.
 //!
-//! # A planner and two who do the work
+//! # A planner and two workers
 //! ```
-//! use polylogue::ledger::Ledger;
+//! use polylogue::orchestrator::Orchestrator;
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let coder = Assistant::new("Coder", model.clone())?.description("Writes and runs programs.");
 //! let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
-//! let ledger = Ledger::led_by("Planner")?.knowing(&coder).knowing(&surfer).max_plans(2);
+//! let orchestrator = Orchestrator::new("Planner")?.participant(&coder).participant(&surfer).max_plans(2);
 //! let chat = Chat::named("lab")
-//!     .with(coder)
-//!     .with(surfer)
-//!     .aside(Assistant::new("Planner", model)?)
-//!     .policy(ledger)
+//!     .participant(coder)
+//!     .participant(surfer)
+//!     .private_agent(Assistant::new("Planner", model)?)
+//!     .policy(orchestrator)
 //!     .build()?;
 //! # Ok(chat)
 //! # }
 //! ```
 //!
-//! Models that can be held to a schema do better with it: give the ledger a keeper of its own, an assistant whose
-//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], by [`Orchestrator::scribe`].
+//! Models with structured output do better with it: use another participant for the ledger, an assistant whose
+//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], with [`Orchestrator::scribe`].
 
 mod progress;
 mod run;
@@ -36,15 +36,15 @@ use polylogue_core::{Agent, Name, NameError, Policy, Step, Transcript};
 pub use self::progress::{Answer, Progress};
 pub use self::words::OrchestratorPrompts;
 
-/// Work by a plan: a [`Policy`]; see the [module](self).
+/// Plans the work and selects speakers: a [`Policy`]; see the [module](self).
 ///
-/// The planner takes part beside the room ([`ChatBuilder::private_agent`](polylogue_core::ChatBuilder::private_agent)), or is a member that
-/// is never chosen to do the work itself.
+/// The planner is a private agent ([`ChatBuilder::private_agent`](polylogue_core::ChatBuilder::private_agent)), or a
+/// participant that is never selected to do the work.
 #[derive(Debug, Clone)]
 pub struct Orchestrator {
     planner: Name,
     keeper: Name,
-    /// What members are good at.
+    /// Descriptions of the participants.
     known: Vec<(Name, String)>,
     words: OrchestratorPrompts,
     max_turns: u64,
@@ -54,18 +54,17 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
-    /// How many turns there are at most, unless it is told otherwise. As in AutoGen's MagenticOne.
+    /// Default limit on turns, as in AutoGen's MagenticOne.
     pub const DEFAULT_MAX_TURNS: u64 = 20;
-    /// After how many turns without progress the plan is made anew, unless it is told otherwise. As in AutoGen's
-    /// MagenticOne.
+    /// Default limit on turns without progress before the plan is made anew, as in AutoGen's MagenticOne.
     pub const DEFAULT_MAX_STALLS: u64 = 3;
-    /// How many plans are made at most, unless it is told otherwise. MagenticOne has no such limit.
+    /// Default limit on plans. MagenticOne has no such limit.
     pub const DEFAULT_MAX_PLANS: u64 = 3;
-    /// How often the planner is asked again for a ledger that can be read, unless it is told otherwise. MagenticOne asks 10
-    /// times; a model that does not get it in four tries seldom does.
+    /// Default limit on retries after a ledger that cannot be parsed. MagenticOne asks 10 times; a model that fails
+    /// four times seldom succeeds later.
     pub const DEFAULT_MAX_RETRIES: u32 = 3;
 
-    /// Work planned by the participant `planner`, who keeps the ledger, too.
+    /// An orchestrator with the participant `planner`, who also fills in the ledger.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -83,47 +82,47 @@ impl Orchestrator {
         })
     }
 
-    /// Tells the planner what `agent` is good at: its description.
+    /// Adds the description of `agent` to the planner's prompts.
     #[must_use]
     pub fn participant(mut self, agent: &impl Agent) -> Self {
         self.known.push((agent.name().clone(), agent.description().to_owned()));
         self
     }
 
-    /// Lets another participant than the planner keep the ledger.
+    /// Sets another participant to fill in the ledger.
     #[must_use]
     pub fn scribe(self, keeper: Name) -> Self {
         Self { keeper, ..self }
     }
 
-    /// Sets what the planner is asked.
+    /// Sets the prompts.
     #[must_use]
     pub fn prompts(self, words: OrchestratorPrompts) -> Self {
         Self { words, ..self }
     }
 
-    /// Sets how many turns the members have at most, all together. The cap of the chat ends it without a final answer, if
-    /// it is lower.
+    /// Sets the limit on turns of all participants together. The chat's own limit on turns, if lower, ends it without a
+    /// final answer.
     #[must_use]
     pub fn max_turns(self, turns: u64) -> Self {
         Self { max_turns: turns, ..self }
     }
 
-    /// Sets after how many turns without progress, at least 1, the plan is made anew. One with progress makes up for one
-    /// without.
+    /// Sets the number of turns without progress, at least 1, after which the plan is made anew. A turn with progress
+    /// cancels out one without.
     #[must_use]
     pub fn max_stalls(self, stalls: u64) -> Self {
         Self { max_stalls: stalls.max(1), ..self }
     }
 
-    /// Sets how many plans are made at most, the first included, at least 1.
+    /// Sets the limit on plans, including the first, at least 1.
     #[must_use]
     pub fn max_plans(self, plans: u64) -> Self {
         Self { max_plans: plans.max(1), ..self }
     }
 
-    /// Sets how often the keeper is asked again for a ledger that can be read. If it cannot be read then, it counts as a turn
-    /// without progress.
+    /// Sets how often a ledger that cannot be parsed is requested again. After that, it counts as a turn without
+    /// progress.
     #[must_use]
     pub fn max_retries(self, retries: u32) -> Self {
         Self { max_retries: retries, ..self }

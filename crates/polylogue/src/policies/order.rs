@@ -1,4 +1,4 @@
-//! Who speaks next: the plain orders, and what wraps them.
+//! Simple orders of speakers, termination conditions and summaries.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use polylogue_core::{Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, T
 use crate::stop::Stop;
 use crate::verdict::Verdict;
 
-/// The members one after the other, again and again.
+/// Participants speak one after the other, again and again.
 ///
-/// Begins with the first member, or, when a member said the last opening message, with the next one after it. A member
-/// who left is passed over; when fewer than two of several are left, the chat is over.
+/// Starts with the first participant, or, when a participant sent the last opening message, with the next one. Skips
+/// participants who left; when fewer than two of several are present, the chat ends.
 pub fn round_robin() -> impl Policy {
     |chat: &Transcript| {
         let here = |name: &Name| chat.present().any(|here| here == name);
@@ -24,7 +24,7 @@ pub fn round_robin() -> impl Policy {
     }
 }
 
-/// The end, when nobody is there any more, or only one of several.
+/// Ends the chat when no participant is present, or only one of several.
 pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
     let present = chat.present().take(2).count();
     let reason = match (present, chat.left().last()) {
@@ -37,7 +37,7 @@ pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
     Some(Step::close(reason, chat))
 }
 
-/// The first member after the last speaker who is `wanted`; the last speaker comes last.
+/// The first participant after the last speaker for which `wanted` holds; the last speaker comes last.
 pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option<&Name> {
     let members = chat.participants();
     let last = members.iter().position(|name| Some(name) == chat.last_speaker())?;
@@ -45,7 +45,7 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
     after.iter().chain(before).find(|name| wanted(name))
 }
 
-/// Every member once, in order; then the chat is over.
+/// Every participant speaks once, in order; then the chat ends.
 pub fn sequential() -> impl Policy {
     |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
@@ -53,13 +53,13 @@ pub fn sequential() -> impl Policy {
     }
 }
 
-/// Every member once, in order, as [`sequential`]. For chats whose members are chats; what they are told of each other says
-/// [`Carryover`](crate::carryover::Carryover).
+/// As [`sequential`], for chats whose participants are chats; [`Carryover`](crate::carryover::Carryover) carries
+/// results from one to the next.
 pub fn sequence() -> impl Policy {
     sequential()
 }
 
-/// All members at the same time, once; then the chat is over.
+/// All participants speak once, at the same time; then the chat ends.
 pub fn parallel() -> impl Policy {
     |chat: &Transcript| {
         let cues: Vec<TurnRequest> = chat
@@ -72,7 +72,7 @@ pub fn parallel() -> impl Policy {
     }
 }
 
-/// As `policy`, until `stop` holds. A participant who ends the chat ends it for the reason it gives, though `stop` holds, too.
+/// As `policy`, until `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
 pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     let stop = stop.into();
     move |chat: &Transcript| match stop.now(chat).filter(|_| chat.ended_by().is_none()) {
@@ -81,14 +81,12 @@ pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
     }
 }
 
-/// As `policy`, and when it is over, `who` is asked aside, with the words of `prompt`, for what came of it.
-///
-/// The answer is the summary; an empty one leaves the summary that `policy` gave. Where no participant said anything, nobody is
-/// asked.
+/// As `policy`; when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;
+/// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
 ///
 /// ```
-/// # use polylogue::{Name, in_turn, reflected, until, stop::max_turns};
-/// let policy = until(max_turns(4), in_turn());
+/// # use polylogue::{Name, round_robin, reflected, until, stop::max_turns};
+/// let policy = until(max_turns(4), round_robin());
 /// let policy = reflected(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
 /// # Ok::<(), polylogue::NameError>(())
 /// ```
@@ -98,7 +96,7 @@ pub fn reflected(
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
     move |chat: &Transcript| match next(&policy, chat) {
-        // There is nothing to sum up: a model would make something up.
+        // There is nothing to summarize: a model would make something up.
         Step::Close { reason, summary } if summary.trim().is_empty() && chat.is_silent() => {
             Step::Close { reason, summary }
         }
@@ -111,14 +109,14 @@ pub fn reflected(
     }
 }
 
-/// `chat` with `policy`, and `agent` beside the room, who sums up when it is over, asked with the words of `prompt`: as
-/// [`reflected`], for somebody who is no member. Takes one model call more.
+/// `chat` with `policy`, and the private agent `agent`, who writes the summary at the end, asked with `prompt`: as
+/// [`reflected`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
 /// # fn example(chat: polylogue::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
 /// use polylogue::order::{TAKEAWAY, reflecting};
-/// use polylogue::{Assistant, in_turn, stop::max_turns, until};
-/// reflecting(chat, Assistant::new("Summary", model)?, TAKEAWAY, until(max_turns(4), in_turn())).build()
+/// use polylogue::{Assistant, round_robin, stop::max_turns, until};
+/// reflecting(chat, Assistant::new("Summary", model)?, TAKEAWAY, until(max_turns(4), round_robin())).build()
 /// # }
 /// ```
 pub fn reflecting(
@@ -145,10 +143,10 @@ enum Reflection {
     Of(Arc<str>),
 }
 
-/// What `who` said aside since the room last moved.
+/// The private messages of `who` since the last turn in the chat.
 fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     let asides = chat.lines().iter().rev().take_while(|line| line.is_private());
-    // Whoever solves a task has said aside whether it is complete: that sums nothing up.
+    // Private checks of whether a task is complete are not summaries.
     let (checks, said): (Vec<&Line>, Vec<&Line>) = asides
         .filter(|line| line.message.from == *who)
         .partition(|line| Verdict::of(&line.message).is_some());
@@ -161,7 +159,7 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     }
 }
 
-/// As `policy`, with a summary computed from the transcript when it is over.
+/// As `policy`, with a summary computed from the transcript at the end.
 pub fn summed_up(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,
@@ -172,20 +170,19 @@ pub fn summed_up(
     }
 }
 
-/// The text of the last message that ended a turn since the chat was opened last; empty if there is none. For
-/// [`summed_up`], where what a chat begins with is not to be what came of it.
+/// The text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to
+/// exclude the opening messages.
 #[must_use]
 pub fn last_said(chat: &Transcript) -> String {
     chat.summary().to_string()
 }
 
-/// The last message without `text`, such as the word that ended the chat, and without white space around what is left: for
-/// [`summed_up`].
+/// The last message without `text`, such as a termination word, and without surrounding white space: for [`summed_up`].
 ///
 /// ```
 /// use polylogue::order::without;
-/// use polylogue::{in_turn, stop::says, summed_up, until};
-/// let policy = summed_up(until(says("TERMINATE"), in_turn()), without("TERMINATE"));
+/// use polylogue::{round_robin, stop::says, summed_up, until};
+/// let policy = summed_up(until(says("TERMINATE"), round_robin()), without("TERMINATE"));
 /// ```
 pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
     let text = text.to_owned();
@@ -196,6 +193,6 @@ pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'st
     }
 }
 
-/// A prompt for [`reflected`]: asks for what came of a conversation, and nothing around it.
+/// A prompt for [`reflected`]: asks for the result of a conversation, and nothing else.
 pub const TAKEAWAY: &str = "Sum up what came of this conversation. Give the result itself, and no words about the \
                             conversation or this request.";

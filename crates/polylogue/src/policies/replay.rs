@@ -1,21 +1,21 @@
-//! What was done so far, for policies that find their place by going over it again.
+//! Replays a chat, for policies that find their position in it.
 
 use std::borrow::Cow;
 
 use polylogue_core::{Body, Message, Name, Transcript};
 
-/// How something came to be said.
+/// How a message was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A turn in the room.
+    /// A turn in the chat.
     Room,
-    /// A turn aside.
+    /// A private turn.
     Aside,
-    /// The policy placed it.
+    /// Posted by the policy.
     Posted,
 }
 
-/// A turn that ended, or a message that was placed.
+/// A finished turn, or a posted message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplayStep<'a> {
     pub(crate) kind: Kind,
@@ -23,21 +23,21 @@ pub(crate) struct ReplayStep<'a> {
     pub(crate) message: Option<&'a Message>,
     /// Whether the turn ended with its agent leaving.
     pub(crate) left: bool,
-    /// Where the event that ended it stands in [`Transcript::events`].
+    /// Index of its last event in [`Transcript::events`].
     pub(crate) end: usize,
 }
 
 impl<'a> ReplayStep<'a> {
-    /// What was said; nothing if it was a pass.
+    /// The text of the message; empty for a pass.
     pub(crate) fn text(&self) -> Cow<'a, str> {
         self.message.map(Message::plain).unwrap_or_default()
     }
 }
 
-/// The turns and placed messages of a chat since it was last opened, taken one by one.
+/// The turns and posted messages of a chat since it was last opened, in order.
 ///
-/// A policy whose next step depends on many before it does not keep where it is: it goes through its own procedure from
-/// the beginning, takes from here what came of each step, and the first step of which nothing is here is the next.
+/// A policy with many steps stores no position: it runs its procedure from the start, takes the result of each step
+/// from here, and the first step without a result is the next.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
     beats: Vec<ReplayStep<'a>>,
@@ -74,7 +74,7 @@ impl<'a> Replay<'a> {
         Self { beats, at: 0 }
     }
 
-    /// The next of this kind that `who` did, if it was done. What was done between is somebody else's business.
+    /// The next turn or message of this kind by `who`, if there is one. Skips those of others.
     pub(crate) fn take(&mut self, kind: Kind, who: &Name) -> Option<ReplayStep<'a>> {
         let rest = self.beats.get(self.at..)?;
         let found = rest.iter().position(|beat| beat.kind == kind && beat.who == who)?;
@@ -84,7 +84,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether `who` is a member and has not left.
+/// Whether `who` is a participant and has not left.
 pub(crate) fn is_present(chat: &Transcript, who: &Name) -> bool {
     chat.present().any(|name| name == who)
 }

@@ -1,16 +1,16 @@
-//! Conversations by the thousand.
+//! Batches: many conversations at once.
 //!
-//! A [`Batch`] runs a conversation for every item it is given, so many at a time, each in a log of its own. The id of a
-//! log is all that ties it to its item: run the same items again, after a crash or with more money, and what is over is not
-//! run again, what was cut off goes on from its log, and no finished model call is made twice.
+//! A [`Batch`] runs a conversation for every item, with limited concurrency, each in its own log. The id of the log is
+//! all that links it to its item: run the same items again, after a crash or with a larger budget, and finished
+//! conversations are skipped, interrupted ones are resumed, and no finished model call is repeated.
 //!
-//! What one conversation meets is its own: a model that fails, a limit, a person who is asked. Only a store that cannot be
-//! written ends the whole batch, because nothing that happened afterwards would be kept.
+//! Errors stay within one conversation: a failing model, a limit, a pending question. Only a store that cannot be
+//! written ends the batch, because later results would be lost.
 //!
 //! # The same team on many tasks
 //! ```
-//! use polylogue::batch::{Batch, Start};
-//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, LogId, Meta, Report, once_each};
+//! use polylogue::batch::{Batch, BatchStart};
+//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, LogId, Meta, Report, sequential};
 //! use polylogue_models::Script;
 //! use polylogue_store::Memory;
 //!
@@ -18,15 +18,15 @@
 //! let script: Script = serde_json::from_str(r#"[{"Ann": "It is done."}]"#)?;
 //! let model = AnyModel::new(script.model("demo"));
 //! let start = |task: &String| {
-//!     let chat = Chat::named("solo").with(Assistant::new("Ann", model.clone())?).policy(once_each());
-//!     Ok(Start { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
+//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", model.clone())?).policy(sequential());
+//!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
 //! };
 //! let mut summaries = Vec::new();
 //! let tasks = ["wash", "cook", "rest"].map(String::from);
-//! let each = |ended: polylogue::batch::Ended<String>| {
+//! let each = |ended: polylogue::batch::BatchResult<String>| {
 //!     summaries.push(format!("{}: {}", ended.item, Report::of(&ended.events).summary));
 //! };
-//! Batch::new(AnyStore::new(Memory::new())).at_once(2).run(tasks, start, each).await?;
+//! Batch::new(AnyStore::new(Memory::new())).concurrency(2).run(tasks, start, each).await?;
 //! summaries.sort();
 //! assert_eq!(summaries, ["cook: It is done.", "rest: It is done.", "wash: It is done."]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,42 +55,41 @@ pub struct Batch {
     overrides: LimitOverrides,
     began_with: fn(&Meta) -> LimitOverrides,
     budget: Option<Budget>,
-    /// Whether what earlier runs have spent is counted already.
+    /// Whether the usage of earlier runs is charged already.
     is_charged: bool,
     halt: Cancellation,
 }
 
-/// A conversation that is to be held.
+/// A conversation to run.
 #[derive(Debug)]
 pub struct BatchStart {
-    /// Under what it is kept. The same item has the same id in every run of the batch.
+    /// The id of its log. Must be the same for the same item in every run of the batch.
     pub id: LogId,
-    /// What is kept with it when it begins.
+    /// The metadata of a new log.
     pub meta: Meta,
-    /// Who talks, and how.
+    /// The chat.
     pub chat: Chat,
-    /// About what.
+    /// The task.
     pub task: String,
 }
 
-/// A conversation that this run of the batch is done with.
+/// A conversation that ended, stopped or failed in this run of the batch.
 #[derive(Debug)]
 pub struct BatchResult<I> {
-    /// What it was about.
+    /// Its item.
     pub item: I,
-    /// How it ended. A conversation that failed, waits for somebody or was halted goes on when the batch is run again; one
-    /// that is closed, for whatever reason, does not.
+    /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again; a
+    /// closed one does not.
     pub status: Result<Status>,
-    /// Its log, whole. Empty when it could not be opened.
+    /// Its complete log. Empty when it could not be opened.
     pub events: Vec<Arc<Event>>,
 }
 
 impl Batch {
-    /// How many conversations there are at a time, unless it is said: few enough for the limits that providers set on those
-    /// who have just come.
+    /// Default concurrency: low enough for the rate limits of new provider accounts.
     pub const AT_ONCE: usize = 8;
 
-    /// Conversations in `store`.
+    /// A batch with logs in `store`.
     #[must_use]
     pub fn new(store: AnyStore) -> Self {
         let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);
@@ -106,40 +105,40 @@ impl Batch {
         }
     }
 
-    /// Sets how many are held at the same time; 0 is 1. What comes out does not depend on it.
+    /// Sets the concurrency; 0 means 1. Results do not depend on it.
     #[must_use]
     pub fn concurrency(self, conversations: usize) -> Self {
         Self { at_once: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
     }
 
-    /// Sets what each conversation may consume.
+    /// Sets the limits of each conversation.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Sets limits over those of [`limits`](Self::limits), for each conversation that is not over. They are kept with it: a later run
-    /// that sets none of its own continues under them. `began_with` returns those that a conversation began with, which
-    /// [`BatchStart::meta`] holds.
+    /// Sets overrides of [`limits`](Self::limits) for each unfinished conversation. They are logged: a later run
+    /// without overrides continues with them. `began_with` returns the overrides that a conversation started with, from
+    /// [`BatchStart::meta`].
     #[must_use]
     pub fn overrides(self, overrides: LimitOverrides, began_with: fn(&Meta) -> LimitOverrides) -> Self {
         Self { overrides, began_with, ..self }
     }
 
-    /// Pays all model calls from `budget`. When it cannot cover the next one, the batch ends: conversations that are not over
-    /// go on when it is run again with more.
+    /// Charges all model calls to `budget`. When it cannot cover the next call, the batch ends; unfinished
+    /// conversations continue when it runs again with a larger budget.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         budget.cancels(self.halt.clone());
         Self { budget: Some(budget), ..self }
     }
 
-    /// Counts in the budget what the conversations about `items` have spent in earlier runs, as far as there are such. `id` names
-    /// the conversation about an item, as `start` does. Done before [`run`](Self::run), no call is made with money that is gone;
-    /// without it, what a conversation has spent is counted when it continues, while others are running.
+    /// Charges the usage of earlier runs on `items` to the budget. `id` returns the id of the log of an item, as in
+    /// `start`. After this, [`run`](Self::run) makes no call beyond the budget; without it, the earlier usage of a
+    /// conversation is charged when it continues, while others are running.
     ///
-    /// A model call that may have been in flight when an earlier process died is charged at its upper bound, in the log of its
-    /// conversation. `start` is called for such conversations only.
+    /// A model call that may have been in flight when an earlier process died is charged at its upper bound, in the log
+    /// of its conversation. `start` is called for such conversations only.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -160,7 +159,7 @@ impl Batch {
                 let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
                 budget.spend(Report::of_all(&events).spent.counted_cost());
                 match self.charge_lost_calls(&id, budget, || start(&item)).await {
-                    // What is wrong with one conversation shows when it continues.
+                    // Errors of one conversation show when it continues.
                     Err(Error::Store(error)) if is_of_all(&error) => return Err(error.into()),
                     _ => {}
                 }
@@ -169,7 +168,7 @@ impl Batch {
         Ok(Self { is_charged: true, ..self })
     }
 
-    /// Resumes a conversation up to its next model calls, so that those in flight at the death of an earlier process are charged.
+    /// Resumes a conversation up to its next model calls, so that calls in flight at an earlier crash are charged.
     async fn charge_lost_calls(
         &self,
         id: &LogId,
@@ -189,20 +188,19 @@ impl Batch {
         Ok(())
     }
 
-    /// Stops all conversations, and begins no other.
+    /// Cancels all conversations, and starts no others.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.halt.clone()
     }
 
-    /// Holds a conversation for every one of `items` as `start` says, and tells `each` of those that ended, in the order in
-    /// which they ended.
+    /// Runs a conversation for each of `items` as made by `start`, and calls `each` with the results, in the order in
+    /// which they finish.
     ///
-    /// Items are taken one by one as there is room, and what is over is let go: memory is that of the conversations that are
-    /// held at the same time.
+    /// Items are consumed one by one, and finished conversations are dropped: memory is bounded by the concurrency.
     ///
     /// # Errors
-    /// When the store cannot be read or written. Those that are being held are let end first, as far as they get.
+    /// When the store cannot be read or written. Running conversations continue first, as far as possible.
     pub async fn run<I>(
         &self,
         items: impl IntoIterator<Item = I>,
@@ -270,7 +268,7 @@ impl Batch {
         Ok(log)
     }
 
-    /// The log of an earlier run under the limits that hold for it; those that change are kept.
+    /// The log of an earlier run with the limits that apply; changed ones are logged.
     async fn limited(&self, mut log: Log, meta: &Meta) -> Result<Log> {
         let kept = LimitOverrides::last_of(&log.events().await).unwrap_or_else(|| (self.began_with)(meta));
         let limits = self.overrides.or(kept);
@@ -281,7 +279,7 @@ impl Batch {
     }
 }
 
-/// Whether an error of the store is none of the one conversation.
+/// Whether an error of the store affects all conversations.
 const fn is_of_all(error: &StoreError) -> bool {
     matches!(error, StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Io { .. })
 }

@@ -1,4 +1,4 @@
-//! What came of a run, read from its events.
+//! Reports: the result of a run, read from its events.
 
 mod ledger;
 
@@ -12,13 +12,13 @@ use serde::Serialize;
 use self::ledger::UsageTable;
 pub use self::ledger::{Figures, Purpose, Row};
 
-/// What came of a run: why it ended, its summary, what was said, what people answered, what it cost and for what.
+/// The result of a run: stop reason, summary, messages, answers of people, usage and cost.
 ///
-/// It is of the outermost chat, or of one of the chats within it ([`chats`](Self::chats)), and then of nothing outside of
-/// that. It is read from the events alone, is never changed by what happens later, and is as good for a run that failed or
-/// waits as for one that ended: what went wrong, and whose turn it was, is in it.
+/// It covers the outermost chat, or one of the chats within it ([`chats`](Self::chats)) and nothing outside of that. It
+/// is read from the events alone and does not change later. It works for finished, failed and waiting runs, and
+/// includes errors and the pending turn.
 ///
-/// # What a conversation cost, and for what
+/// # Cost by participant and purpose
 /// ```
 /// # async fn example(log: polylogue::Log) {
 /// use polylogue::report::{Purpose, Report};
@@ -32,56 +32,55 @@ pub use self::ledger::{Figures, Purpose, Row};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The chat it is of.
+    /// The chat.
     pub at: Path,
-    /// Why the chat ended; `None` when it has not.
+    /// The stop reason; `None` for an unfinished chat.
     pub reason: Option<StopReason>,
-    /// What came of it; empty when it has not ended.
+    /// The summary; empty for an unfinished chat.
     pub summary: Arc<str>,
-    /// Why the result is cut off, if it is: the model met its limit on tokens, or its provider filtered the rest.
+    /// Why the result is truncated, if it is: the token limit, or a filter of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Finish>,
-    /// The messages of its room in order, those of its opening included, and those said aside not.
+    /// The messages of the chat in order, including the opening, without private turns.
     pub messages: Vec<Message>,
-    /// What people answered, in order, in chats within this one too.
+    /// The answers of people, in order, including nested chats.
     pub answers: Vec<Answer>,
-    /// What people are asked and have not answered yet, with the chats they are asked in.
+    /// The open questions, with their chats.
     pub questions: Vec<(Path, Question)>,
-    /// What failed, in order. A turn that failed last and is not mended stands last.
+    /// The errors, in order. One that is still unresolved is last.
     pub failures: Vec<Failed>,
-    /// What was spent in total. What a cache of replies saved is in [`TotalUsage::saved`] and in no other figure.
+    /// Total usage. Savings by a cache of replies are only in [`TotalUsage::saved`].
     pub spent: TotalUsage,
-    /// What was spent by chat, agent, model and purpose.
+    /// Usage by chat, agent, model and purpose.
     pub rows: Vec<Row>,
 }
 
-/// What a person answered.
+/// An answer of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// The chat it was asked in.
+    /// The chat with the question.
     pub at: Path,
-    /// The participant that asked in the person's name.
+    /// The participant with the question.
     pub who: Name,
-    /// What was asked.
+    /// The question.
     pub question: Arc<str>,
-    /// What was answered, as it was typed; an empty answer is one.
+    /// The answer, as typed; can be empty.
     pub text: Arc<str>,
 }
 
-/// What failed.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failed {
     /// The chat.
     pub at: Path,
-    /// Whose turn it was.
+    /// The participant whose turn failed.
     pub who: Name,
-    /// What went wrong.
+    /// The error.
     pub error: Failure,
 }
 
 impl Report {
-    /// The report of the last run: of a conversation that was gone on with about something more, from there on. Events are
-    /// those of a log, in order.
+    /// The report of the last run: after a reopening, from there on. `events` are those of a log, in order.
     #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Self {
         let (earlier, run) = last_run(events);
@@ -98,8 +97,8 @@ impl Report {
         Self::read(Path::root(), events)
     }
 
-    /// The reports of the chats that took part in the outermost one in its last run, in the order in which they began: what
-    /// came of each chat of a sequence.
+    /// The reports of the nested chats in the last run of the outermost chat, in the order in which they started: the
+    /// result of each chat of a sequence.
     #[must_use]
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
         let (_, run) = last_run(events);
@@ -113,11 +112,11 @@ impl Report {
         reader.report()
     }
 
-    /// What was spent for what `is` holds of: an agent, a model, a purpose, a chat and all within it.
+    /// The usage of rows where `is` holds: of an agent, a model, a purpose, a chat and all within it.
     ///
     /// ```
-    /// # fn example(report: &polylogue::report::Report, critic: &polylogue::Name) -> polylogue::Spent {
-    /// report.spent_on(|row| row.who == *critic)
+    /// # fn example(report: &polylogue::report::Report, critic: &polylogue::Name) -> polylogue::TotalUsage {
+    /// report.usage_of(|row| row.who == *critic)
     /// # }
     /// ```
     #[must_use]
@@ -126,7 +125,7 @@ impl Report {
     }
 }
 
-/// The events before a conversation went on about something more, and those from there on.
+/// The events before the last reopening, and those after it.
 fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
     let more =
         |event: &Arc<Event>| event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_) });
@@ -137,7 +136,7 @@ fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
 struct Reader {
     at: Path,
     closed: Option<(StopReason, Arc<str>)>,
-    /// The last message said aside: it may be the summary.
+    /// The last private message: it may be the summary.
     aside: Option<Message>,
     /// Why the last model call ended.
     finish: Option<Finish>,
@@ -196,7 +195,7 @@ impl Reader {
         }
     }
 
-    /// Why the result is cut off, if it is: that of the message it was taken from; without any, why the last reply was.
+    /// Why the result is truncated, if it is: for the message of the summary, or else for the last reply.
     fn cut(&self) -> Option<Finish> {
         let (reason, summary) = self.closed.as_ref()?;
         if reason.outcome() == RunOutcome::NoOutput {

@@ -1,16 +1,16 @@
-//! Several agents solve their tasks by talking, until a limit or until they hold them to be complete.
+//! Group solve: agents solve their tasks by talking, until a limit or until they judge them complete.
 //!
-//! Each agent first answers its own [`Task`], alone. Then they talk: of two, one is told the other's answer, and from there
-//! on each replies to the other. Agents that are trusted with it ([`Task::self_terminating`]) are asked after each of their
-//! turns, in private, what is left to do and whether that is anything; by these answers, and in any case after
-//! [`max_iterations`](GroupSolve::max_iterations), the chat ends. [`EndMode`] says how, and [`GroupSolveResult`] what came of it.
+//! First each agent answers its own [`Task`] alone. Then they talk: one of two agents gets the other's answer, and from
+//! there they reply to each other. Agents that can complete their task ([`Task::self_terminating`]) are asked after
+//! each of their turns, in private, what is left to do; these answers end the chat, and in any case
+//! [`max_iterations`](GroupSolve::max_iterations) does. [`EndMode`] says how, and [`GroupSolveResult`] is the result.
 //!
-//! Nobody reads a role that is not theirs, and nothing is stored twice: what each side knows is computed from one log.
+//! Every agent sees only its own role, and nothing is stored twice: what each side knows is computed from one log.
 //! [`History`] prints it.
 //!
-//! # A guess, until the number is found
+//! # Guessing a number
 //! ```
-//! use polylogue::{AnyModel, Assistant, Chat, EndMode, Solve, Task};
+//! use polylogue::{AnyModel, Assistant, Chat, EndMode, GroupSolve, Task};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let keeper = Assistant::new("Keeper", model.clone())?;
 //! let guesser = Assistant::new("Guesser", model)?;
@@ -20,22 +20,22 @@
 //!     "You will receive guesses. Your objective is fulfilled when a guess is the secret number: then say `You won`.",
 //! );
 //! let guess = Task::new(guesser, "Find a secret number from 1 to 3. Propose one number.");
-//! Solve::of([answer.stops_by_itself(), guess], EndMode::OneLastChat)
+//! GroupSolve::of([answer.self_terminating(), guess], EndMode::OneLastChat)
 //!     .before(secret)
 //!     .shift_content("What is your guess?")
 //!     .chat("guess")
 //! # }
 //! ```
 //!
-//! # Three agents, and a last task for one of them
+//! # Three agents, and a final task for one of them
 //! ```
-//! use polylogue::{AnyModel, Assistant, Chat, EndMode, Solve, Task};
+//! use polylogue::{AnyModel, Assistant, Chat, EndMode, GroupSolve, Task};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let agent = |name: &str| Assistant::new(name, model.clone());
 //! let read = Task::new(agent("Reader")?, "Read the invoice.");
 //! let check = Task::new(agent("Clerk")?, "Check the sums.");
-//! let lead = Task::new(agent("Lead")?, "Your objective is fulfilled when the sums are agreed on.").stops_by_itself();
-//! Solve::of([read, check, lead], EndMode::FirstCompletion)
+//! let lead = Task::new(agent("Lead")?, "Your objective is fulfilled when the sums are agreed on.").self_terminating();
+//! GroupSolve::of([read, check, lead], EndMode::FirstCompletion)
 //!     .max_iterations(3)
 //!     .after(Task::new(agent("Reader")?, "Write down the result."))
 //!     .chat("invoice")
@@ -60,22 +60,22 @@ pub use self::outcome::{Checked, Completion, GroupSolveResult};
 use crate::Task;
 pub use crate::verdict::Verdict;
 
-/// When a group that solves tasks stops. [`max_iterations`](GroupSolve::max_iterations) is a limit in every mode.
+/// When a group stops. [`max_iterations`](GroupSolve::max_iterations) is a limit in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndMode {
-    /// After the limit on iterations. Nobody is asked whether a task is complete.
+    /// At the limit on iterations. Agents are not asked whether a task is complete.
     MaxIterations,
     /// At once, when the first task is complete.
     FirstCompletion,
-    /// When the first task is complete and whoever comes next has spoken.
+    /// When the first task is complete and the next agent has spoken.
     OneLastChat,
-    /// When the first task is complete and everybody has spoken once more.
+    /// When the first task is complete and every agent has spoken once more.
     OneLastGroupChat,
-    /// At once, when all tasks of agents that are asked are complete.
+    /// At once, when all tasks of self-terminating agents are complete.
     AllComplete,
 }
 
-/// Agents that solve their tasks by talking, and solo tasks before and after.
+/// Agents that solve their tasks by talking, with solo tasks before and after.
 #[derive(Debug, Clone)]
 pub struct GroupSolve {
     before: Vec<Task>,
@@ -83,7 +83,7 @@ pub struct GroupSolve {
     after: Vec<Task>,
 }
 
-/// Those who talk.
+/// The talking agents.
 #[derive(Debug, Clone)]
 struct Group {
     tasks: Vec<Task>,
@@ -96,10 +96,10 @@ struct Group {
 }
 
 impl GroupSolve {
-    /// How many iterations there are at most, unless it is told otherwise.
+    /// Default limit on iterations.
     pub const DEFAULT_MAX_ITERATIONS: u64 = 5;
 
-    /// Two or more agents that talk about their tasks, in this order, and end as `mode` says.
+    /// Two or more agents that talk about their tasks, in this order, and stop as `mode` says.
     #[must_use]
     pub fn of(tasks: impl IntoIterator<Item = Task>, mode: EndMode) -> Self {
         let group = Group {
@@ -114,50 +114,51 @@ impl GroupSolve {
         Self { before: Vec::new(), group: Some(group), after: Vec::new() }
     }
 
-    /// Tasks that are solved alone, one after the other, and nobody talks; [`tasks`](crate::task::tasks) makes a chat of them
-    /// at once.
+    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::task::tasks) makes a chat
+    /// of them directly.
     #[must_use]
     pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self { before: tasks.into_iter().collect(), group: None, after: Vec::new() }
     }
 
-    /// Adds a task that is solved alone before, such as one that makes up a secret. Its prompt and answer stand in the
-    /// history of its agent, and nobody else reads them.
+    /// Adds a solo task before the talk, such as one that makes up a secret. Its prompt and answer are in the history
+    /// of its agent only.
     #[must_use]
     pub fn before(mut self, task: Task) -> Self {
         self.before.push(task);
         self
     }
 
-    /// Adds a task that is solved alone when the talk is over, such as one that asks for the result.
+    /// Adds a solo task after the talk, such as one that asks for the result.
     #[must_use]
     pub fn after(mut self, task: Task) -> Self {
         self.after.push(task);
         self
     }
 
-    /// Sets how many iterations there are at most, at least 1. In an iteration every agent speaks once; the answers to the
-    /// tasks are not counted.
+    /// Sets the limit on iterations, at least 1. In an iteration every agent speaks once; the answers to the tasks are
+    /// not counted.
     #[must_use]
     pub fn max_iterations(self, limit: u64) -> Self {
         self.change(|group| Group { max_iterations: limit, ..group })
     }
 
-    /// Sets who of two is told the first message of the talk, and so speaks first in every iteration; the second otherwise.
+    /// Sets which of two agents gets the first message of the talk, and so speaks first in every iteration. Default:
+    /// the second.
     #[must_use]
     pub fn shift_owner(self, who: impl Into<String>) -> Self {
         self.change(|group| Group { owner: Some(who.into()), ..group })
     }
 
-    /// Sets what the owner of the first message is told. Otherwise it is the other's answer to its task; when the first
-    /// messages are [reconciled](Self::reconcile), it is the second agent's answer, which both know by then: set it, so that
-    /// nothing is said twice.
+    /// Sets the first message of the talk. Default: the other agent's answer to its task; with
+    /// [reconciled](Self::reconcile) first messages the second agent's answer, which both know by then: set the message
+    /// to avoid the repetition.
     #[must_use]
     pub fn shift_content(self, text: impl Into<Arc<str>>) -> Self {
         self.change(|group| Group { content: Some(text.into()), ..group })
     }
 
-    /// Lets each of two know the other's task and answer, as if it had been its own.
+    /// Lets each of two agents know the other's task and answer, as if they were its own.
     #[must_use]
     pub fn reconcile(self) -> Self {
         self.change(|group| Group { reconciles: true, ..group })
@@ -174,12 +175,11 @@ impl GroupSolve {
     }
 }
 
-/// The policy of a chat in which tasks are solved, for [`until`](crate::until) and the like to wrap; made by
-/// [`GroupSolve::begin`].
+/// The policy of a group solve, to be wrapped by [`until`](crate::until) and the like; made by [`GroupSolve::begin`].
 #[derive(Debug, Clone)]
 pub struct Solving(Arc<Plan>);
 
-/// All that is going to happen.
+/// All steps.
 #[derive(Debug)]
 struct Plan {
     before: Vec<Task>,
@@ -187,12 +187,12 @@ struct Plan {
     after: Vec<Task>,
 }
 
-/// Those who talk, checked.
+/// The talk, checked.
 #[derive(Debug)]
 struct Talk {
     tasks: Vec<Task>,
     names: Vec<Name>,
-    /// Who hears what is said: the room, unless somebody is in it who is not one of them.
+    /// Who sees the messages: all participants, unless one of them only solves a task alone.
     to: Audience,
     mode: EndMode,
     max_iterations: u64,

@@ -1,43 +1,43 @@
-//! Role-play societies: two models in two roles do a task by talking, one instructing, the other solving.
+//! Role-play: two models in two roles work on a task, one instructing, the other solving.
 //!
-//! A person gives no more than an idea and two roles. A specifier makes a definite task of the idea, if there is one; a planner
-//! divides it, if there is one. Then two system texts, each of which calls its reader "you" and the partner "I", keep the
-//! conversation going: the *user* role instructs, one instruction at a time, and the *assistant* role answers with solutions,
-//! until the user role writes nothing but a marker. The method is that of CAMEL (Li et al. 2023, "CAMEL: Communicative Agents for
-//! 'Mind' Exploration of Large Language Model Society"); the words are our own.
+//! A person gives only an idea and two roles. An optional specifier turns the idea into a definite task; an optional
+//! planner divides it. Then two system messages, each of which calls its reader "you" and the partner "I", keep the
+//! conversation going: the *user* role gives one instruction at a time, and the *assistant* role answers with
+//! solutions, until the user role writes only a marker. The method is that of CAMEL (Li et al. 2023, "CAMEL:
+//! Communicative Agents for 'Mind' Exploration of Large Language Model Society"), with other prompts.
 //!
-//! What a society is made of are ordinary assistants, and what comes of it is an ordinary [`Chat`]. The specifier and the planner
-//! are asked aside, so that what they said stands in the transcript and in nobody's way.
+//! It is made of ordinary assistants and builds an ordinary [`Chat`]. The specifier and the planner speak in private
+//! turns, so their messages are in the transcript but not in the views of the roles.
 //!
 //! # Two roles and a specifier
 //! ```
 //! # fn example(model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
-//! use polylogue::{Assistant, Society};
-//! let chat = Society::new(
+//! use polylogue::{Assistant, RolePlay};
+//! let chat = RolePlay::new(
 //!     Assistant::new("Python_programmer", model.clone())?,
 //!     Assistant::new("Stock_trader", model.clone())?,
 //! )
 //! .specify(Assistant::new("Specifier", model)?)
 //! .max_rounds(5)
-//! .build("society")?;
+//! .build("role_play")?;
 //! // chat.run(&mut log, "Develop a trading bot for the stock market").await?
 //! # Ok(chat)
 //! # }
 //! ```
 //!
-//! # How it ends
+//! # Termination
 //!
-//! | what happens | the reason |
+//! | what happens | stop reason |
 //! |---|---|
 //! | the user role says that the task is done | [`StopReason::Mentioned`] with the marker |
-//! | the rounds, or the messages, are used up | [`StopReason::Rounds`], [`StopReason::Messages`] |
-//! | the user role gave no instruction, so often in a row | [`StopReason::Errors`] of the user role, in [`ModelMistake::Role`] |
+//! | the limit on rounds or messages is reached | [`StopReason::Rounds`], [`StopReason::Messages`] |
+//! | the user role gave no instruction, several times in a row | [`StopReason::Errors`] of the user role, in [`ModelMistake::Role`] |
 //! | the assistant role gave an instruction: the roles are flipped | [`StopReason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
-//! | both say nearly the same again and again, or take leave again and again | [`StopReason::LoopDetected`] |
-//! | a reply was blank, and that to the second asking was, too | [`StopReason::Errors`] of that role, in [`ModelMistake::Reply`] |
-//! | a condition of one's own held | what it says; see [`RolePlay::until`] |
+//! | both repeat nearly the same messages, or say goodbye again and again | [`StopReason::LoopDetected`] |
+//! | a reply was blank, and its retry, too | [`StopReason::Errors`] of that role, in [`ModelMistake::Reply`] |
+//! | a custom condition holds | that of the condition; see [`RolePlay::until`] |
 //!
-//! What came of it, its summary, is what the assistant role said last.
+//! The summary is the last message of the assistant role.
 //!
 //! [`Chat`]: polylogue_core::Chat
 //! [`StopReason::Mentioned`]: polylogue_core::StopReason::Mentioned
@@ -67,7 +67,7 @@ use crate::Assistant;
 use crate::loop_detector::LoopDetector;
 use crate::stop::Stop;
 
-/// Two roles that do a task by talking; see the [module](self).
+/// Two roles that work on a task by talking; see the [module](self).
 #[derive(Clone)]
 pub struct RolePlay {
     cast: Cast,
@@ -84,23 +84,23 @@ impl fmt::Debug for RolePlay {
 }
 
 impl RolePlay {
-    /// What the user role writes when the task is done, unless it is told otherwise: CAMEL's marker.
+    /// Default marker of the user role for a finished task, as in CAMEL.
     pub const DEFAULT_DONE: &'static str = "<CAMEL_TASK_DONE>";
-    /// How many rounds there are at most, unless it is told otherwise: as in CAMEL's demonstrations.
+    /// Default limit on rounds, as in CAMEL's demonstrations.
     pub const DEFAULT_MAX_ROUNDS: u64 = 50;
-    /// In how many words a task is specified, unless it is told otherwise: CAMEL's limit.
+    /// Default limit on the words of a specified task, as in CAMEL.
     pub const DEFAULT_WORD_LIMIT: u32 = 50;
-    /// After how many messages without an instruction in a row it is over, unless it is told otherwise: as in CAMEL.
+    /// Default limit on messages in a row without an instruction, as in CAMEL.
     pub const DEFAULT_UNINSTRUCTED: usize = 3;
-    /// The temperature of the specifier, unless it has one: what invents is to be creative. LazyLLM's value.
+    /// Default temperature of the specifier, which should be creative. LazyLLM's value.
     pub const SPECIFIER_TEMPERATURE: f64 = 1.0;
-    /// The temperature of everybody else, unless they have one: what keeps to a role is to be steady. LazyLLM's value.
+    /// Default temperature of all others, which should keep to their roles. LazyLLM's value.
     pub const ROLE_TEMPERATURE: f64 = 0.2;
 
-    /// A society of one who solves, `assistant`, and one who instructs, `user`.
+    /// A role-play of `assistant`, who solves, and `user`, who instructs.
     ///
-    /// Whatever tools, parameters and sight of the room they have, they keep. The system text that they have stands after the
-    /// rules of their roles: it is made of the task as it was specified. Their roles are their names, with a space for every `_`.
+    /// They keep their tools, parameters and view options. Their own system messages come after the rules of their
+    /// roles, and are made from the specified task. Their roles are their names, with a space for every `_`.
     #[must_use]
     pub fn new(assistant: Assistant, user: Assistant) -> Self {
         let rules = Rules {
@@ -115,59 +115,60 @@ impl RolePlay {
         Self { cast, rules, is_lenient: false, sets_temperatures: true }
     }
 
-    /// Sets what the roles are called in the system texts: `C++ developer` is no name, but it is a role.
+    /// Sets the names of the roles in the system messages: `C++ developer` is not a valid agent name, but can be a
+    /// role.
     #[must_use]
     pub fn roles(mut self, assistant: impl Into<Arc<str>>, user: impl Into<Arc<str>>) -> Self {
         self.cast.roles = [assistant.into(), user.into()];
         self
     }
 
-    /// Lets `specifier` make a definite task of the idea, before all else. The idea stays the task of the chat. A blank reply is
-    /// asked for once more.
+    /// Makes `specifier` turn the idea into a definite task, before all else. The idea stays the task of the chat. A
+    /// blank reply is requested once more.
     #[must_use]
     pub fn specify(mut self, specifier: Assistant) -> Self {
         self.cast.specifier = Some(specifier);
         self
     }
 
-    /// Sets in how many words the specifier is to write. It is asked to; nothing is cut off.
+    /// Sets the word limit in the prompt of the specifier. Longer texts are not truncated.
     #[must_use]
     pub const fn word_limit(mut self, words: u32) -> Self {
         self.cast.word_limit = words;
         self
     }
 
-    /// Lets `planner` divide the task, as it was specified. Its plan stands after the task in both system texts.
+    /// Makes `planner` divide the specified task. Its plan comes after the task in both system messages.
     #[must_use]
     pub fn plan(mut self, planner: Assistant) -> Self {
         self.cast.planner = Some(planner);
         self
     }
 
-    /// Lets a critic choose among several proposals, for each message of both roles.
+    /// Makes a critic choose among several proposals, for each message of both roles.
     #[must_use]
     pub fn critic(mut self, critic: Critic) -> Self {
         self.cast.critic = Some(critic);
         self
     }
 
-    /// Sets the language in which everybody writes, such as `French`: a sentence at the end of the system texts, of the opening,
-    /// and of what specifier, planner and critic are asked. Set again, it is replaced.
+    /// Sets the language of all participants, such as `French`: adds a sentence to the system messages, the opening,
+    /// and the prompts of specifier, planner and critic. The last call counts.
     #[must_use]
     pub fn language(mut self, language: impl Into<Arc<str>>) -> Self {
         self.cast.language = Some(language.into());
         self
     }
 
-    /// Sets what the user role receives at the beginning, instead of the usual text. It must be deterministic. The task in it is
-    /// the idea.
+    /// Sets the opening message to the user role, instead of the default. Must be deterministic. The task in it is the
+    /// idea.
     #[must_use]
     pub fn opening(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.opening = Some(Arc::new(text));
         self
     }
 
-    /// Sets what the specifier is asked, instead of the usual prompt; the word limit is not added to it. It must be
+    /// Sets the prompt of the specifier, instead of the default; the word limit is not added to it. Must be
     /// deterministic.
     #[must_use]
     pub fn specifier_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
@@ -175,74 +176,73 @@ impl RolePlay {
         self
     }
 
-    /// Sets what the planner is asked, instead of the usual prompt. It must be deterministic.
+    /// Sets the prompt of the planner, instead of the default. Must be deterministic.
     #[must_use]
     pub fn planner_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.planner = Some(Arc::new(text));
         self
     }
 
-    /// Sets the rules of the critic, instead of the usual ones. They must be deterministic.
+    /// Sets the rules of the critic, instead of the default. Must be deterministic.
     #[must_use]
     pub fn critic_rules(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.critic = Some(Arc::new(text));
         self
     }
 
-    /// Sets what the user role writes when the task is done. Upper and lower case, and marks and punctuation around it, do not
-    /// matter.
+    /// Sets the marker of the user role for a finished task. Case and surrounding marks and punctuation are ignored.
     #[must_use]
     pub fn done(mut self, marker: impl Into<Arc<str>>) -> Self {
         self.cast.done = marker.into();
         self
     }
 
-    /// Ends the chat also when the marker stands somewhere in a message of the user role, and not only when the message is
-    /// nothing else. What is only thought never ends it.
+    /// Ends the chat also when the marker is anywhere in a message of the user role, and not only when it is the whole
+    /// message. Reasoning never ends it.
     #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self
     }
 
-    /// Sets how many rounds there are at most, each of an instruction and a solution.
+    /// Sets the limit on rounds, each of an instruction and a solution.
     #[must_use]
     pub const fn max_rounds(mut self, rounds: u64) -> Self {
         self.rules.rounds = rounds;
         self
     }
 
-    /// Sets how many messages the two write at most. The opening and blank replies are none.
+    /// Sets the limit on messages of both roles, without the opening and blank replies.
     #[must_use]
     pub const fn max_messages(mut self, messages: u64) -> Self {
         self.rules.messages = Some(messages);
         self
     }
 
-    /// Sets after how many messages of the user role in a row that hold no `Instruction:` it is over; 0 for never.
+    /// Sets after how many messages of the user role in a row without `Instruction:` the chat ends; 0 for never.
     #[must_use]
     pub const fn uninstructed(mut self, messages: usize) -> Self {
         self.rules.uninstructed = messages;
         self
     }
 
-    /// Sets after how many messages of the assistant role in a row with a line that begins with `Instruction:` it is over; 0 for
-    /// never. 1 if it is not set.
+    /// Sets after how many messages of the assistant role in a row with a line that starts with `Instruction:` the chat
+    /// ends; 0 for never. Default: 1.
     #[must_use]
     pub const fn flips(mut self, messages: usize) -> Self {
         self.rules.flips = messages;
         self
     }
 
-    /// Sets when the conversation is held to go in circles. What is said of silence in it does not matter here: a blank reply is
-    /// asked for once more, and a second one ends it.
+    /// Sets the loop detector. Its `silence` is ignored: a blank reply is requested once more, and a second one ends
+    /// the chat.
     #[must_use]
     pub const fn circles(mut self, circles: LoopDetector) -> Self {
         self.rules.circles = LoopDetector { silence: 0, ..circles };
         self
     }
 
-    /// Ends the chat also when `stop` holds. Set again, either ends it.
+    /// Ends the chat also when `stop` holds. Can be called several times; any condition ends the chat.
     #[must_use]
     pub fn until(mut self, stop: impl Into<Stop>) -> Self {
         let stop = stop.into();
@@ -253,7 +253,7 @@ impl RolePlay {
         self
     }
 
-    /// Sets the rules of the assistant role, in place of the usual ones. They have to be the same for the same.
+    /// Sets the rules of the assistant role, instead of the default. Must be deterministic.
     #[must_use]
     pub fn assistant_rules(mut self, rules: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
         let rules: PromptFn = Arc::new(rules);
@@ -261,7 +261,7 @@ impl RolePlay {
         self
     }
 
-    /// Sets the rules of the user role, in place of the usual ones. They have to be the same for the same.
+    /// Sets the rules of the user role, instead of the default. Must be deterministic.
     #[must_use]
     pub fn user_rules(mut self, rules: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
         let rules: PromptFn = Arc::new(rules);
@@ -269,14 +269,14 @@ impl RolePlay {
         self
     }
 
-    /// Leaves it to the models how random they are, where nothing is set: there are models that refuse to be told.
+    /// Sets no default temperatures, for models that do not accept any.
     #[must_use]
     pub const fn own_temperatures(mut self) -> Self {
         self.sets_temperatures = false;
         self
     }
 
-    /// The society as a chat.
+    /// The role-play as a chat.
     ///
     /// # Errors
     /// When a name is illegal or used twice, or the marker is blank.
@@ -284,7 +284,7 @@ impl RolePlay {
         self.builder(name)?.build()
     }
 
-    /// The society as a chat that more can be said of, such as what it is good at.
+    /// The role-play as a chat builder, to configure it further, such as its description.
     ///
     /// # Errors
     /// When the marker is blank.
@@ -293,8 +293,7 @@ impl RolePlay {
         Ok(chat.policy(policy))
     }
 
-    /// The chat without its policy, and its policy: for whoever wants to wrap it, such as in
-    /// [`reflected`](crate::reflected).
+    /// The chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::reflected).
     ///
     /// # Errors
     /// As [`builder`](Self::builder).
@@ -307,7 +306,7 @@ impl RolePlay {
         let user = cast.user.name().clone();
         let done = Done { marker: Arc::clone(&cast.done), anywhere: society.is_lenient, by: user };
         let opener = Arc::clone(&cast);
-        // Each speaks at most twice for one message, and the last cannot be followed by another.
+        // Each role speaks at most twice per message, and the last message has no successor.
         let cap = society.rules.rounds.saturating_mul(4).saturating_add(4);
         let mut chat = Chat::named(name)
             .participant(Cast::player(&cast, Side::User))
@@ -320,8 +319,8 @@ impl RolePlay {
         Ok((chat, Course { cast, rules: society.rules, done }))
     }
 
-    /// Those who take part by a model, each with the system text and the parameters that it has in `chat`: what their models
-    /// are sent besides the conversation. For whoever looks on.
+    /// The assistants with the system messages and parameters that they have in `chat`, as their models receive them.
+    /// For inspection.
     #[must_use]
     pub fn told(&self, chat: &Transcript) -> Vec<Assistant> {
         let society = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };

@@ -1,8 +1,8 @@
-//! Tasks: what an agent is told to do, alone or together with others.
+//! Tasks: prompts that agents solve, alone or together with others.
 //!
-//! A [`Task`] is a prompt and the agent that is to answer it. Tasks are solved one after the other ([`tasks`]), or by several
-//! agents that talk about theirs until one of them, or all, are complete ([`GroupSolve`]). What an agent was told
-//! and answered stands in its history of the conversation: its next task goes on from there.
+//! A [`Task`] is a prompt and the agent that answers it. Tasks are solved one after the other ([`tasks`]), or by
+//! several agents that talk until one task, or all, are complete ([`GroupSolve`]). Prompts and answers stay in the
+//! agent's history of the conversation: its next task continues from there.
 //!
 //! # A task after another
 //! ```
@@ -15,12 +15,12 @@
 //! # }
 //! ```
 //!
-//! # A task that leaves nothing behind
+//! # A task without a trace in the history
 //! ```
 //! # use polylogue::{AnyModel, Assistant, Task};
 //! # fn example(model: AnyModel) -> Result<Task, polylogue::NameError> {
 //! let judge = Assistant::new("Judge", model)?;
-//! Ok(Task::new(judge, "Is the text above about money? Answer yes or no.").forgets())
+//! Ok(Task::new(judge, "Is the text above about money? Answer yes or no.").forget())
 //! # }
 //! ```
 
@@ -34,7 +34,7 @@ use crate::Assistant;
 use crate::group_solve::GroupSolve;
 use crate::tooling::{PromptedTool, Work};
 
-/// What an agent is told to do.
+/// A prompt for an agent.
 ///
 /// A task is configuration: the same value can be solved in any number of conversations.
 #[derive(Clone)]
@@ -46,14 +46,14 @@ pub struct Task {
     stops_by_itself: bool,
     keeps_reflections: bool,
     forgets: bool,
-    /// What was asked of a worker that cannot do it.
+    /// A setting that the worker does not support.
     flaw: Option<&'static str>,
 }
 
-/// Makes the prompt of what the chat is about.
+/// Makes the prompt from the task of the chat.
 type PromptFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
-/// Who works on a task.
+/// The worker of a task.
 #[derive(Clone)]
 enum Worker {
     Model(Box<Assistant>),
@@ -61,18 +61,18 @@ enum Worker {
 }
 
 impl Task {
-    /// The task `prompt` for an agent that speaks by a model.
+    /// The task `prompt` for an agent with a model.
     ///
-    /// Two tasks whose agents have the same name are tasks of the same agent: each may have other settings.
+    /// Tasks whose agents have the same name belong to the same agent: each can have other settings.
     #[must_use]
     pub fn new(agent: Assistant, prompt: impl Into<Arc<str>>) -> Self {
-        // Whether a task is complete is asked aside, and must leave no trace in what the agent reads.
+        // Checks of completion are private turns, and must leave no trace in what the agent reads.
         let lens = ViewOptions { forget_private_turns: true, ..agent.view_options().clone() };
         Self::of(Worker::Model(Box::new(agent.view(lens))), prompt.into())
     }
 
     /// The task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
-    /// task, but not say by itself when it is complete.
+    /// task, but cannot be asked whether it is complete.
     #[must_use]
     pub fn by(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Self {
         Self::of(Worker::Other(AnyAgent::new(agent)), prompt.into())
@@ -91,51 +91,52 @@ impl Task {
         }
     }
 
-    /// Sets a prompt that is made of what the chat is about: the task that it is run with. It has to be the same for the same.
+    /// Sets a prompt made from the task of the chat. Must be deterministic.
     #[must_use]
     pub fn prompt_from(self, prompt: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { prompt: Arc::new(move |about| prompt(about).into()), has_prompt: true, ..self }
     }
 
-    /// Adds a tool that the agent may call whenever it speaks about this task.
+    /// Adds a tool for turns about this task.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         self.model("has a tool", |agent| agent.tool(tool))
     }
 
-    /// Adds a tool, and how it is taught, for whenever the agent speaks about this task: see [`Assistant::prompted_tool`].
+    /// Adds a tool with prompting options for turns about this task: see [`Assistant::prompted_tool`].
     #[must_use]
     pub fn prompted_tool(self, taught: PromptedTool) -> Self {
         self.model("has a tool", |agent| agent.prompted_tool(taught))
     }
 
-    /// Sets the JSON Schema that all that the agent says about this task has to satisfy: see [`Assistant::output_schema`].
+    /// Sets the output schema of the agent for this task: see [`Assistant::output_schema`].
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         self.model("has a schema", |agent| agent.output_schema(schema))
     }
 
-    /// Adds a picture, sound or document to the prompt. It is told once, with the prompt.
+    /// Adds a picture, sound or document to the prompt. It is sent once, with the prompt.
     #[must_use]
     pub fn media(mut self, media: Media) -> Self {
         self.media.push(media);
         self
     }
 
-    /// Lets the agent say when its task is complete: in a group that ends by that, it is asked after each of its turns.
+    /// Lets the agent judge when its task is complete: in a group that ends by that, it is asked after each of its
+    /// turns.
     #[must_use]
     pub fn self_terminating(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("stops by itself"));
         Self { stops_by_itself: true, flaw, ..self }
     }
 
-    /// Keeps in the agent's history what it thinks is left to do, when it is asked; nobody else reads it.
+    /// Keeps the answers about what is left to do in the agent's own history.
     #[must_use]
     pub fn keeps_reflections(self) -> Self {
         Self { keeps_reflections: true, ..self }
     }
 
-    /// Leaves no trace of the task in the agent's history: neither prompt nor answer. For tasks that are solved alone.
+    /// Keeps neither prompt nor answer in the agent's history. For solo tasks.
     #[must_use]
     pub fn forget(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("forgets"));
@@ -149,7 +150,7 @@ impl Task {
         }
     }
 
-    /// Whose task it is.
+    /// The agent's name.
     #[must_use]
     pub fn who(&self) -> &Name {
         match &self.worker {
@@ -165,7 +166,7 @@ impl Task {
         }
     }
 
-    /// The agent, if it is one that can be asked whether its task is complete.
+    /// The agent, if it can be asked whether its task is complete.
     pub(crate) fn assistant(&self) -> Option<&Assistant> {
         match &self.worker {
             Worker::Model(agent) => Some(agent),
@@ -173,12 +174,12 @@ impl Task {
         }
     }
 
-    /// The prompt in a chat about `about`.
+    /// The prompt in a chat with the task `about`.
     pub(crate) fn prompt(&self, about: &str) -> Arc<str> {
         (self.prompt)(about)
     }
 
-    /// What `text`, made of the prompt, is told with.
+    /// The parts of the message with `text`, which is made from the prompt.
     pub(crate) fn parts(&self, text: Arc<str>) -> Vec<Part> {
         std::iter::once(Part::Text(text)).chain(self.media.iter().cloned().map(Part::Media)).collect()
     }
@@ -199,7 +200,7 @@ impl Task {
         self.forgets
     }
 
-    /// Speaks about it.
+    /// Runs a turn about it.
     pub(crate) async fn work(&self, turn: &mut Turn<'_>) -> Result<Act> {
         match &self.worker {
             Worker::Model(agent) => Work::begin(agent, turn).about_a_task().act().await,
@@ -207,7 +208,7 @@ impl Task {
         }
     }
 
-    /// Whether it can be done by whoever is to do it.
+    /// Whether the worker supports all settings.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.has_prompt && self.media.is_empty() {
             return Err(Error::Config(format!("the task of `{}` has no prompt", self.who())));
@@ -232,10 +233,10 @@ impl fmt::Debug for Task {
     }
 }
 
-/// A chat in which tasks are solved alone, one after the other. The summary is the last answer.
+/// A chat in which agents solve tasks alone, one after the other. The summary is the last answer.
 ///
 /// # Errors
-/// When there is no task, the chat's name is illegal, or a task asks of an agent what it cannot do.
+/// When there is no task, the chat's name is illegal, or a task has settings that its agent does not support.
 pub fn tasks(name: &str, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
     GroupSolve::alone(tasks).chat(name)
 }

@@ -1,10 +1,10 @@
-//! Noticing that a conversation goes in circles.
+//! Detects conversations that repeat themselves.
 //!
-//! Conversations of models that never end are the most frequent complaint about systems of this kind: agents agree
-//! with each other for ever, take leave of each other again and again, answer nothing, or ask another for the same tool call.
-//! Each is found by looking at a bounded number of the last messages, so a step costs the same however long the chat is.
+//! Conversations of models that never end are the most frequent complaint about multi-agent systems: agents agree with
+//! each other forever, say goodbye again and again, send empty messages, or repeat the same tool call. Each case is
+//! detected from a bounded number of last messages, so a step costs the same however long the chat is.
 //!
-//! Equal calls of an agent's own tools are found where they happen, within its turn: see
+//! Equal calls of an agent's own tools are detected within its turn: see
 //! [`ChatBuilder::max_equal_calls`](polylogue_core::ChatBuilder::max_equal_calls).
 
 use std::collections::HashSet;
@@ -13,30 +13,30 @@ use polylogue_core::{Line, LoopKind, Message, Part, Source, StopReason, Transcri
 
 use crate::stop::{Condition, Stop};
 
-/// How soon a chat is held to go in circles. Each of the four kinds is switched off by 0.
+/// How soon a chat counts as a loop. 0 disables a check.
 ///
 /// ```
-/// use polylogue::circles::Circles;
-/// let patient = Circles { repetition: 5, ..Circles::default() };
+/// use polylogue::loop_detector::LoopDetector;
+/// let patient = LoopDetector { repetition: 5, ..LoopDetector::default() };
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoopDetector {
-    /// So many times in a row has everybody who speaks said nearly what they said in their turn before.
+    /// Number of times in a row that every speaker nearly repeats its previous message.
     pub repetition: usize,
-    /// How alike two messages are that are nearly the same: the share of word triples they have in common, 0 to 1.
+    /// Similarity of two messages that count as nearly the same: the share of common word triples, 0 to 1.
     pub similarity: f64,
-    /// So many messages in a row were farewells or thanks and little else.
+    /// Number of messages in a row that are little else than farewells or thanks.
     pub farewells: usize,
-    /// So many turns in a row were empty.
+    /// Number of empty turns in a row.
     pub silence: usize,
-    /// So many times in a row has everybody who speaks repeated a message that asks another for a tool call, or brings its
-    /// result: the same calls, with the same results. More than [`repetition`](Self::repetition), so that polling is left alone.
+    /// Number of times in a row that every speaker repeats the same tool calls for another agent, or their results.
+    /// Should be more than [`repetition`](Self::repetition), to allow polling.
     pub calls: usize,
 }
 
 impl Default for LoopDetector {
-    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 8 equal calls. Four farewells are two of each side, and CAMEL's
-    /// generation of conversations uses four as well.
+    /// 3 repetitions at 0.9, 4 farewells, 2 empty turns, 8 equal calls. Four farewells are two of each side, and
+    /// CAMEL's generation of conversations uses four as well.
     fn default() -> Self {
         Self { repetition: 3, similarity: 0.9, farewells: 4, silence: 2, calls: 8 }
     }
@@ -78,7 +78,7 @@ impl LoopDetector {
         run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
     }
 
-    /// Compares each of the last messages with the one its author said before.
+    /// Compares each of the last messages with the previous one of its author.
     fn repeating(&self, transcript: &Transcript, times: usize) -> Option<Vec<u64>> {
         if times == 0 {
             return None;
@@ -97,7 +97,7 @@ impl LoopDetector {
     }
 }
 
-/// In rooms with more speakers than this, only the last so many messages are compared.
+/// In chats with more speakers than this, only the last so many messages are compared.
 const MAX_SPEAKERS: usize = 8;
 
 fn spoken(transcript: &Transcript) -> impl Iterator<Item = &Line> {
@@ -115,7 +115,7 @@ fn seqs<T>(items: &[T], seq: impl Fn(&T) -> u64) -> Vec<u64> {
     items.iter().map(seq).collect()
 }
 
-/// Words, lower case, without punctuation.
+/// The words of a text, in lower case, without punctuation.
 fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|w| !w.is_empty())
@@ -123,8 +123,8 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a message says nearly what the one before it said, and asks for or brings the same of tools: calls that another runs
-/// have no words as a rule. What is blank is silence.
+/// Whether a message nearly repeats the text of the previous one, with the same tool calls and outcomes: calls for
+/// other agents usually have no text. Blank messages count as silence.
 fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
     let (work, earlier) = (work(message), work(before));
     let text = message.plain();
@@ -133,12 +133,12 @@ fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
     says && same && is_alike(&text, &before.plain(), similarity)
 }
 
-/// What a message asks of tools, and what it brings of them.
+/// The tool calls and outcomes in a message.
 fn work(message: &Message) -> Vec<&Part> {
     message.parts.iter().filter(|part| matches!(part, Part::Call(_) | Part::Outcome(_))).collect()
 }
 
-/// Whether two calls, or what came of two, are equal, whatever they are called by.
+/// Whether two calls, or two outcomes, are equal except for their ids.
 fn is_same_work(a: &Part, b: &Part) -> bool {
     match (a, b) {
         (Part::Call(a), Part::Call(b)) => a.tool == b.tool && a.args == b.args,
@@ -148,7 +148,7 @@ fn is_same_work(a: &Part, b: &Part) -> bool {
 }
 
 /// Whether two texts have at least `similarity` of their word triples in common (Jaccard index of 3-shingles, as used
-/// for finding near-duplicate documents: Broder 1997). Numbers count as words: a count that goes on is no circle.
+/// for finding near-duplicate documents: Broder 1997). Numbers count as words: counting is not a loop.
 fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
     let (a, b) = (words(a), words(b));
     if a == b {
@@ -165,7 +165,7 @@ fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
     share >= similarity
 }
 
-/// Phrases of leave-taking and thanks. CAMEL's list, and the farewells seen in reported loops.
+/// Phrases of farewell and thanks: CAMEL's list, and farewells seen in reported loops.
 const FAREWELLS: &[&str] = &[
     "goodbye",
     "good bye",
@@ -189,9 +189,9 @@ const FAREWELLS: &[&str] = &[
     "best wishes",
 ];
 
-/// A message that takes leave or thanks, and says little else.
+/// A message of farewell or thanks and little else.
 fn is_farewell(text: &str) -> bool {
-    /// Longer messages say something besides.
+    /// Longer messages have other content.
     const MAX_WORDS: usize = 40;
     let words = words(text);
     if words.is_empty() || words.len() > MAX_WORDS {

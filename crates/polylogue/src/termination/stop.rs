@@ -1,4 +1,4 @@
-//! When a chat is over: conditions that compose.
+//! Termination conditions that compose.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polylogue_core::{Counted, Line, Money, Name, StopReason, Transcript};
 use regex::Regex;
 
-/// A condition that ends a chat: a pure function of the transcript, asked after every step.
+/// A termination condition: a pure function of the transcript, checked after every step.
 ///
 /// Conditions compose: `a | b` ends the chat when either holds, `a & b` when one holds now and the other holds or has
 /// held before.
@@ -19,25 +19,25 @@ use regex::Regex;
 #[derive(Clone)]
 pub struct Stop(Arc<dyn Condition>);
 
-/// What a [`Stop`] is made of.
+/// The implementation of a [`Stop`].
 pub trait Condition: Send + Sync + 'static {
-    /// Why the chat is over now, if it is. What it looks at of messages is [`Transcript::latest`], so that it costs
-    /// what the last step added.
+    /// The stop reason, if the chat should end now. Reads the messages of [`Transcript::latest`], so that the cost is
+    /// that of the last step.
     fn now(&self, transcript: &Transcript) -> Option<StopReason>;
 
-    /// Why the chat could have been over now or at any step before. Looks at everything.
+    /// The stop reason, if the chat should have ended now or at any step before. Reads the whole transcript.
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
         self.now(transcript)
     }
 }
 
 impl Stop {
-    /// A condition of one's own.
+    /// A custom condition.
     pub fn new(condition: impl Condition) -> Self {
         Self(Arc::new(condition))
     }
 
-    /// Why the chat is over now, if it is.
+    /// The stop reason, if the chat should end now.
     #[must_use]
     pub fn now(&self, transcript: &Transcript) -> Option<StopReason> {
         self.0.now(transcript)
@@ -110,8 +110,8 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the room: an expected end, [`StopReason::CountReached`]. What is said aside is no turn in the room. What a
-/// chat must not exceed is its [cap](polylogue_core::ChatBuilder::max_turns).
+/// After `limit` turns in the chat, an expected end: [`StopReason::CountReached`]. Private turns do not count. For a
+/// safety limit see [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
@@ -119,7 +119,7 @@ pub fn max_turns(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` messages in the room, those of the opening included: an expected end, [`StopReason::CountReached`].
+/// After `limit` messages in the chat, including the opening, an expected end: [`StopReason::CountReached`].
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
@@ -128,7 +128,7 @@ pub fn max_messages(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` tokens read and written, in chats within this one too. Calls whose tokens are unknown do not count.
+/// After `limit` input and output tokens, including nested chats. Calls with unknown tokens do not count.
 #[must_use]
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
@@ -137,8 +137,8 @@ pub fn max_tokens(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` is spent, in chats within this one too. Calls whose cost is unknown do not count; the limit of a
-/// whole run, [`Limits::cost`](polylogue_core::Limits), refuses them.
+/// After costs of `limit`, including nested chats. Calls with unknown cost do not count;
+/// [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
 #[must_use]
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
@@ -147,19 +147,19 @@ pub fn max_cost(limit: Money) -> Stop {
     })
 }
 
-/// After `limit_ms` milliseconds by the events' times, waiting for people not counted.
+/// After `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
 #[must_use]
 pub fn max_time_ms(limit_ms: u64) -> Stop {
     count(move |t| (t.elapsed_ms() >= limit_ms).then_some(StopReason::Time { limit_ms }))
 }
 
-/// When `holds`, a pure function of the transcript, does.
+/// When `holds`, a pure function of the transcript, is true.
 pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
     let name = name.to_owned();
     count(move |t| holds(t).then(|| StopReason::Condition { name: name.clone() }))
 }
 
-/// When a message in the room holds `text`. Never because of the task, nor of what is only thought.
+/// When a message in the chat contains `text`. The task and reasoning do not count.
 #[must_use]
 pub fn says(text: &str) -> Says {
     Says { text: text.into(), whole: false, by: Vec::new() }
@@ -174,20 +174,20 @@ pub struct Says {
 }
 
 impl Says {
-    /// Only when the message is nothing but the text, white space aside.
+    /// Only when the message is exactly the text, except for surrounding white space.
     #[must_use]
     pub fn whole(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// Only when `name`, or one of those named before, says it.
+    /// Only in messages of `name`, or of one of the names added before.
     #[must_use]
     pub fn by(mut self, name: Name) -> Self {
         self.by.push(name);
         self
     }
 
-    /// Why `line` ends a chat, if it does.
+    /// The stop reason, if `line` ends the chat.
     pub(crate) fn of(&self, line: &Line) -> Option<StopReason> {
         let by = &line.message.from;
         let heard = self.by.is_empty() || self.by.contains(by);
@@ -222,10 +222,10 @@ impl<S: Into<Stop>> BitAnd<S> for Says {
     }
 }
 
-/// When a message in the room, of one of `by` or of anybody if that is empty, matches the regular expression.
+/// When a message of one of `by`, or of any participant if that is empty, matches the regular expression.
 ///
 /// # Errors
-/// When `pattern` is no regular expression of the `regex` crate.
+/// When `pattern` is not a valid regular expression of the `regex` crate.
 pub fn matches(pattern: &str, by: Vec<Name>) -> Result<Stop, regex::Error> {
     let regex = Regex::new(pattern)?;
     let pattern = pattern.to_owned();

@@ -1,4 +1,4 @@
-//! Whether a task is complete, as whoever solves it says.
+//! Verdicts on whether a task is complete.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use polylogue_core::{Message, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What came of asking an agent whether its task is complete. In the log it is part of the answer.
+/// The answer of an agent to the question whether its task is complete. Logged as a part of its message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     /// Whether the task is complete.
     pub complete: bool,
-    /// What was answered in the end.
+    /// The final answer.
     pub reply: Arc<str>,
-    /// Whether the answer said neither, so that the task counts as not complete.
+    /// Whether the answer was unclear, so that the task counts as not complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
 }
@@ -24,7 +24,7 @@ impl Verdict {
         Self { complete: complete.unwrap_or(false), reply: reply.into(), unclear: complete.is_none() }
     }
 
-    /// The verdict that `message` holds, if it holds one.
+    /// The verdict in `message`, if there is one.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().find_map(|part| match part {

@@ -1,24 +1,24 @@
-//! An agent, or a whole chat, as a tool of another agent.
+//! An agent or a chat as a tool of another agent.
 //!
-//! [`Assistant::agent_tool`](crate::Assistant::agent_tool) offers it to the model, which says what it is to do, and is told what came
-//! of it. What happens there is in the log, in a room of its own: it is counted with all the rest, a run that is resumed goes on
-//! within it, no finished model call is made again, and a person in it can be asked.
+//! [`Assistant::agent_tool`](crate::Assistant::agent_tool) offers it to the model, which writes the task and receives
+//! the result. All events are in the log, in an inner chat: usage is counted, a resumed run continues inside, finished
+//! model calls are not repeated, and people in it can be asked.
 //!
-//! A chat begins anew each time, and its summary is the outcome. An agent remembers what the same agent asked of it before,
-//! and its reply is the outcome. Several consultations of one reply are made one after the other.
+//! A chat starts anew for each call, and its summary is the result. An agent remembers earlier calls of the same agent,
+//! and its reply is the result. Several such calls in one reply run one after the other.
 //!
-//! # Limits of its own
-//! A chat has those of its policy: [`until`](crate::until) it has used so many turns, tokens, so much money or time, of its
-//! own and not of the conversation around. [`AgentTool::max_calls`] says how often it is asked in one turn.
+//! # Limits
+//! A chat has the limits of its policy: [`until`](crate::until) applies to its own turns, tokens, cost and time,
+//! without those of the outer chat. [`AgentTool::max_calls`] limits the calls per turn.
 //!
 //! ```
 //! # fn example(research: polylogue::Chat, critic: polylogue::Assistant, model: polylogue::AnyModel) -> polylogue::Result<()> {
 //! use polylogue::Assistant;
-//! use polylogue::consult::Consult;
+//! use polylogue::agent_tool::AgentTool;
 //!
 //! let writer = Assistant::new("Writer", model)?
-//!     .consult(Consult::chat(research).about("Finds out what is known of a subject.").at_most(2))
-//!     .consult(Consult::agent(critic).about("Says what is wrong with a text."));
+//!     .agent_tool(AgentTool::chat(research).description("Finds out what is known of a subject.").max_calls(2))
+//!     .agent_tool(AgentTool::agent(critic).description("Says what is wrong with a text."));
 //! # Ok(())
 //! # }
 //! ```
@@ -47,17 +47,17 @@ enum Whom {
 }
 
 impl AgentTool {
-    /// How often it is asked in one turn, unless it is told otherwise.
+    /// Default limit on calls per turn.
     pub const DEFAULT_AT_MOST: u32 = 8;
 
-    /// `chat` as a tool of its name and description.
+    /// `chat` as a tool with its name and description.
     #[must_use]
     pub fn chat(chat: Chat) -> Self {
         let (name, description) = (Agent::name(&chat).clone(), Agent::description(&chat).to_owned());
         Self::new(Whom::Chat(Arc::new(chat)), name, &description)
     }
 
-    /// `agent` as a tool of its name and description.
+    /// `agent` as a tool with its name and description.
     #[must_use]
     pub fn agent(agent: impl Agent) -> Self {
         let agent = AnyAgent::new(agent);
@@ -73,21 +73,21 @@ impl AgentTool {
             "required": ["task"],
             "additionalProperties": false,
         });
-        // Asking it again finds in the log what came of it before.
+        // A repeated call finds the earlier result in the log.
         let spec = ToolSpec::new(name.tool_name(""), "", parameters).repeatable();
         Self { whom, name, spec, at_most: Self::DEFAULT_AT_MOST }.description(description)
     }
 
     /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. Default: that of the agent or chat, in
-    /// [the characters that providers take](Name::tool_name).
+    /// [the characters that providers accept](Name::tool_name).
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.spec.name = name.into();
         self
     }
 
-    /// Sets the description that the model reads: what it does, and when to ask it. The name of the agent or chat stands before that
-    /// where the tool cannot have it.
+    /// Sets the description for the model: what the agent does, and when to call it. The name of the agent or chat is
+    /// added where the tool name differs.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         let (name, description) = (&self.name, description.into());
@@ -98,7 +98,7 @@ impl AgentTool {
         self
     }
 
-    /// Sets how often it is asked in one turn; a call beyond that fails.
+    /// Sets the limit on calls per turn; further calls fail.
     #[must_use]
     pub fn max_calls(self, times: u32) -> Self {
         Self { at_most: times, ..self }
@@ -108,17 +108,17 @@ impl AgentTool {
         &self.spec.name
     }
 
-    /// What the model is told.
+    /// The tool for the model.
     pub(crate) fn tool(&self) -> AnyTool {
         AnyTool::new(Found { spec: self.spec.clone(), outcomes: Vec::new() })
     }
 
-    /// The same tool, which returns to each call what came of it.
+    /// The tool with the result of each call.
     pub(crate) fn found(&self, outcomes: Vec<(String, Outcome)>) -> AnyTool {
         AnyTool::new(Found { spec: self.spec.clone(), outcomes })
     }
 
-    /// Asks it what `call` says. `asked` is how often it was asked in this turn before.
+    /// Runs `call`. `asked` is the number of earlier calls in this turn.
     pub(crate) async fn ask(&self, turn: &mut Turn<'_>, call: &Call, asked: u32) -> Result<Outcome> {
         let task = call.args.get("task").and_then(Value::as_str).map_or("", str::trim);
         if task.is_empty() {
@@ -160,7 +160,7 @@ impl AgentTool {
     }
 }
 
-/// The parts of a reply as the model that asked for it reads them: that it is cut off is said.
+/// The parts of a reply for the calling model, with a note if it was truncated.
 fn told(parts: Vec<Part>) -> Vec<Part> {
     let tell = |part| match part {
         Part::Cut(finish) => Part::text(format!("(This is {finish}.)")),
@@ -169,10 +169,10 @@ fn told(parts: Vec<Part>) -> Vec<Part> {
     parts.into_iter().map(tell).collect()
 }
 
-/// A tool that returns what was found out before it is called.
+/// A tool that returns results computed before it is called.
 struct Found {
     spec: ToolSpec,
-    /// By the ids of calls.
+    /// By call id.
     outcomes: Vec<(String, Outcome)>,
 }
 

@@ -1,32 +1,32 @@
-//! A person who is asked before something is done: before a tool is called, or code is run.
+//! Approval: a person decides before a tool is called, or code runs.
 //!
-//! It is the same wherever it happens: the question and the answer are in the log, whatever the person answers with; the run
-//! waits with [`Status::Waiting`](polylogue_core::Status) meanwhile, and a run that is resumed asks nothing that was answered.
+//! It works the same everywhere: question and answer are in the log; the run waits with
+//! [`Status::Waiting`](polylogue_core::Status) meanwhile, and a resumed run does not repeat an answered question.
 //!
-//! | what asks | what a rule looks at |
+//! | where | what the rule checks |
 //! |---|---|
 //! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::reason::React), too | [`Wanted`] |
 //! | [`Executor::approval`](crate::Executor::approval): before it makes the calls of others | [`Wanted`] |
 //! | [`Rewoo::approval`](crate::reason::Rewoo::approval), [`Actions::approval`](crate::parse::Actions::approval): before they call tools | [`Wanted`] |
 //! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
 //!
-//! The question shows what runs, complete and [exact]: never as Markdown, with every character visible. There is no default: an
-//! empty answer is no approval, and a question that is not answered clearly after several attempts counts as rejected.
+//! The question shows all that runs, [exact]: never as Markdown, with every character visible. There is no default: an
+//! empty answer is not an approval, and a question without a clear answer after several attempts counts as rejected.
 //!
-//! The person lets it happen, rejects it, with a reason or none, gives other arguments or other code in its place, or ends the
-//! conversation. What is rejected has failed, and whoever wanted it is told why; the conversation goes on. Of several calls in
-//! one message none is made before all are decided.
+//! The person approves, rejects, with an optional reason, edits the arguments or the code, or ends the conversation. A
+//! rejected call fails, its caller receives the reason, and the conversation continues. Of several calls in one message
+//! none runs before all are decided.
 //!
-//! # Who is asked before a tool that deletes
+//! # Approval for a tool that deletes
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, delete: polylogue_core::AnyTool) -> Result<(), polylogue_core::NameError> {
 //! use polylogue::Assistant;
 //! use polylogue::approval::{Approval, Wanted};
 //!
 //! let clerk = Assistant::new("Clerk", model)?.tool(delete);
-//! // By name, where `*` stands for anything:
+//! // By name, where `*` matches anything:
 //! let clerk = clerk.clone().approval(Approval::of_tools(["delete", "write_*"]));
-//! // By whatever a function of the call says:
+//! // By a function of the call:
 //! let clerk = clerk.approval(Approval::when(|wanted: &Wanted| wanted.call.args["path"] != "draft.txt"));
 //! # Ok(())
 //! # }
@@ -45,37 +45,37 @@ pub(crate) use self::calls::Decided;
 pub use self::exact::{MARGIN, exact, visible};
 pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
 
-/// How often a question is asked until an answer is clear.
+/// Limit on attempts to get a clear answer.
 const MAX_ATTEMPTS: usize = 5;
 
-/// Why something is rejected that was not answered clearly as often.
+/// The reason of a rejection after that.
 const UNDECIDED: &str = "No answer was clear.";
 
-/// When a person is asked before something of the kind `T` is done. See the [module](self).
+/// When a person must approve something of type `T`. See the [module](self).
 pub struct Approval<T>(Option<Arc<Rule<T>>>);
 
 type Rule<T> = dyn Fn(&T) -> Decision + Send + Sync;
 
-/// What a rule makes of something before it is done.
+/// The decision of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It is done.
+    /// It runs.
     Run,
     /// A person is asked.
     Ask,
-    /// It is not done, and why.
+    /// It does not run, with the reason.
     Deny(String),
 }
 
-/// A call that somebody wants to have made.
+/// A call that needs a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// Who wants it.
+    /// The caller.
     pub who: Name,
     /// The call.
     pub call: Call,
-    /// The sources of words from outside that the agent that decides about it, or runs it, has [read](Turn::outside) before. Empty if
-    /// there are none.
+    /// The sources of text from outside that the agent that decides about it, or runs it, has [read](Turn::outside)
+    /// before; empty if there are none.
     pub outside: Vec<Arc<str>>,
 }
 
@@ -86,33 +86,34 @@ impl Wanted {
 }
 
 impl<T> Approval<T> {
-    /// Nobody is asked.
+    /// Everything runs without approval.
     #[must_use]
     pub const fn never() -> Self {
         Self(None)
     }
 
-    /// A person is asked before everything.
+    /// Everything needs approval.
     #[must_use]
     pub fn always() -> Self {
         Self::when(|_| true)
     }
 
-    /// A person is asked before that for which `rule` holds: a pure function of it.
+    /// Approval when `rule`, a pure function, is true.
     #[must_use]
     pub fn when(rule: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         Self::by(move |what| if rule(what) { Decision::Ask } else { Decision::Run })
     }
 
-    /// `rule` decides what is done, asked about and refused. A question that the log holds stays a question, whatever the rule
-    /// makes of it when the run is resumed.
+    /// `rule` decides what runs, what needs approval, and what is refused. A logged question stays a question, whatever
+    /// the rule decides when the run is resumed.
     #[must_use]
     pub fn by(rule: impl Fn(&T) -> Decision + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(rule)))
     }
 
-    /// What the person says to `what`: to do it, if nobody is to be asked. How the turn ends, if there is no answer yet or the
-    /// chat is to end. `question` is what is asked, and the call that an approval allows; `takes` says whether what the person puts in its place can be, in a fenced block or without.
+    /// The verdict of the person on `what`: to run it, if no approval is needed. Otherwise how the turn ends, if the
+    /// answer is pending or ends the chat. `question` returns the question, and the call that an approval allows;
+    /// `takes` checks a replacement by the person, in a fenced block or without.
     pub(crate) fn of(
         &self,
         turn: &mut Turn<'_>,
@@ -143,13 +144,13 @@ impl<T> Approval<T> {
     }
 }
 
-/// Whether the question is what the turn asked next in the run that it was begun in: its answer is for nothing else.
+/// Whether the logged turn asked this question next: its answer is valid for no other question.
 fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
     matches!(turn.next_logged(), Some(Body::InputRequired(asked)) if asked.call.as_ref() == Some(&question().1))
 }
 
 impl Approval<Wanted> {
-    /// A person is asked before calls of tools of these names, in which `*` stands for any characters, or none.
+    /// Approval for calls of tools with these names, in which `*` matches any characters, or none.
     #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
@@ -157,7 +158,7 @@ impl Approval<Wanted> {
     }
 }
 
-/// Whether `name` is one of those that `pattern` stands for, in which `*` stands for any characters, or none.
+/// Whether `name` matches `pattern`, in which `*` matches any characters, or none.
 #[must_use]
 pub fn is_like(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
@@ -173,8 +174,8 @@ pub fn is_like(pattern: &str, name: &str) -> bool {
     left.ends_with(tail)
 }
 
-/// Whether `tool` is the name of a tool that `pattern` stands for, as [`is_like`]; or of one that is called after a participant, and
-/// `pattern` has the participant's own name, as in `transfer_to_Ai assistant 1`.
+/// Whether the tool name `tool` matches `pattern`, as [`is_like`]; for a tool that is named after a participant,
+/// `pattern` can have the participant's own name, as in `transfer_to_Ai assistant 1`.
 #[must_use]
 pub fn is_like_tool(pattern: &str, tool: &str) -> bool {
     is_like(pattern, tool) || Name::tool_called(pattern) == tool

@@ -1,14 +1,14 @@
-//! What agents know of this conversation, and what they remember of earlier ones.
+//! Memory: history of the conversation, and facts across conversations.
 //!
-//! [`GetHistory`] reads the running conversation. [`LongTerm`] is a [`Memory`] that outlives it, and whose it is: agents
-//! write facts down by the tool `remember`, find them by `recall`, and drop them by `forget`; and before an agent speaks it
-//! can be [reminded](LongTerm::reminds) of what fits the last message. One memory serves any number of conversations at
-//! once; what is in one [`Scope`] is not found in another.
+//! [`GetHistory`] reads the current conversation. [`LongTerm`] is a [`Memory`] with a scope that outlives it: agents
+//! write facts with the tool `remember`, find them with `recall`, and delete them with `forget`; before each turn an
+//! agent can also be [reminded](LongTerm::reminds) of facts that match the last message. One memory serves any number
+//! of conversations at once; facts of one [`Scope`] are not found in another.
 //!
-//! What an agent was told of a memory is in the log. A conversation that is resumed or replayed does not depend on what
-//! became of the memory since, and a `remember` that is made again after a crash writes nothing twice.
+//! Facts that an agent received are in the log. A resumed or replayed conversation does not depend on later changes to
+//! the memory, and a `remember` repeated after a crash writes nothing twice.
 //!
-//! # A clerk that knows its customers from one day to the next
+//! # A clerk that remembers its customers across conversations
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, store: polylogue_core::memory::AnyMemory) -> Result<(), Box<dyn std::error::Error>> {
 //! use polylogue::Assistant;

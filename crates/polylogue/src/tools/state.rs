@@ -1,27 +1,27 @@
-//! What a team knows in common, as values under keys: a fold over the log.
+//! Shared state: values under keys that a team shares, computed from the log.
 //!
-//! A state is kept nowhere. Whatever puts a value into the log sets it: an outcome of a tool, or a message, that holds
-//! [`Part::Data`] of the form `{"state": {"key": value}}`. The state is what was set last; `null` takes a key away. So it
-//! is the same after a crash, in a fork, and for everybody.
+//! The state is not stored anywhere. A value is set by any tool outcome or message with [`Part::Data`] of the form
+//! `{"state": {"key": value}}`. The last value counts; `null` deletes a key. So the state is the same after a crash, in
+//! a fork, and for all participants.
 //!
-//! State belongs to the team: what is set in a chat is seen in the chats within it and around it, and by their next runs. Chats
-//! that run at the same time see of each other what was set before; what they set themselves is known outside when the turn
-//! around them ends. A tool can set values of [one chat](SetState::scope) alone, which nobody outside of it sees.
+//! State belongs to the team: values set in a chat are visible in the chats within it and around it, and in their next
+//! runs. Parallel chats see values set before they started; their own values become visible outside when the turn
+//! around them ends. A tool can set values of [one chat](SetState::scope) only, which are not visible outside.
 //!
-//! # A conversation that ends when a model has set a value
+//! # A conversation that ends when a model sets a value
 //! ```
 //! use polylogue::state::{self, GetState, SetState};
-//! use polylogue::{AnyModel, Assistant, Chat, in_turn, until};
+//! use polylogue::{AnyModel, Assistant, Chat, round_robin, until};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let editor = Assistant::new("Editor", model.clone())?
 //!     .system("Set `approved` to true when the text is good.")
 //!     .tool(SetState::new().only(["approved"]));
 //! let writer = Assistant::new("Writer", model)?.tool(GetState::new());
 //! let chat = Chat::named("desk")
-//!     .with(writer)
-//!     .with(editor)
+//!     .participant(writer)
+//!     .participant(editor)
 //!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::text(polylogue::Name::user(), task)])
-//!     .policy(until(state::reaches("approved", true), in_turn()))
+//!     .policy(until(state::reaches("approved", true), round_robin()))
 //!     .build()?;
 //! # Ok(chat)
 //! # }
@@ -37,16 +37,16 @@ use crate::stop::{Stop, when};
 
 /// The key of data that sets values.
 const STATE: &str = "state";
-/// The key of data that says to what they belong, if not to the team.
+/// The key of data with their scope, if it is not the team.
 const SCOPE: &str = "scope";
 
-/// How many bytes of JSON a value that a model sets has at most: a quarter of what an outcome may have.
+/// Limit on the bytes of JSON of a value set by a model: a quarter of the limit of an outcome.
 pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
 
-/// How many keys a model can set at most.
+/// Limit on the number of keys set by models.
 pub const MAX_KEYS: usize = 256;
 
-/// The state as the chat sees it, as of its last finished turn: that of the team, and its own.
+/// The state that the chat sees, as of its last finished turn: that of the team, and its own.
 #[must_use]
 pub fn of(chat: &Transcript) -> Map<String, Value> {
     let mut state = Map::new();
@@ -76,24 +76,24 @@ pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
     when(&format!("{key} is {value}"), is(key, value))
 }
 
-/// A message that sets values and that nobody sees: for the opening of a chat.
+/// An invisible message that sets values: for the opening of a chat.
 pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
     let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
     Message { to: Audience::private(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
 }
 
-/// What sets `values`: a part of a message, or of a tool's outcome.
+/// The part of a message, or of a tool's outcome, that sets `values`.
 #[must_use]
 pub fn sets(values: Map<String, Value>) -> Part {
     Part::Data(json!({ STATE: values }))
 }
 
-/// What the event sets, for the chat `at`.
+/// Applies what the event sets, for the chat `at`.
 fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
     let is_here = event.at == *at;
     match &event.body {
         Body::Opened(opening) => {
-            // What is inherited was set when it was said.
+            // Inherited messages set their values when they were sent.
             let inherited = usize::try_from(opening.inherited).unwrap_or(usize::MAX);
             opening
                 .messages
@@ -115,7 +115,7 @@ fn take_in(parts: &[Part], is_here: bool, state: &mut Map<String, Value>) {
     for part in parts {
         let Part::Data(Value::Object(data)) = part else { continue };
         let is_of_chat = data.get(SCOPE).is_some_and(|scope| scope == "chat");
-        // Data that has more to say is not about the state.
+        // Data with other keys is not about the state.
         let is_state = data.len() == 1 + usize::from(is_of_chat) && (is_here || !is_of_chat);
         let Some(Value::Object(values)) = data.get(STATE).filter(|_| is_state) else { continue };
         for (key, value) in values {
@@ -127,7 +127,7 @@ fn take_in(parts: &[Part], is_here: bool, state: &mut Map<String, Value>) {
     }
 }
 
-/// The state as a tool sees it: what was set earlier in its turn included.
+/// The state that a tool sees, including values set earlier in its turn.
 fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
     let mut state = Map::new();
     cx.known(StateScope::Team).into_iter().for_each(|event| apply(event, cx.at, &mut state));
@@ -136,8 +136,7 @@ fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
 
 /// The tool `set_state`: sets one value of the state.
 ///
-/// Of calls made at the same time - by one reply, or by agents whose turns run at the same time - the last in the log
-/// counts.
+/// Of parallel calls - in one reply, or in parallel turns - the last in the log counts.
 #[derive(Debug, Clone)]
 pub struct SetState {
     spec: ToolSpec,
@@ -165,7 +164,7 @@ impl SetState {
         Self { spec: set_spec(&keys), keys, ..self }
     }
 
-    /// Sets to what the values belong that it sets. The default: [`StateScope::Team`].
+    /// Sets the scope of the values. Default: [`StateScope::Team`].
     #[must_use]
     pub fn scope(self, scope: StateScope) -> Self {
         Self { scope, ..self }

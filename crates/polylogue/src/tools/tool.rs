@@ -1,8 +1,8 @@
-//! Tools made of functions.
+//! Tools from functions.
 //!
-//! [`#[tool]`](macro@crate::tool) makes a tool of a function, [`#[toolkit]`](macro@crate::toolkit) makes tools of the methods
-//! of a type, and [`executor::Declared`](crate::executor::Declared) makes one of a closure. What models are told of a tool is
-//! what programmers are told: its name, its doc comment, and the types and doc comments of its arguments.
+//! [`#[tool]`](macro@crate::tool) makes a tool from a function, [`#[toolkit]`](macro@crate::toolkit) makes tools from
+//! the methods of a type, and [`executor::Declared`](crate::executor::Declared) makes one from a closure. Models read
+//! what programmers read: the name, the doc comment, and the types and doc comments of the arguments.
 
 mod finish;
 #[doc(hidden)]

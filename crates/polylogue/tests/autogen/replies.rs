@@ -74,7 +74,8 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
     let asks = |line: &polylogue::Line| line.message.plain().contains("help");
     let by_other = || Trigger::from(name("Other"));
-    // Whether it holds when Other asks for help, when the user speaks, when nobody is heard, and for a picture and a call.
+    // Whether it holds when Other asks for help, when the user speaks, when nobody is heard, and for a picture and a
+    // call.
     for (what, trigger, holds) in [
         ("name", by_other(), [true, false, false, true, true]),
         ("names", Trigger::among([name("Zoe"), name("Other")]), [true, false, false, true, true]),
@@ -171,7 +172,10 @@ async fn a_layer_can_be_left_out_and_another_can_be_the_only_one() {
     let error = bob.without("cod").unwrap_err();
     assert_eq!(
         (error.fault(), error.to_string().as_str()),
-        (Fault::Config, "`Bob` has no layer `cod`; its layers are `oversight`, `executor`, `code`, `model`")
+        (
+            Fault::Config,
+            "`Bob` has no layer `cod`; its layers are `human_input`, `executor`, `code`, `model`"
+        )
     );
 }
 

@@ -1,4 +1,4 @@
-//! One or the other, and again and again.
+//! Switch and repeat.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use polylogue_core::{Act, Agent, Error, Layer, Message, Name, NameError, Result,
 
 use super::{ask, labelled, named};
 
-/// One of several agents, chosen by what is to be told to it. Whoever is chosen is told it, and what it says is said.
+/// Routes each message to one of several agents, whose reply is the reply of the switch.
 ///
-/// For one agent or the other by a condition, choose between two labels.
+/// For an if-else, choose between two labels.
 #[derive(Clone)]
 pub struct Switch {
     name: Name,
@@ -19,7 +19,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// A switch without cases; `choose` names the case, and has to choose the same for the same.
+    /// A switch without cases. `choose` returns the label of the case, and must be deterministic.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -38,7 +38,7 @@ impl Switch {
         self
     }
 
-    /// Sets who is told what no case is for. Without this, it is passed on as it is.
+    /// Sets the agent for messages without a case. By default they are passed on unchanged.
     #[must_use]
     pub fn otherwise(self, agent: impl Agent) -> Self {
         Self { otherwise: Some(named(agent)), ..self }
@@ -75,7 +75,7 @@ impl fmt::Debug for Switch {
     }
 }
 
-/// An agent that is told again and again what it said before.
+/// An agent called in a loop: each round receives the reply of the round before.
 #[derive(Clone)]
 pub struct Repeat {
     name: Name,
@@ -88,7 +88,7 @@ pub struct Repeat {
 type Over = dyn Fn(&Message) -> bool + Send + Sync;
 
 impl Repeat {
-    /// Calls `agent` for at most so many rounds.
+    /// Calls `agent` for at most `rounds` rounds.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -96,13 +96,13 @@ impl Repeat {
         Ok(Self { name: Name::new(name)?, body: named(agent), rounds, until: None, strict: false })
     }
 
-    /// Sets when it is over: looked at after each round. It has to be the same for the same.
+    /// Sets the condition that ends the loop, checked after each round. Must be deterministic.
     #[must_use]
     pub fn until(self, over: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         Self { until: Some(Arc::new(over)), ..self }
     }
 
-    /// Fails if it is not over after the last round. Without this, it says what was said last.
+    /// Fails if the condition does not hold after the last round. Default: the last reply is returned.
     #[must_use]
     pub fn or_fails(self) -> Self {
         Self { strict: true, ..self }

@@ -1,21 +1,21 @@
-//! As a graph without loops.
+//! A graph of agents without loops.
 
 use polylogue_core::{Act, Agent, AgentCall, Error, Layer, Message, Name, Result, Turn};
 
 use super::{joined, labelled, named};
 
-/// Agents as the nodes of a graph without loops: each is called once, when all that lead to it have spoken, and is told what
-/// they said, in the order of the edges. Those that are due at once are called at the same time. Nodes to which nothing leads
-/// are told what the graph was told; it says what the nodes say that lead nowhere, in their order.
+/// Agents as the nodes of a graph without loops. Each node is called once, when all its predecessors have replied, with
+/// their replies in the order of the edges. Nodes that are ready together run at the same time. Nodes without
+/// predecessors receive the input of the graph; the replies of nodes without successors are its output, in their order.
 #[derive(Debug, Clone)]
 pub struct Graph {
     name: Name,
     nodes: Vec<Layer>,
-    /// Of each node, those that lead to it.
+    /// The predecessors of each node.
     before: Vec<Vec<usize>>,
 }
 
-/// A graph that is not checked yet.
+/// A graph under construction.
 #[derive(Debug, Clone)]
 pub struct GraphBuilder {
     name: String,
@@ -24,13 +24,13 @@ pub struct GraphBuilder {
 }
 
 impl Graph {
-    /// Begins a graph.
+    /// Starts a graph.
     #[must_use]
     pub fn named(name: &str) -> GraphBuilder {
         GraphBuilder { name: name.to_owned(), nodes: Vec::new(), edges: Vec::new() }
     }
 
-    /// What each node says.
+    /// The reply of each node.
     async fn walk(&self, turn: &mut Turn<'_>) -> Result<Vec<Message>> {
         let first = turn.message();
         let mut said: Vec<Option<Message>> = vec![None; self.nodes.len()];
@@ -50,7 +50,7 @@ impl Graph {
         Ok(said.into_iter().flatten().collect())
     }
 
-    /// The nodes that have not spoken, of which all that lead to them have.
+    /// The nodes without a reply whose predecessors have all replied.
     fn due(&self, said: &[Option<Message>]) -> Vec<usize> {
         let has = |node: &usize| said.get(*node).is_some_and(Option::is_some);
         let due =
@@ -95,25 +95,25 @@ impl GraphBuilder {
         self
     }
 
-    /// Adds a node under a label of its own.
+    /// Adds a node with a label.
     #[must_use]
     pub fn node_as(mut self, label: &str, agent: impl Agent) -> Self {
         self.nodes.push(labelled(label, agent));
         self
     }
 
-    /// Leads from one node to another, by their labels.
+    /// Adds an edge from one node to another, by their labels.
     #[must_use]
     pub fn edge(mut self, from: &str, to: &str) -> Self {
         self.edges.push((from.to_owned(), to.to_owned()));
         self
     }
 
-    /// The graph.
+    /// Checks and returns the graph.
     ///
     /// # Errors
-    /// When the name is illegal, there is no node, two have the same label, an edge leads from or to nobody or is there twice,
-    /// or there is a loop.
+    /// When the name is illegal, there is no node, two nodes have the same label, an edge names an unknown node or is
+    /// listed twice, or there is a loop.
     pub fn build(self) -> Result<Graph> {
         let name = Name::new(&self.name)?;
         let wrong = |what: String| Error::Config(format!("the graph `{name}` {what}"));
@@ -141,7 +141,7 @@ impl GraphBuilder {
     }
 }
 
-/// A node that is never due.
+/// A node in or behind a loop.
 fn looping(before: &[Vec<usize>]) -> Option<usize> {
     let mut done = vec![false; before.len()];
     for _ in before {

@@ -1,4 +1,4 @@
-//! Lists and maps of agents, as pieces of an agent of one's own.
+//! Lists and maps of agents, for custom agents.
 
 use polylogue_core::{AgentCall, AnyAgent, Error, Layer, Message, Path, Result, Turn};
 
@@ -7,10 +7,10 @@ use super::ask;
 #[cfg(doc)]
 use polylogue_core::Agent;
 
-/// A list or a map of agents that an agent of your own is made of. It is no agent, and remembers nothing: what its agents
-/// remember stands under `items.0.memory`, or `desks.news.memory`.
+/// A list or map of agents that a custom agent asks. It is not an agent itself and has no memory; the memory of its
+/// agents is under `items.0.memory`, or `desks.news.memory`.
 ///
-/// # An agent that asks all of a list
+/// # An agent that asks every agent of a list
 /// ```
 /// use polylogue::compose::Many;
 /// use polylogue::{Act, Agent, Layer, Name, Part, Result, Turn};
@@ -39,7 +39,7 @@ pub struct Many {
 }
 
 impl Many {
-    /// A list under a label: its agents are `label.0`, `label.1` and so on.
+    /// A list with a label: its agents are `label.0`, `label.1` and so on.
     ///
     /// # Errors
     /// When the label is illegal.
@@ -47,10 +47,10 @@ impl Many {
         Self::map(label, agents.into_iter().enumerate().map(|(nth, agent)| (nth.to_string(), agent)))
     }
 
-    /// A map under a label: its agents are `label.key`, in the order in which they are given.
+    /// A map with a label: its agents are `label.key`, in the given order.
     ///
     /// # Errors
-    /// When the label or a key is illegal - both are made of the characters of a [`Name`](polylogue_core::Name) - or a key is used twice.
+    /// When the label or a key is not a valid [`Name`](polylogue_core::Name), or a key is used twice.
     pub fn map<K: AsRef<str>>(label: &str, agents: impl IntoIterator<Item = (K, AnyAgent)>) -> Result<Self> {
         let mut many = Self { layers: Vec::new(), label: label.to_owned() };
         for (key, agent) in agents {
@@ -77,7 +77,7 @@ impl Many {
         self.layers.clone()
     }
 
-    /// Asks one of them, by its key, or by its number in a list.
+    /// Asks one of them, by its key, or by its index in a list.
     ///
     /// # Errors
     /// When there is no such agent, and as [`Turn::ask`].
@@ -93,10 +93,10 @@ impl Many {
         ask(turn, layer.ok_or_else(missing)?, message.into()).await
     }
 
-    /// Asks all of them the same, at the same time. The replies are in their order.
+    /// Sends the same message to all of them at the same time. Returns the replies in their order.
     ///
     /// # Errors
-    /// The first of those that failed, and as [`Turn::ask_all`].
+    /// The first of the errors, and as [`Turn::ask_all`].
     pub async fn ask_all(&self, turn: &mut Turn<'_>, message: impl Into<Message>) -> Result<Vec<Message>> {
         let message = message.into();
         let asks = self

@@ -1,4 +1,4 @@
-//! At the same time.
+//! Parallel agents.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use polylogue_core::{
 
 use super::{joined, labelled, named};
 
-/// Agents at the same time: all are told the same, or each its own part. It says what all say, in the order of the agents,
-/// unless it is told how to join it.
+/// Runs agents at the same time on the same message, or each on its own part of it. The reply has the replies of all,
+/// in the order of the agents, unless a function joins them.
 #[derive(Clone)]
 pub struct Parallel {
     name: Name,
@@ -21,7 +21,7 @@ pub struct Parallel {
 type JoinFn = dyn Fn(&[(&str, Message)]) -> Vec<Part> + Send + Sync;
 
 impl Parallel {
-    /// No branches yet.
+    /// A parallel agent without branches.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -36,26 +36,26 @@ impl Parallel {
         self
     }
 
-    /// Adds a branch under a label of its own.
+    /// Adds a branch with a label.
     #[must_use]
     pub fn with_as(mut self, label: &str, agent: impl Agent) -> Self {
         self.branches.push(labelled(label, agent));
         self
     }
 
-    /// Tells each branch one part of the message: the first the first, and so on. There have to be as many.
+    /// Sends each branch one part of the message, in order. There must be as many parts as branches.
     #[must_use]
     pub fn divides(self) -> Self {
         Self { divides: true, ..self }
     }
 
-    /// Sets what it says, made of the replies with the labels of the branches. It has to be the same for the same.
+    /// Sets a function that makes the reply from the labels and replies of the branches. Must be deterministic.
     #[must_use]
     pub fn joins(self, join: impl Fn(&[(&str, Message)]) -> Vec<Part> + Send + Sync + 'static) -> Self {
         Self { join: Some(Arc::new(join)), ..self }
     }
 
-    /// What each branch is told.
+    /// The message for each branch.
     fn shares(&self, message: Message) -> Result<Vec<Message>> {
         if !self.divides {
             return Ok(vec![message; self.branches.len()]);
@@ -108,8 +108,8 @@ impl std::fmt::Debug for Parallel {
     }
 }
 
-/// One agent for each part of a message, at the same time: each part has a room of its own, `0`, `1` and so on. It says what
-/// came of the parts, in their order.
+/// Maps an agent over the parts of a message at the same time. Each part has its own inner chat, `0`, `1` and so on.
+/// The reply has the replies in the order of the parts.
 #[derive(Debug, Clone)]
 pub struct Warp {
     name: Name,
@@ -118,10 +118,10 @@ pub struct Warp {
 }
 
 impl Warp {
-    /// How many parts are worked on at the same time, unless it is told otherwise.
+    /// Default limit on parts processed at the same time.
     pub const DEFAULT_AT_ONCE: usize = 8;
 
-    /// `agent`, for each part.
+    /// Calls `agent` for each part.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -130,7 +130,7 @@ impl Warp {
         Ok(Self { name, agent, at_once: Self::DEFAULT_AT_ONCE })
     }
 
-    /// Sets how many parts are worked on at the same time, at least 1.
+    /// Sets the limit on parts processed at the same time, at least 1.
     #[must_use]
     pub fn at_once(self, parts: usize) -> Self {
         Self { at_once: parts.max(1), ..self }

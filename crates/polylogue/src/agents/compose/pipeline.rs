@@ -1,10 +1,11 @@
-//! One after the other.
+//! A pipeline of agents.
 
 use polylogue_core::{Act, Agent, Error, Layer, Name, NameError, Result, Turn};
 
 use super::{ask, labelled, named};
 
-/// Agents one after the other: each is told what the one before said. It says what the last one says.
+/// Runs agents one after the other: each receives the reply of the one before. The last reply is the reply of the
+/// pipeline.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     name: Name,
@@ -28,15 +29,15 @@ impl Pipeline {
         self
     }
 
-    /// Adds a stage under a label of its own, so that it remembers apart from others of its name.
+    /// Adds a stage with a label, so that agents of the same name have separate memories.
     #[must_use]
     pub fn then_as(mut self, label: &str, agent: impl Agent) -> Self {
         self.stages.push(labelled(label, agent));
         self
     }
 
-    /// Sets the stage, counted from 0, after which it is over; without this, the last. Beyond the last one, the stages begin
-    /// again: in a pipeline of two, 2 runs the first, the second, and the first.
+    /// Sets the index of the last stage to run, from 0. Default: the last stage. Beyond it, the stages start again: in
+    /// a pipeline of two, 2 runs the first, the second, and the first.
     #[must_use]
     pub fn exit_at(self, stage: usize) -> Self {
         Self { exit_at: Some(stage), ..self }

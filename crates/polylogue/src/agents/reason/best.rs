@@ -6,17 +6,16 @@ use polylogue_core::{Act, Agent, AnyAgent, Chat, Layer, Message, Name, Result, S
 
 use super::{alone, came_of};
 
-/// The texts in which options are shown to a critic.
+/// The prompts in which options are shown to a critic.
 ///
-/// In all of them `{count}` stands for the number of options; other braces are just text. What is filled in is not looked at
-/// again.
+/// `{count}` stands for the number of options; other braces are plain text. Values are inserted verbatim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChoiceTexts {
-    /// The question, in which `{options}` stands for the options, one after the other.
+    /// The question. `{options}` stands for the options, one after the other.
     pub prompt: Arc<str>,
-    /// The line before each option, in which `{number}` stands for its number.
+    /// The line before each option. `{number}` stands for its number.
     pub option: Arc<str>,
-    /// What a critic receives whose answer holds no number of an option; `{options}` stands there for the options, too.
+    /// Sent to a critic whose answer has no number of an option. `{options}` works here, too.
     pub retry_prompt: Arc<str>,
 }
 
@@ -32,7 +31,7 @@ impl Default for ChoiceTexts {
 }
 
 impl ChoiceTexts {
-    /// `text` with the options filled in.
+    /// `text` with its placeholders replaced.
     fn fill(&self, text: &str, options: &[Arc<str>]) -> String {
         let count = options.len().to_string();
         let listed = (1_usize..).zip(options).map(|(number, option)| {
@@ -64,11 +63,11 @@ fn filled(text: &str, values: &[(&str, &str)]) -> String {
     filled
 }
 
-/// An agent that is asked several times for the same reply, and a critic who chooses one. The chosen one is said; the others
-/// stand in the log.
+/// Asks an agent several times for the same reply, and a critic for the best one, which becomes the message. The other
+/// drafts are in the log.
 ///
-/// It has the name of the agent that proposes, which sees the conversation each time as if it had proposed nothing yet. A critic
-/// whose answer holds no number of an option is asked again; if that is not enough, the first option is taken.
+/// It has the name of the proposing agent, which sees the same conversation each time, without the other drafts. A
+/// critic whose answer has no number of an option is asked again; after the last retry the first option wins.
 #[derive(Debug, Clone)]
 pub struct Best {
     proposer: AnyAgent,
@@ -79,10 +78,10 @@ pub struct Best {
 }
 
 impl Best {
-    /// How often the critic is asked again, unless it is told otherwise.
+    /// Default limit on retries of the critic.
     pub const DEFAULT_RETRIES: u32 = 2;
 
-    /// The best of so many replies of `proposer`, at least 1; of one, nobody is asked.
+    /// The best of `options` replies of `proposer`, at least 1; with one, the critic is not asked.
     #[must_use]
     pub fn of(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
         let (proposer, critic) = (AnyAgent::new(proposer), AnyAgent::new(critic));
@@ -95,19 +94,19 @@ impl Best {
         }
     }
 
-    /// Sets how often a critic who chooses nothing is asked again.
+    /// Sets how often a critic is asked again after an answer without a choice.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Sets the texts in which the options are shown to the critic.
+    /// Sets the prompts in which the options are shown to the critic.
     #[must_use]
     pub fn texts(self, texts: ChoiceTexts) -> Self {
         Self { texts, ..self }
     }
 
-    /// The conversation around, for one reply.
+    /// An inner chat with the conversation so far, for one draft.
     fn room(&self, turn: &Turn<'_>) -> Result<Chat> {
         let prompt = turn.request().prompt.clone();
         let opening = move |start: &Start<'_>| {
@@ -119,7 +118,7 @@ impl Best {
         alone(&self.proposer).opening_from(opening).build()
     }
 
-    /// Which option the critic chooses.
+    /// The index of the option that the critic chooses.
     async fn choose(&self, turn: &mut Turn<'_>, options: &[Arc<str>]) -> Result<usize> {
         let mut asked = self.texts.fill(&self.texts.prompt, options);
         for _ in 0..=self.retries {

@@ -1,13 +1,13 @@
-//! A plan first, and each step solved by itself.
+//! Plan and solve.
 
 use polylogue_core::{Act, Agent, AnyAgent, Error, Layer, Name, NameError, Result, Turn};
 
 use super::{alone, came_of};
 
-/// An agent that lets one agent make a plan, and another solve its steps one after the other, each in a conversation of its own
-/// that begins with the objective and what came of the steps before. What came of the last step is what it says.
+/// One agent makes a plan and another solves its steps one by one, each in its own chat that starts with the objective
+/// and the results of the steps before. The result of the last step is the message.
 ///
-/// A plan is numbered lines; lines without a number go on with the step above. One without numbers is a plan of one step.
+/// A plan is numbered lines; a line without a number continues the step above. A plan without numbers is one step.
 #[derive(Debug, Clone)]
 pub struct PlanAndSolve {
     name: Name,
@@ -21,10 +21,10 @@ const FORM: &str = "Make a plan for this objective. Write each step in a line th
 const END: &str = "<END_OF_PLAN>";
 
 impl PlanAndSolve {
-    /// How many steps a plan may have, unless it is told otherwise.
+    /// Default limit on the steps of a plan.
     pub const DEFAULT_MAX_STEPS: usize = 20;
 
-    /// An agent `name` that plans by one agent, and solves by another.
+    /// An agent `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -33,7 +33,7 @@ impl PlanAndSolve {
         Ok(Self { name: Name::new(name)?, planner, solver, max_steps: Self::DEFAULT_MAX_STEPS })
     }
 
-    /// Sets how many steps a plan may have. The turn fails if it has more.
+    /// Sets the limit on the steps of a plan. The turn fails if the plan has more.
     #[must_use]
     pub fn max_steps(self, steps: usize) -> Self {
         Self { max_steps: steps, ..self }
@@ -84,7 +84,7 @@ fn steps(plan: &str) -> Vec<String> {
                 step.push(' ');
                 step.push_str(line);
             }
-            // Words before the first step.
+            // Text before the first step.
             (None, None) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Thinking and acting in rounds.
+//! ReAct: reasoning and tool calls in rounds.
 
 use polylogue_core::{
     Act, Agent, Call, Capability, Error, Model, ModelAttempt, ModelCall, Name, Outcome, OutcomeStatus,
@@ -12,11 +12,11 @@ use crate::tooling::{continued, marked};
 
 /// An agent that calls tools in rounds until it has an answer.
 ///
-/// A model that cannot call tools writes its calls as text; so does any other that [is told to](Self::in_text).
+/// A model without function calls writes its calls as text; any other does so with [`in_text`](Self::in_text).
 ///
-/// It asks the model of an [`Assistant`], with its tools, parameters and sight of the room. After so many rounds of calls, it ends
-/// the chat with [`StopReason::Rounds`], or, if it [sums up](Self::sums_up), asks the model once more, without tools. The outcome of
-/// a tool that [ends the turn](ToolSpec::ends_turn) is what it says.
+/// It uses the model, tools, parameters and view of an [`Assistant`]. After the last round it ends the chat with
+/// [`StopReason::Rounds`], or, with [`sums_up`](Self::sums_up), calls the model once more without tools. The outcome of
+/// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
 pub struct React {
     agent: Assistant,
@@ -29,35 +29,35 @@ const SUM_UP: &str = "You cannot call any more tools. Answer now with what you k
 const OBSERVED: &str = "Observation:";
 
 impl React {
-    /// How many rounds of calls a turn has at most, unless it is told otherwise.
+    /// Default limit on rounds of tool calls per turn.
     pub const DEFAULT_ROUNDS: u32 = 5;
 
-    /// `agent`, in rounds.
+    /// Runs `agent` in rounds.
     #[must_use]
     pub const fn new(agent: Assistant) -> Self {
         Self { agent, rounds: Self::DEFAULT_ROUNDS, sums_up: false, in_text: false }
     }
 
-    /// Sets how many rounds of calls a turn has at most: its model is asked once more than that. None is a number, too.
+    /// Sets the limit on rounds of tool calls per turn; the model is called once more than that. 0 is allowed.
     #[must_use]
     pub fn rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 
-    /// After the last round, asks the model once more, without tools, for what it knows.
+    /// After the last round, calls the model once more, without tools, for an answer.
     #[must_use]
     pub fn sums_up(self) -> Self {
         Self { sums_up: true, ..self }
     }
 
-    /// Lets the model write `Action:` and `Action Input:`, and tells it the `Observation:`, in place of the provider's calls.
-    /// It is told of the form, and of the tools, at the end of its system text.
+    /// Makes the model write `Action:` and `Action Input:`, and sends it `Observation:`, instead of native function
+    /// calls. The format and the tools are described at the end of the system message.
     #[must_use]
     pub fn in_text(self) -> Self {
         Self { in_text: true, ..self }
     }
 
-    /// The assistants as which its model is asked: by calls, in text, and without tools. For whoever looks on.
+    /// The assistants by which its model is called: with tools, in text, and without tools. For inspection.
     #[must_use]
     pub fn assistants(&self) -> [Assistant; 3] {
         let textual = self.clone();
@@ -81,7 +81,7 @@ impl React {
         Way { in_text, system: Some(system), params }
     }
 
-    /// Asks the model; in another way if it turns out to be unable to call tools.
+    /// Calls the model; switches to text if it has no function calls.
     async fn ask(&self, turn: &mut Turn<'_>, way: &mut Way, with_tools: bool) -> Result<Reply> {
         loop {
             let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
@@ -102,14 +102,14 @@ impl React {
         }
     }
 
-    /// Whether the model is known to be unable to call tools.
+    /// Whether the model is known to lack function calls.
     fn lacks_tools(&self, turn: &Turn<'_>) -> bool {
         let known = self.agent.model.capabilities().has(Capability::Tools) == Some(false);
         let mut found = turn.transcript().missing_capabilities(turn.me(), self.agent.model.name());
         !self.agent.specs().is_empty() && (known || found.any(|lacks| lacks == Capability::Tools))
     }
 
-    /// Makes the calls. Returns what the turn ends with, if a tool ends it, or somebody has to be asked before.
+    /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
     async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Act>> {
         let wanted = calls.iter().map(|call| Wanted::new(self.name().clone(), call.clone())).collect();
         let is_own = |call: &Call| self.agent.specs().iter().any(|spec| spec.name == call.tool);
@@ -164,14 +164,14 @@ impl Agent for React {
     }
 }
 
-/// How the model is asked in this turn.
+/// How the model is called in this turn.
 struct Way {
     in_text: bool,
     system: Option<String>,
     params: Params,
 }
 
-/// What is said of a reply: no calls, and of a text only the answer.
+/// The message of a reply: no calls, and of a text only the answer.
 fn said(reply: Reply, in_text: bool) -> Act {
     let cut = Some(reply.finish).filter(|finish| finish.is_cut());
     if in_text {
@@ -203,7 +203,7 @@ fn instruction(tools: &[ToolSpec]) -> String {
     )
 }
 
-/// The call that a text writes. An input that is no JSON object stays a text, and is refused when the call is made.
+/// The call written in a text. Input that is not a JSON object stays a string, and is refused when the call runs.
 fn written(text: &str, id: &str) -> Option<Call> {
     let (_, action) = text.split_once("Action:").filter(|(before, _)| !before.contains("Final Answer:"))?;
     let (tool, rest) = action.split_once('\n').unwrap_or((action, ""));

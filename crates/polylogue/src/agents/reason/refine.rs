@@ -1,9 +1,9 @@
-//! A draft that is made better by criticism.
+//! A draft improved by criticism.
 
 use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn};
 
-/// An agent that lets one agent write, and another criticise what it wrote, for some rounds, until there is nothing more to
-/// criticise. What was written last is what it says. One agent may be both: then it criticises itself.
+/// One agent writes and another criticizes, for some rounds or until the critic has no objections. The last draft is
+/// the message. The same agent can do both.
 #[derive(Debug, Clone)]
 pub struct Refine {
     name: Name,
@@ -14,10 +14,10 @@ pub struct Refine {
 }
 
 impl Refine {
-    /// How many rounds of criticism there are, unless it is told otherwise.
+    /// Default number of rounds of criticism.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
-    /// An agent `name` that writes by one agent and criticises by another.
+    /// An agent `name` with a writer and a critic.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -26,13 +26,13 @@ impl Refine {
         Ok(Self { name: Name::new(name)?, writer, critic, rounds: Self::DEFAULT_ROUNDS, until: None })
     }
 
-    /// Sets how many rounds of criticism there are.
+    /// Sets the number of rounds of criticism.
     #[must_use]
     pub fn rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 
-    /// Sets what the critic says when there is nothing more to criticise.
+    /// Sets the text by which the critic approves a draft.
     #[must_use]
     pub fn until(self, text: impl Into<String>) -> Self {
         Self { until: Some(text.into()), ..self }

@@ -1,4 +1,4 @@
-//! A plan that names its evidence.
+//! ReWOO: a plan that names its evidence.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::approval::{Approval, Decided, Wanted};
 
-/// An agent that lets one agent plan all calls of tools at once, makes them without asking any model, and lets another answer
-/// from what they returned: two turns of agents, however many calls.
+/// One agent plans all tool calls at once, the calls run without a model, and another agent answers from the results:
+/// two agent turns, however many calls.
 ///
-/// The planner writes `#E1 = search[{"query": "..."}]`, and may use `#E1` in the arguments of later calls: where it is the whole of
-/// a text, what was returned stands in its place as it is, and within a text as words.
+/// The planner writes `#E1 = search[{"query": "..."}]`, and can use `#E1` in the arguments of later calls: a string
+/// that is only the label becomes the value of the result; within a longer string it is inserted as text.
 #[derive(Debug, Clone)]
 pub struct Rewoo {
     name: Name,
@@ -24,7 +24,7 @@ pub struct Rewoo {
 }
 
 impl Rewoo {
-    /// An agent `name` that plans by one agent, and answers by another.
+    /// An agent `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -33,7 +33,7 @@ impl Rewoo {
         Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new(), approval: Approval::never() })
     }
 
-    /// Adds a tool. One of the same name is replaced.
+    /// Adds a tool. Replaces a tool of the same name.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -42,7 +42,7 @@ impl Rewoo {
         self
     }
 
-    /// Sets when a person is asked before a tool is called. By default nobody is.
+    /// Sets which tool calls need approval by a person. Default: none.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
         Self { approval, ..self }
@@ -63,7 +63,7 @@ impl Rewoo {
         )
     }
 
-    /// The arguments as an object: the text of a tool with one argument is that argument.
+    /// The arguments as an object; plain text is the argument of a tool with one parameter.
     fn args(&self, tool: &str, text: &str) -> Value {
         let parsed = serde_json::from_str::<Value>(text).ok();
         if let Some(object @ Value::Object(_)) = parsed {
@@ -105,7 +105,7 @@ impl Agent for Rewoo {
             let outcome = decided.carry_out(turn, &self.tools).await?.into_iter().next();
             let outcome = outcome.unwrap_or_else(|| Outcome::failed("Nothing came of it."));
             let found = returned(&outcome);
-            // As arguments it is what it is; words from outside are marked where the model reads them.
+            // Arguments get the plain value; text from outside is marked where the model reads it.
             let told = match outcome.outside {
                 Some(_) => polylogue_core::plain(&outcome.told()).into_owned(),
                 None => words(&found),
@@ -153,7 +153,7 @@ fn is_tool(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Where the bracket closes that was open before: not within texts of JSON, and not those of lists within.
+/// The end of the bracket that was open before, skipping JSON strings and nested lists.
 fn closing(args: &str) -> Option<usize> {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for (at, c) in args.char_indices() {
@@ -171,13 +171,13 @@ fn closing(args: &str) -> Option<usize> {
     None
 }
 
-/// How many bytes of evidence the arguments of a call may hold: a short plan may ask for the same evidence very often.
+/// Limit on bytes of evidence in the arguments of a call: a short plan can repeat the same evidence very often.
 const MAX_ARGUMENTS: usize = 1 << 20;
 
-/// What stands where there is no room for evidence.
+/// Replaces evidence beyond the limit.
 const LEFT_OUT: &str = "(left out: the arguments would be too long)";
 
-/// `args` with its labels replaced by evidence, as far as there is `room` for it.
+/// `args` with its labels replaced by evidence, up to `space` bytes.
 fn filled(args: Value, evidence: &BTreeMap<String, Value>, room: &mut usize) -> Value {
     match args {
         Value::String(text) => match evidence.get(text.trim()) {
@@ -193,14 +193,14 @@ fn filled(args: Value, evidence: &BTreeMap<String, Value>, room: &mut usize) -> 
     }
 }
 
-/// Whether there is room for `value`, which it then takes.
+/// Whether `value` fits, which then uses up the space.
 fn takes(room: &mut usize, value: &Value) -> bool {
     let left = room.checked_sub(value.as_str().map_or_else(|| value.to_string().len(), str::len));
     *room = left.unwrap_or(*room);
     left.is_some()
 }
 
-/// A text with evidence in place of its labels, once: what was found is no place to look for labels.
+/// `text` with its labels replaced by evidence. Labels within evidence are not replaced.
 fn within(text: &str, evidence: &BTreeMap<String, Value>, room: &mut usize) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, from)) = rest.split_once("#E") {

@@ -1,10 +1,10 @@
-//! Replies as they grow.
+//! Streamed replies.
 
 use std::collections::BTreeMap;
 
 use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 
-/// Follows what agents write while they write it: each time how far the text is, and the piece it grew by.
+/// Streams the replies of agents: at each step the text so far and its delta.
 ///
 /// ```
 /// # async fn example(session: polylogue::Session, bot: polylogue::Assistant) -> polylogue::Result<()> {
@@ -31,47 +31,47 @@ pub struct Growing {
     texts: BTreeMap<(Path, Name), String>,
 }
 
-/// How far somebody's reply is.
+/// A step of a streamed reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grown {
     /// The chat.
     pub at: Path,
     /// The agent.
     pub who: Name,
-    /// What happens.
+    /// What happened.
     pub stage: Stage,
-    /// The text so far; whole when it is done.
+    /// The text so far; complete in the stage `Done`.
     pub text: String,
-    /// What it grew by; empty when it did not.
+    /// The delta of this step; can be empty.
     pub piece: String,
 }
 
-/// What happens to a reply.
+/// The stage of a streamed reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// It grows.
+    /// Text arrives.
     Writing,
-    /// It broke off, and begins anew.
+    /// The stream broke off, and the reply starts again.
     Restart,
     /// A tool is called.
     Calling,
     /// A tool returned.
     Returned,
-    /// It is done: this is what is said.
+    /// The message is complete.
     Done,
     /// The turn failed.
     Failed,
 }
 
 impl Growing {
-    /// Follows what `watch` is told.
+    /// Streams the updates of a subscription.
     #[must_use]
     pub const fn of(watch: Subscription) -> Self {
         Self { watch, texts: BTreeMap::new() }
     }
 
-    /// The next step; nothing when the log is dropped. Whoever is too slow misses pieces: the text that is done is whole.
+    /// The next step; `None` when the log is dropped. A slow reader misses deltas, but the text in `Done` is complete.
     pub async fn next(&mut self) -> Option<Grown> {
         loop {
             let grown = match self.watch.next().await? {
@@ -101,7 +101,7 @@ impl Growing {
 
     fn happened(&mut self, at: &Path, body: &Body) -> Option<Grown> {
         let (who, stage, text) = match body {
-            // Whoever asks its model again in the same turn begins another text.
+            // A new model call in the same turn starts a new text.
             Body::ModelReplied(sample) => {
                 self.texts.remove(&(at.clone(), sample.who.clone()));
                 return None;

@@ -4,8 +4,8 @@ use polylogue_core::{
     Body, Call, CallOutcome, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
 };
 
-/// What `who` remembers of `chat`, in order: what others said that it saw, what it was told alone, what it said, and its calls
-/// of tools with what came of them. Said again in the same order, it makes the same view.
+/// What `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
+/// tool calls with their outcomes. Replayed in the same order, they make the same view.
 #[must_use]
 pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
     let mut memory =
@@ -17,11 +17,11 @@ pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
 struct Memory<'a> {
     who: &'a Name,
     messages: Vec<Message>,
-    /// Where its turn began.
+    /// Index of the first message of the turn.
     begun: usize,
-    /// A reply of its model that is a message only if the turn goes on.
+    /// A reply of its model that becomes a message only if the turn continues.
     draft: Option<Vec<Part>>,
-    /// Calls that are not answered yet, with the answers that came early.
+    /// Open calls, with outcomes that arrived early.
     calls: Vec<(Call, Option<Outcome>)>,
     words: Option<Vec<HistoryEntry>>,
 }
@@ -88,7 +88,7 @@ impl Memory<'_> {
         }
     }
 
-    /// Its turn is over, with what it said.
+    /// Ends its turn with its message, if any.
     fn end(&mut self, said: Option<&Message>) {
         if let Some(words) = self.words.take() {
             self.draft = None;
@@ -102,7 +102,7 @@ impl Memory<'_> {
             return;
         }
         let open = |part: &Part| called(part).is_some_and(|call| self.awaits(&call.id));
-        // The calls that it asks others to make stand there already, as its model wrote them.
+        // Calls for other participants are there already, as its model wrote them.
         if said.is_some_and(|message| message.parts.iter().any(open)) {
             return;
         }
@@ -139,7 +139,7 @@ impl Memory<'_> {
         }
     }
 
-    /// Keeps the last `keep` exchanges: outcomes of calls belong to the calls.
+    /// Drops all but the last `keep` exchanges; outcomes stay with their calls.
     fn clear(&mut self, keep: usize) {
         let begins = |message: &Message| !message.parts.iter().all(|part| matches!(part, Part::Outcome(_)));
         let starts: Vec<usize> =

@@ -1,4 +1,4 @@
-//! What agents of a session remember, by path: read, written, forgotten.
+//! The memory of the agents of a session, by path: read, replace, clear.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Session, remembered};
 
-/// What an agent and those that it asks remember: lists of messages under the keys `memory`, `writer.memory`,
-/// `items.0.memory` and the like, in the order in which agents are made of others.
+/// The memory of an agent and of the agents that it asks: lists of messages under keys such as `memory`,
+/// `writer.memory` and `items.0.memory`, in the order of the layers.
 ///
 /// As JSON it is an object with these keys, in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State(Vec<(String, Vec<Message>)>);
 
-/// What of an agent is to be forgotten.
+/// What memory to clear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forget<'a> {
-    /// What the agent itself remembers.
+    /// The agent's own memory.
     Own,
-    /// That, and what those remember that it asks, and those that they ask.
+    /// The agent's own memory and that of all agents below it.
     All,
-    /// What one of those remembers: `writer`, or `items.0`.
+    /// The memory of one layer: `writer`, or `items.0`.
     Layer(&'a str),
 }
 
@@ -33,7 +33,7 @@ impl State {
         self.0.iter().map(|(key, _)| &**key)
     }
 
-    /// What is remembered under `key`.
+    /// The messages under `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&[Message]> {
         self.0.iter().find(|(other, _)| other == key).map(|(_, messages)| &**messages)
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for State {
     }
 }
 
-/// A room that an agent of the session has, or may come to have.
+/// An inner chat that an agent of the session has, or can get.
 struct Room {
     key: String,
     at: Path,
@@ -78,11 +78,11 @@ struct Room {
 }
 
 impl Session {
-    /// What `agent`, and those that it asks, remember of this session. One that was never called remembers nothing; those
-    /// that it asks without telling of them as its [layers](Agent::layers) are in it when they were asked.
+    /// The memory of `agent` and of the agents that it asks, in this session. Empty for one that was never called.
+    /// Agents that it asks without listing them as [layers](Agent::layers) are included once they were asked.
     ///
     /// # Errors
-    /// When the log is no valid conversation, or a layer has an illegal label.
+    /// When the log is invalid, or a layer has an illegal label.
     pub async fn state(&self, agent: &(impl Agent + Clone)) -> Result<State> {
         let rooms = self.all_rooms(agent).await?;
         let mut state = State::default();
@@ -92,13 +92,13 @@ impl Session {
         Ok(state)
     }
 
-    /// Lets `agent`, and those that it asks, remember what `state` says, and nothing else of this session: also those that are no
-    /// [layers](Agent::layers) of it and were asked in the session that `state` is of. Returns the keys that belong to none of them:
-    /// what is under these is left out.
+    /// Replaces the memory of `agent` and of the agents that it asks with `state`, including agents that are not
+    /// [layers](Agent::layers) and were asked in the session of `state`. Returns the keys that belong to none of them,
+    /// which are ignored.
     ///
     /// # Errors
-    /// When `state` has no entry for one of them: the error names all that are missing. When a call is not over, or the log
-    /// cannot be written. Nothing is changed then.
+    /// When `state` has no entry for one of them: the error names all missing keys. When a call is open, or the log
+    /// cannot be written. Nothing changes then.
     pub async fn load(&self, agent: &(impl Agent + Clone), state: &State) -> Result<Vec<String>> {
         let declared = self.rooms(agent).await?;
         let missing: Vec<String> = declared
@@ -125,10 +125,10 @@ impl Session {
         Ok(extra)
     }
 
-    /// Lets `agent`, or those that it asks, forget what they remember of this session. The log keeps it.
+    /// Clears the memory of `agent`, or of agents below it, in this session. The log keeps all events.
     ///
     /// # Errors
-    /// When there is no such layer, a call is not over, or the log cannot be written.
+    /// When there is no such layer, a call is open, or the log cannot be written.
     pub async fn reset(&self, agent: &(impl Agent + Clone), forget: Forget<'_>) -> Result<()> {
         let mut rooms = self.all_rooms(agent).await?;
         match forget {
@@ -147,7 +147,7 @@ impl Session {
         self.log.set_rooms(forgotten).await
     }
 
-    /// Its own room, those of its layers, and those of others that it asked.
+    /// Its own inner chat, those of its layers, and those of other agents that it asked.
     async fn all_rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
         let mut rooms = self.rooms(agent).await?;
         let home = self.home(agent.name()).await?;
@@ -163,7 +163,7 @@ impl Session {
         Ok(rooms)
     }
 
-    /// Its own room, and those of its layers: each before those of its own.
+    /// Its own inner chat and those of its layers, parents first.
     async fn rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
         let (at, who) = (self.log.room_of(agent.name()).await?, agent.name().clone());
         let mut rooms = vec![Room { key: "memory".into(), at, who }];
@@ -172,15 +172,15 @@ impl Session {
         Ok(rooms)
     }
 
-    /// Below which those have their rooms whom `who` asks.
+    /// The path below which `who` has the inner chats of agents that it asks.
     async fn home(&self, who: &Name) -> Result<Path> {
         let at = self.log.room_of(who).await?;
         if at.is_root() { at.room(who.as_str()) } else { Ok(at) }
     }
 }
 
-/// The room that `key` is of, where an agent asks another without telling of it as a layer: whose memory it is, its label says,
-/// or else who spoke last in it.
+/// The inner chat of `key`, for an agent that was asked without being a layer: its label names the owner of the memory,
+/// or else its last speaker is.
 fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<Room> {
     let label = key.strip_suffix(".memory")?;
     let last = messages.iter().rev().map(|message| &message.from);

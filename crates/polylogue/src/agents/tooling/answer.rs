@@ -1,4 +1,4 @@
-//! The answer in the end, and how it is brought into a form.
+//! The final answer, and structured output.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{check, lenient, words};
 use crate::{Assistant, sequential};
 
 impl Work<'_, '_> {
-    /// Asks for the answer, and says it.
+    /// Asks for the answer and makes it the message.
     pub(super) async fn answer(&mut self) -> Result<Act> {
         if let Some(schema) = self.agent.answers.clone() {
             return self.shape(&schema, None).await;
@@ -22,7 +22,7 @@ impl Work<'_, '_> {
         self.say(spoken(&reply, &[])).await
     }
 
-    /// Says an answer of the form that is asked for: `draft`, if it is one already.
+    /// Makes an answer that satisfies the schema the message: `draft`, if it does already.
     pub(super) async fn shape(&mut self, schema: &Value, draft: Option<&Reply>) -> Result<Act> {
         if let Some(value) = draft.and_then(|draft| reads(draft, schema).ok()) {
             return self.say_value(value).await;
@@ -35,7 +35,7 @@ impl Work<'_, '_> {
         self.say_or_give_up(value).await
     }
 
-    /// Says `value`, which the model wrote in reply, or what becomes of it.
+    /// Makes `value`, or its repaired version, the message.
     pub(super) async fn say_checked(&mut self, schema: &Value, value: Value) -> Result<Act> {
         let value = match check::check(&value, schema) {
             Ok(()) => Some(value),
@@ -51,12 +51,12 @@ impl Work<'_, '_> {
         }
     }
 
-    /// Its JSON is what others read; the value is for programs.
+    /// Others read the JSON text; the value is for programs.
     async fn say_value(&mut self, value: Value) -> Result<Act> {
         self.say(vec![Part::text(value.to_string()), Part::Data(value)]).await
     }
 
-    /// Asks for an answer of a form, in the best way that the model knows. One that has said something already is told.
+    /// Asks for structured output in the best way that the model supports, with a prompt if there was a draft.
     async fn in_form(&mut self, schema: &Value, is_told: bool) -> Result<Reply> {
         if is_told {
             self.tell(words::form(schema)).await?;
@@ -73,8 +73,8 @@ impl Work<'_, '_> {
         self.json().await
     }
 
-    /// What `last` was meant to be, if the model finds out. It is asked apart from the conversation, with the schema, what it
-    /// wrote last and what is wrong with it; nothing else would help.
+    /// The repaired value of `last`, if the model finds one. It is asked in a separate chat, with the schema, its last
+    /// reply and the error.
     async fn repaired(&mut self, schema: &Value, last: String, flaw: String) -> Result<Option<Value>> {
         let (mut last, mut flaw) = (last, flaw);
         for _ in 0..self.agent.repairs {
@@ -103,7 +103,7 @@ impl Work<'_, '_> {
     }
 }
 
-/// The answer in `reply`, or what is wrong with it.
+/// The answer in `reply`, or its error.
 fn reads(reply: &Reply, schema: &Value) -> Result<Value, String> {
     let value = lenient::value(&reply.plain()).ok_or_else(|| no_json(reply))?;
     check::check(&value, schema).map(|()| value)
@@ -113,7 +113,7 @@ fn mender(name: &Name, model: AnyModel) -> Result<Assistant> {
     Ok(Assistant::new(name.as_str(), model)?)
 }
 
-/// What is told of a reply without JSON.
+/// The error for a reply without JSON.
 pub(super) fn no_json(reply: &Reply) -> String {
     match reply.finish {
         Finish::Length => "it was cut off, because it met the limit on tokens: write less".to_owned(),

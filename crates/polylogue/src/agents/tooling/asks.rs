@@ -1,4 +1,4 @@
-//! The kinds of requests that an assistant makes: to tell which of them one was.
+//! The kinds of requests that an assistant makes, to identify a logged request.
 
 use polylogue_core::{Params, Tool, ToolSpec, ViewOptions};
 
@@ -6,20 +6,20 @@ use super::object;
 use super::work::Offer;
 use crate::Assistant;
 
-/// How an agent asks its model, apart from what it was told.
+/// How an agent calls its model, without the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asks {
-    /// The tools that are offered.
+    /// The tools in the request.
     pub tools: Vec<ToolSpec>,
-    /// How the model is to write.
+    /// The sampling parameters.
     pub params: Params,
-    /// How the agent sees the room.
+    /// How the agent sees the chat.
     pub lens: ViewOptions,
 }
 
 impl Assistant {
-    /// The kinds of requests that it makes: first the usual one, then what it asks when tools are called or answers are formed
-    /// in another way than by the provider's own. The [digest](polylogue_core::View::digest) of a request tells which it was.
+    /// All kinds of requests that it makes: the usual one first, then those of prompted tools and structured output.
+    /// The [digest](polylogue_core::View::digest) of a request identifies its kind.
     #[must_use]
     pub fn asks(&self) -> Vec<Asks> {
         let own = self.specs.get(..self.taught.len()).unwrap_or_default();
@@ -30,7 +30,7 @@ impl Assistant {
         let held = self.schemas().into_iter().map(|schema| Params { schema: Some(schema), ..free.clone() });
         let params = [self.params.clone(), free.clone(), json].into_iter().chain(held);
         all.extend(params.map(|params| self.asking(&[], params)));
-        // Where tools are called in words, what was called natively before is read in words.
+        // Where tools are called by text, earlier native calls are shown as text.
         let worded = all.clone().into_iter().filter(|asks| asks.tools.is_empty());
         let worded: Vec<Asks> = worded
             .map(|asks| Asks { lens: ViewOptions { calls_as_text: true, ..asks.lens }, ..asks })
@@ -43,7 +43,7 @@ impl Assistant {
         Asks { tools: tools.to_vec(), params, lens: self.lens.clone() }
     }
 
-    /// The schemas that its replies are held to.
+    /// The schemas of its requests.
     fn schemas(&self) -> Vec<serde_json::Value> {
         let own = self.taught.iter().map(|taught| Offer { spec: taught.tool().spec(), taught: Some(taught) });
         let others = self.advertised.iter().map(|spec| Offer { spec, taught: None });

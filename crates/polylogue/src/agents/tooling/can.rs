@@ -1,4 +1,4 @@
-//! What a model can do, as far as is known in this turn.
+//! The capabilities of a model, as known in this turn.
 
 use polylogue_core::{Capabilities, Capability, Model, Turn};
 
@@ -13,7 +13,7 @@ pub(super) enum Way {
     Talk,
 }
 
-/// How an answer is brought into a form.
+/// How structured output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     Schema,
@@ -21,8 +21,8 @@ pub(super) enum Hold {
     Text,
 }
 
-/// What a model can do, as far as is known: what it says of itself, without what it refused in earlier turns of the agent,
-/// and in this one. Of the log and of configuration alone, so that a fresh process comes to the same.
+/// The capabilities of a model as far as they are known: those it declares, minus refusals in earlier turns of the
+/// agent and in this one. From the log and configuration only, so that a new process gets the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolSupport {
     by: ToolCalling,
@@ -35,7 +35,7 @@ impl ToolSupport {
         Self { by: agent.tools_by, capabilities }
     }
 
-    /// Whether what it cannot do is found out, and got round.
+    /// Whether missing capabilities are detected and worked around.
     pub(super) fn is_auto(&self) -> bool {
         self.by == ToolCalling::Auto
     }
@@ -56,7 +56,7 @@ impl ToolSupport {
         }
     }
 
-    /// Whether JSON is asked for in JSON mode.
+    /// Whether JSON is requested in JSON mode.
     pub(super) fn json(&self) -> bool {
         match self.by {
             ToolCalling::Json => true,
@@ -82,7 +82,7 @@ impl ToolSupport {
 }
 
 impl Assistant {
-    /// Whether its model is known to keep to a JSON Schema, and may be held to one.
+    /// Whether its model is known to support JSON Schema, and may use it.
     pub(crate) fn keeps_to_schemas(&self, turn: &Turn<'_>) -> bool {
         let can = ToolSupport::of(self, turn.transcript().missing_capabilities(turn.me(), self.model.name()));
         can.holds() == Hold::Schema && can.capabilities.schema == Some(true)

@@ -1,26 +1,26 @@
-//! Whether a value satisfies a JSON Schema, as far as it matters for arguments and answers.
+//! Validates values against a JSON Schema, as far as it matters for arguments and answers.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-/// How many flaws are told at once.
+/// Limit on errors in one message.
 const MAX_FLAWS: usize = 5;
 
-/// How deep a schema is looked through; recursive ones have no end.
+/// Limit on depth; recursive schemas have no end.
 const MAX_DEPTH: usize = 64;
 
-/// How much of schema and value is looked at: forms within forms could take forever.
+/// Limit on steps: nested `anyOf` could take forever.
 const MAX_STEPS: u32 = 20_000;
 
-/// Says what about `value` does not satisfy `schema`.
+/// Checks `value` against `schema`.
 ///
-/// Looked at are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
-/// `oneOf` (as `anyOf`), `$ref` within the schema, and the limits on numbers, texts and lists. Everything else, such as
-/// `pattern` and `format`, is passed over: a tool knows better what it can use.
+/// Supports `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
+/// `oneOf` (as `anyOf`), `$ref` within the schema, and the limits on numbers, strings and lists. Ignores everything
+/// else, such as `pattern` and `format`, which the tool checks itself.
 ///
 /// # Errors
-/// The first flaws, each with where it is, for the model to read.
+/// The first errors, each with its location, for the model.
 pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
     let steps = Cell::new(MAX_STEPS);
     let mut check = Check { root: schema, steps: &steps, flaws: Vec::new() };
@@ -65,7 +65,7 @@ impl<'s> Check<'s, '_> {
         self.look_at_forms(at, value, schema, deeper);
     }
 
-    /// What `$ref` points to, if that is in the schema.
+    /// The target of `$ref`, if it is in the schema.
     fn target(&self, schema: &Map<String, Value>) -> Option<&'s Value> {
         self.root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
     }
@@ -152,7 +152,7 @@ impl<'s> Check<'s, '_> {
             let tries: Vec<Vec<String>> =
                 forms.iter().map(|form| self.flaws_of(at, value, form, depth)).collect();
             if tries.iter().all(|flaws| !flaws.is_empty()) {
-                // The form that comes nearest is the one that was meant.
+                // The closest alternative is the one that was meant.
                 let nearest = tries.into_iter().min_by_key(Vec::len).unwrap_or_default();
                 self.flaws.extend(nearest);
                 self.flaws.truncate(MAX_FLAWS);

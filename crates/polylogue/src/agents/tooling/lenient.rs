@@ -1,18 +1,17 @@
-//! JSON as models write it.
+//! A lenient JSON parser for model output.
 
 use serde_json::{Map, Value};
 
-/// How many places in a text are tried as the beginning of a value.
+/// Limit on positions tried as the start of a value.
 const MAX_BEGINNINGS: usize = 32;
 
-/// How deep values may be nested.
+/// Limit on nesting.
 const MAX_DEPTH: usize = 64;
 
-/// What models write around their reasoning.
+/// Tags that models write around their reasoning.
 const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// `text` without reasoning: not what stands between the marks, before a closing mark that was never opened, or after an
-/// opening mark that was never closed.
+/// `text` without reasoning: text between the tags, before an unopened closing tag, or after an unclosed opening tag.
 pub(crate) fn without_thoughts(text: &str) -> String {
     let mut text = text.to_owned();
     for (open, close) in THOUGHTS {
@@ -27,14 +26,14 @@ pub(crate) fn without_thoughts(text: &str) -> String {
     text
 }
 
-/// The JSON value in what a model wrote: all of it, or the first object or list in it. Reasoning, fences and words around
-/// it are passed over; quotes, names and commas need not be as JSON wants them.
+/// The JSON value in model output: all of it, or the first object or list in it. Skips reasoning, code fences and
+/// surrounding text; tolerates wrong quotes, unquoted names, and misplaced commas.
 pub(super) fn value(text: &str) -> Option<Value> {
     let text = without_thoughts(text);
     serde_json::from_str(text.trim()).ok().or_else(|| within(&text, &['{', '[']))
 }
 
-/// The JSON object in what a model wrote; see [`value`].
+/// The JSON object in model output; see [`value`].
 pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     match within(&without_thoughts(text), &['{']) {
         Some(Value::Object(object)) => Some(object),
@@ -42,14 +41,14 @@ pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// The first value in `text` that begins so: as it should be written, else as it may be meant.
+/// The first value in `text` that starts with one of `begins`: strict JSON first, then lenient.
 fn within(text: &str, begins: &[char]) -> Option<Value> {
     let rests = || text.match_indices(begins).take(MAX_BEGINNINGS).filter_map(|(at, _)| text.get(at..));
     let strict = |rest: &str| serde_json::Deserializer::from_str(rest).into_iter().next()?.ok();
     rests().find_map(strict).or_else(|| rests().find_map(|rest| Reader { rest, depth: 0 }.value()))
 }
 
-/// Reads a value with lenience.
+/// A lenient reader of one value.
 struct Reader<'t> {
     rest: &'t str,
     depth: usize,
@@ -77,7 +76,7 @@ impl Reader<'_> {
         inner
     }
 
-    /// Whether `sign` comes next; it is passed.
+    /// Skips `sign` if it comes next; returns whether it did.
     fn passes(&mut self, sign: char) -> bool {
         self.rest = self.rest.trim_start();
         match self.rest.strip_prefix(sign) {
@@ -151,7 +150,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what follows an apostrophe says that it was a quotation mark.
+/// Whether the text after an apostrophe shows that it closed a string.
 fn ends_string(rest: &str) -> bool {
     rest.trim_start().chars().next().is_none_or(|c| matches!(c, ',' | ':' | '}' | ']'))
 }
@@ -170,7 +169,7 @@ fn escape(chars: &mut std::str::Chars<'_>, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The character of four hex digits, or of two times four.
+/// The character of four hex digits, or of a surrogate pair.
 fn unicode(chars: &mut std::str::Chars<'_>) -> Option<char> {
     let first = hex(chars)?;
     if !(0xd800..0xdc00).contains(&first) {

@@ -6,7 +6,7 @@ use super::words;
 use super::work::{Work, spoken};
 
 impl Work<'_, '_> {
-    /// As long as the model calls tools, runs them and asks again. None if it cannot call any.
+    /// Runs tools and calls the model again while it calls tools. `None` if the model has no function calls.
     pub(super) async fn native(&mut self) -> Result<Option<Act>> {
         let max_rounds = self.agent.max_rounds;
         let mut missing = Missing::of(self);
@@ -37,7 +37,7 @@ impl Work<'_, '_> {
         Err(Error::Bug("the last round always returns".into()))
     }
 
-    /// What comes of the reply after the last round of calls. One that only calls tools again has met the limit.
+    /// Handles the reply after the last round. One that only calls tools again has reached the limit.
     async fn last_round(&mut self, reply: &Reply) -> Result<Act> {
         if !reply.calls().is_empty() && spoken(reply, &[]).is_empty() {
             let (who, limit) = (self.turn.me().clone(), u64::from(self.agent.max_rounds));
@@ -52,7 +52,7 @@ impl Work<'_, '_> {
         self.attempt(agent.specs.get(..offered).unwrap_or_default(), &agent.params).await
     }
 
-    /// Says the reply, in the form that is asked for.
+    /// Makes the reply the message, as structured output if a schema is set.
     async fn close(&mut self, reply: &Reply) -> Result<Act> {
         if let Some(schema) = self.agent.answers.clone() {
             return self.shape(&schema, Some(reply)).await;
@@ -60,7 +60,7 @@ impl Work<'_, '_> {
         self.say(spoken(reply, &[])).await
     }
 
-    /// Runs the agent's own calls of `reply`, and says how the turn ends, if it does.
+    /// Runs the agent's own calls of `reply`; returns the act that ends the turn, if there is one.
     async fn make_calls(&mut self, reply: &Reply) -> Result<Option<Act>> {
         let aside = self.is_aside();
         let (others, own): (Vec<Call>, Vec<Call>) =
@@ -75,7 +75,7 @@ impl Work<'_, '_> {
         Ok(Some(Act::Say(if said.is_empty() { last.told() } else { said })))
     }
 
-    /// The outcome that ends the turn, if a tool was called that ends it.
+    /// The outcome that ends the turn, if a tool with `ends_turn` was called.
     fn last_word<'o>(&self, calls: &[Call], outcomes: &'o [Outcome]) -> Option<&'o Outcome> {
         let ends = |call: &Call| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
         let done = |outcome: &Outcome| outcome.status == OutcomeStatus::Done;
@@ -84,9 +84,9 @@ impl Work<'_, '_> {
     }
 }
 
-/// Tools that have to be called in this turn and were not yet.
+/// Mandatory tools that were not called yet in this turn.
 struct Missing {
-    /// Each with how often it may be forgotten.
+    /// Each with the number of reminders left.
     tools: Vec<(String, u32)>,
     reminded: u32,
 }

@@ -1,4 +1,4 @@
-//! Tools called by replies that are held to a schema: something to say, or a call.
+//! Tools called by replies with a schema: a message or a call.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::talk::{Errors, Flaw, fitting, no_object, outcome_in_words};
 use super::work::{Offer, Work};
 use super::{lenient, words};
 
-/// Told to a model that could not be held to a schema, after all.
+/// Sent to a model that turned out not to support schemas.
 const NEVER_MIND: &str = "Never mind the form of replies that you were told above: just write text.";
 
-/// What a reply comes to.
+/// The next step after a reply.
 enum Step<'w> {
     Say(Value),
     Call(Offer<'w>, Value),
 }
 
 impl<'w> Work<'w, '_> {
-    /// Asks for objects until one says something. None if the model cannot be held to a schema.
+    /// Asks for objects until one is a message. `None` if the model does not support schemas.
     pub(super) async fn object(&mut self) -> Result<Option<Act>> {
         let offers = self.offers();
         self.forgets = true;
@@ -73,7 +73,7 @@ impl<'w> Work<'w, '_> {
     async fn make(&mut self, offer: Offer<'w>, args: Value, alone: bool) -> Result<Made<'w>> {
         let call = self.new_call(&offer.spec.name, args);
         if offer.taught.is_none() {
-            // What came of it is heard later: until then all of this stays.
+            // The result arrives in a later turn: keep everything until then.
             return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
         }
         let args = call.args.clone();
@@ -97,7 +97,7 @@ impl<'w> Work<'w, '_> {
     }
 }
 
-/// What comes of a call.
+/// The next step after a call.
 enum Made<'w> {
     End(Act),
     Result(String),
@@ -126,7 +126,7 @@ fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Ste
     };
     let args = match call.get("args") {
         Some(Value::Object(args)) => args.clone(),
-        // A model that is held to a schema writes what is to be an object as a text now and then.
+        // Models with a schema sometimes write an object as a string.
         Some(args @ Value::String(text)) => {
             lenient::object(text).ok_or_else(|| Flaw::of_arguments(*offer, no_object(args)))?
         }
@@ -136,7 +136,7 @@ fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Ste
     fitting(args, *offer).map(|args| Step::Call(*offer, args))
 }
 
-/// The schema of a reply: closed, and all of it required, as strict providers want it.
+/// The schema of a reply: closed, all fields required, as strict providers want it.
 pub(super) fn schema(at_hand: &[Offer<'_>], may_say: bool, answers: Option<&Value>) -> Value {
     let nothing = json!({"type": "null"});
     let say = match (may_say, answers) {

@@ -1,9 +1,9 @@
-//! What a model's words decide.
+//! Parses decisions in model output.
 
 use super::lenient::without_thoughts;
 
-/// The first decisive word of `text`, yes or no: one that stands alone between punctuation marks, or begins or ends what
-/// does. "I have no idea" is no "no".
+/// The first decisive word of `text`, yes or no: one that stands alone between punctuation marks, or is the first or
+/// last of such a phrase. "I have no idea" is not a "no".
 pub(super) fn yes_or_no(text: &str) -> Option<bool> {
     let text = without_thoughts(text).to_lowercase();
     let ends_clause = |c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\n' | '(' | ')' | '–' | '—');
@@ -22,7 +22,7 @@ fn decides(word: &str) -> Option<bool> {
     }
 }
 
-/// Which tools a text names.
+/// The tools named in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named<'n> {
     One(&'n str),
@@ -30,8 +30,8 @@ pub(super) enum Named<'n> {
     None,
 }
 
-/// Which of `names` are named in `text`: each as a whole word, so that `low` is not named by `high_low`. Case counts, unless
-/// none is named then.
+/// Which of `names` occur in `text` as whole words: `high_low` does not name `low`. Case-sensitive, then
+/// case-insensitive if none is found.
 pub(super) fn named<'n>(text: &str, names: &[&'n str]) -> Named<'n> {
     let text = without_thoughts(text);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

@@ -1,4 +1,4 @@
-//! Several tools, called by a talk in plain text.
+//! Several tools, called in a dialog in plain text.
 
 use polylogue_core::{Act, HistoryEntry, ModelMistake, Part, Result};
 
@@ -8,10 +8,10 @@ use super::words;
 use super::work::{Offer, Work, in_words, spoken};
 
 impl<'w> Work<'w, '_> {
-    /// Asks whether any of the tools helps, which one, and whether another call is needed; then answers.
+    /// Asks whether any of the tools helps, which one, and whether another call is needed; then asks for the answer.
     pub(super) async fn several(&mut self, offers: &[Offer<'w>]) -> Result<Act> {
         self.hear(words::define_all(offers.iter().map(|offer| offer.spec))).await?;
-        // Those that have to be called come first.
+        // Mandatory tools come first.
         let mut due: Vec<Offer<'w>> = offers.iter().filter(|offer| offer.must()).copied().collect();
         if due.is_empty() && !self.wants(words::any_relevant(&self.task()), words::USE_IT).await? {
             return self.answer_without().await;
@@ -45,7 +45,7 @@ impl<'w> Work<'w, '_> {
         self.conclude(last).await
     }
 
-    /// Which of `offers` is next; none when the model does not say.
+    /// Asks which of `offers` is next; `None` if the model does not choose.
     async fn choose(&mut self, offers: &[Offer<'w>]) -> Result<Option<Offer<'w>>> {
         if let [only] = offers {
             return Ok(Some(*only));
@@ -62,7 +62,7 @@ impl<'w> Work<'w, '_> {
         Ok(None)
     }
 
-    /// Whether another call is needed. Why, or why not, stays where the five messages do.
+    /// Asks whether another call is needed. The explanation stays in the full tool history.
     async fn goes_on(&mut self, last: &mut Last) -> Result<bool> {
         let reply = self.hear(words::ANOTHER).await?;
         last.explanation = spoken(&reply, &[]);
@@ -87,9 +87,9 @@ impl<'w> Work<'w, '_> {
     }
 }
 
-/// What came of the calls so far.
+/// The results of the calls so far.
 struct Last {
-    /// What the last one returned.
+    /// The result of the last call.
     text: String,
     /// Whether no call returned anything.
     is_silent: bool,

@@ -1,4 +1,4 @@
-//! One tool, called by a talk in plain text.
+//! One tool, called in a dialog in plain text.
 
 use polylogue_core::{Act, Call, HistoryEntry, ModelMistake, OutcomeStatus, Part, Reply, Result, ToolSpec};
 use serde_json::{Map, Value};
@@ -8,28 +8,28 @@ use super::read::yes_or_no;
 use super::work::{Offer, Work, in_words};
 use super::{check, lenient, words};
 
-/// How many replies that choose no tool are given up after.
+/// Limit on replies that choose no tool.
 pub(super) const CHOICES: u32 = 5;
 
-/// What came of using a tool.
+/// The result of using a tool.
 pub(super) enum Used {
-    /// It was run.
+    /// It ran.
     Ran {
-        /// What it returned.
+        /// Its output.
         parts: Vec<Part>,
-        /// The same in words; that it succeeded, if it returned nothing.
+        /// The same as text; a success message if there is no output.
         text: String,
     },
-    /// A person rejected it: what the model is told.
+    /// A person rejected it: the message for the model.
     Rejected(String),
-    /// Somebody else is to run it.
+    /// Another participant runs it.
     ForOthers(Call),
     /// The model made too many errors.
     GaveUp(ModelMistake, u32),
 }
 
 impl<'w> Work<'w, '_> {
-    /// Uses tools by talking, and answers.
+    /// Calls tools in a dialog, and answers.
     pub(super) async fn talk(&mut self) -> Result<Act> {
         self.forgets = true;
         let offers = self.offers();
@@ -50,7 +50,7 @@ impl<'w> Work<'w, '_> {
         self.keep([HistoryEntry::Sent(words::can_use(&offer.spec.name).into())]);
         match self.call_by_text(offer, !self.keeps_trace()).await? {
             Used::GaveUp(of, limit) => self.give_up(of, limit).await,
-            // What comes of it is heard later: until then all of this stays.
+            // The result arrives in a later turn: keep everything until then.
             Used::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
             Used::Rejected(text) => self.answer_with(offer.spec, &text).await,
             Used::Ran { parts, text } => {
@@ -64,19 +64,19 @@ impl<'w> Work<'w, '_> {
         }
     }
 
-    /// Answers with what came of a call.
+    /// Answers with the result of a call.
     async fn answer_with(&mut self, spec: &ToolSpec, text: &str) -> Result<Act> {
         self.tell(format!("{}\n\n{}", words::result(&spec.name, text), words::solve(&self.task()))).await?;
         self.answer().await
     }
 
-    /// Asks a question that is answered freely, then one that is answered by yes or no.
+    /// Asks an open question, then a yes-or-no question.
     pub(super) async fn wants(&mut self, question: String, decision: &str) -> Result<bool> {
         self.hear(question).await?;
         self.decides(decision).await
     }
 
-    /// Asks for a yes or no, twice if need be. What is neither is a no.
+    /// Asks a yes-or-no question, at most twice. An unclear answer is a no.
     pub(super) async fn decides(&mut self, question: &str) -> Result<bool> {
         let reply = self.hear(question).await?;
         if let Some(decision) = yes_or_no(&reply.plain()) {
@@ -92,20 +92,20 @@ impl<'w> Work<'w, '_> {
         self.answer().await
     }
 
-    /// Says what a tool returned; that it succeeded, if it returned nothing.
+    /// Makes the output of a tool the message; a success message if there is none.
     pub(super) async fn say_result(&mut self, spec: &ToolSpec, parts: Vec<Part>) -> Result<Act> {
         let is_empty = in_words(&parts).trim().is_empty();
         let parts = if is_empty { vec![Part::text(words::success(&spec.name))] } else { parts };
         self.say_outcome(parts).await
     }
 
-    /// Asks for the arguments until the tool takes them.
+    /// Asks for the arguments until the tool accepts them.
     pub(super) async fn call_by_text(&mut self, offer: Offer<'w>, tells_how: bool) -> Result<Used> {
         let spec = offer.spec;
         if words::is_without_arguments(spec) {
             return self.try_call(offer, Value::Object(Map::new())).await.map(|tried| match tried {
                 Ok(used) => used,
-                // There is nothing to correct: that it failed is what came of it.
+                // There is nothing to correct: the failure is the result.
                 Err(flaw) => Used::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
             });
         }
@@ -149,7 +149,7 @@ impl<'w> Work<'w, '_> {
     }
 }
 
-/// What a tool returned, in words; that it succeeded, if it returned nothing.
+/// The output of a tool as text; a success message if there is none.
 pub(super) fn outcome_in_words(spec: &ToolSpec, parts: &[Part]) -> String {
     let text = in_words(parts);
     if text.trim().is_empty() { words::success(&spec.name) } else { text }
@@ -166,12 +166,12 @@ fn read_arguments<'w>(reply: &Reply, offer: Offer<'w>) -> Result<Value, Flaw<'w>
     }
 }
 
-/// What is wrong with arguments that are JSON, but no object.
+/// The error for arguments that are JSON, but not an object.
 pub(super) fn no_object(args: &Value) -> String {
     format!("the arguments must be a JSON object; got {args}")
 }
 
-/// The arguments, if they fit the tool. Models like to wrap them once more.
+/// The arguments, if they fit the tool. Models sometimes wrap them in another object.
 pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Value, Flaw<'_>> {
     let schema = &offer.spec.parameters;
     let args = Value::Object(args);
@@ -184,7 +184,7 @@ pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Valu
     }
 }
 
-/// What is wrong with a reply, or with what it led to.
+/// An error in a reply, or in the call that it made.
 pub(super) struct Flaw<'w> {
     offer: Option<Offer<'w>>,
     kind: Kind,
@@ -225,7 +225,7 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Counts an error, and says what to give up for, if it is one too many.
+    /// Counts an error; returns what the limit was reached for, if it was.
     pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(ModelMistake, u32)> {
         use super::PromptedTool;
         let taught = flaw.offer.and_then(|offer| offer.taught);

@@ -1,63 +1,63 @@
-//! What a model is told that calls tools by text.
+//! The prompts for models that call tools by text.
 
 use polylogue_core::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::PromptedTool;
 
-/// Told to the model when it has called tools as often as it may in one turn.
+/// Sent when the limit on tool calls per turn is reached.
 pub(super) const NO_MORE_TOOLS: &str =
     "You have used all tool calls of this turn. Answer now with what you know, without calling a tool.";
 
-/// Told when a yes or no was asked for and neither came.
+/// Sent when an answer was neither yes nor no.
 pub(super) const YES_OR_NO: &str = "Answer with the one word `yes` or the one word `no`.";
 
-/// What [`object`] begins with.
+/// The start of [`object`].
 const OBJECTS: &str = "You can use these tools:\n";
 
-/// What [`define`] and [`define_all`] end with.
+/// The end of [`define`] and [`define_all`].
 const NOT_YET: &str = "Do not solve the task yet.";
 
-/// Whether a prompt is the first of calls by objects.
+/// Whether a prompt starts tool calls by objects.
 pub(super) fn begins_objects(text: &str) -> bool {
     text.starts_with(OBJECTS)
 }
 
-/// Whether a prompt is the first of a talk.
+/// Whether a prompt starts a dialog.
 pub(super) fn begins_talk(text: &str) -> bool {
     text.ends_with(NOT_YET)
 }
 
-/// Asked before a tool that need not be used.
+/// Asked before an optional tool.
 pub(super) const USE_IT: &str = "To summarize in one word: will you use it? Answer only `yes` or `no`.";
 
 /// Asked after the calls so far.
 pub(super) const ANOTHER: &str =
     "Do you need another tool call, of the same tool or of another, to solve the task? Say why, or why not.";
 
-/// Asked then.
+/// Asked after that.
 pub(super) const CALL_AGAIN: &str =
     "To summarize in one word: is another tool call needed? Answer only `yes` or `no`.";
 
-/// What the first generation of Yacana leaves in a history when several tools were at hand.
+/// Yacana's first generation leaves this in a history with several tools.
 pub(super) const SHOULD_USE: &str = "I should use tools related to the task to solve it correctly.";
 
-/// What it leaves when one was.
+/// It leaves this with one tool.
 pub(super) fn can_use(tool: &str) -> String {
     format!("I can use the tool '{tool}' related to the task to solve it correctly.")
 }
 
-/// What it leaves before the arguments.
+/// It leaves this before the arguments.
 pub(super) fn output_json(tool: &str) -> String {
     format!("Output the tool '{tool}' as valid JSON.")
 }
 
-/// What a tool that returned nothing leaves.
+/// It leaves this for a tool without output.
 pub(super) fn success(tool: &str) -> String {
     format!("Tool {tool} was called successfully. It didn't return anything.")
 }
 
-/// The tool, to a model that is to say that it understood.
+/// Describes the tool and asks the model to confirm.
 pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
     let may = if must { "must" } else { "may" };
     format!(
@@ -67,7 +67,7 @@ pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
     )
 }
 
-/// All tools, to a model that is to say that it understood.
+/// Describes all tools and asks the model to confirm.
 pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> String {
     let list: Vec<String> = specs.map(|spec| format!("- `{}`: {}", spec.name, spec.description)).collect();
     format!(
@@ -90,23 +90,23 @@ pub(super) fn how(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
     text
 }
 
-/// As [`how`], to a model that is to say that it understood.
+/// As [`how`], and asks the model to confirm.
 pub(super) fn how_alone(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
     format!("{}\n\nIf you understand, say so in one sentence. Do not use it yet.", how(spec, taught))
 }
 
-/// Whether the tool helps.
+/// Asks whether the tool helps.
 pub(super) fn relevant(spec: &ToolSpec, task: &str) -> String {
     let name = &spec.name;
     format!("Would the tool `{name}` help you to solve this task, and why?\n{}", tagged(task))
 }
 
-/// Whether any of the tools helps.
+/// Asks whether any of the tools helps.
 pub(super) fn any_relevant(task: &str) -> String {
     format!("Would any of the tools help you to solve this task, and why?\n{}", tagged(task))
 }
 
-/// Asks for the arguments. `how` stands before it where it was not told yet.
+/// Asks for the arguments, after `how` if it was not sent before.
 pub(super) fn call(spec: &ToolSpec, how: Option<String>, task: &str) -> String {
     let how = how.map(|how| format!("{how}\n\n")).unwrap_or_default();
     format!(
@@ -145,7 +145,7 @@ pub(super) fn choose_again(names: &[&str], several: bool) -> String {
     format!("{what} Answer with exactly one of these names and nothing else: {}", list(names))
 }
 
-/// What came of a call, where the model goes on.
+/// The result of a call, before the dialog continues.
 pub(super) fn result(tool: &str, outcome: &str) -> String {
     format!("The tool `{tool}` returned:\n{outcome}")
 }
@@ -155,17 +155,17 @@ pub(super) fn solve(task: &str) -> String {
     format!("Now solve the task with what you know, without any further tool. The task is:\n{}", tagged(task))
 }
 
-/// Asks for the answer where no tool is used.
+/// Asks for the answer without any tool.
 pub(super) fn solve_without(task: &str) -> String {
     format!("Then solve the task without a tool. The task is:\n{}", tagged(task))
 }
 
-/// Asks for a tool that has to be called.
+/// Asks for a mandatory tool call.
 pub(super) fn must_call(tool: &str) -> String {
     format!("Call the tool `{tool}` before you answer: the task asks for it.")
 }
 
-/// Tools and the form of replies, for a model that is held to a schema.
+/// Describes the tools and the reply format to a model with a schema.
 pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s PromptedTool>)>) -> String {
     let tool = |(spec, taught): (&ToolSpec, Option<&PromptedTool>)| {
         let mut text = format!(
@@ -187,19 +187,19 @@ pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s 
     )
 }
 
-/// What was wrong with a reply that was to be such an object.
+/// The error of a reply that should be such an object.
 pub(super) fn object_again(error: &str) -> String {
     format!(
         "That could not be used: {error}\n\nReply with one corrected JSON object of the form you were told, and nothing else."
     )
 }
 
-/// Asks for an answer of a form.
+/// Asks for structured output.
 pub(super) fn form(schema: &Value) -> String {
     format!("Write your answer as JSON that satisfies this JSON Schema, and nothing else:\n{schema}")
 }
 
-/// Asks somebody who knows nothing else to repair an answer.
+/// Asks a model without other context to repair an answer.
 pub(super) fn repair(schema: &Value, reply: &str, error: &str) -> String {
     format!(
         "This was to be JSON that satisfies this JSON Schema:\n{schema}\n\nIt is:\n{reply}\n\nWhat is wrong with it: \
@@ -240,7 +240,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// What the arguments mean, one a line.
+/// The meaning of the arguments, one a line.
 fn arguments(spec: &ToolSpec) -> String {
     let required = spec.parameters.get("required").and_then(Value::as_array);
     let line = |(name, schema): (&String, &Value)| {

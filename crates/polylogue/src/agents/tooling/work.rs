@@ -1,4 +1,4 @@
-//! One turn of an assistant: what it asks its model, and what it says in the end.
+//! One turn of an assistant: model calls, tool calls, and the final message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,29 +20,29 @@ pub(crate) struct Work<'w, 't> {
     pub(super) turn: &'w mut Turn<'t>,
     pub(super) can: ToolSupport,
     system: Option<Arc<str>>,
-    /// How the agent sees the room where calls are told in words.
+    /// The view when calls are shown as text.
     worded: ViewOptions,
-    /// How many tools were called by text.
+    /// Number of tools called by text.
     called: u64,
-    /// How often agents and chats were asked, by the names of the tools.
+    /// Number of calls of each agent tool.
     consulted: BTreeMap<&'w str, u32>,
-    /// Whether what is told in this turn stays out of the agent's history.
+    /// Whether the prompts of this turn stay out of the agent's history.
     pub(super) forgets: bool,
-    /// What stays in it instead, if it is more than the answer.
+    /// The history entries that stay instead, besides the answer.
     trace: Vec<HistoryEntry>,
-    /// Told before whatever is told next.
+    /// Sent before the next prompt.
     preface: Option<&'static str>,
-    /// Whether it is about a task, and no question by the way, though nobody hears the answer.
+    /// Whether a private turn is about a task, and not only a question of the policy.
     is_task: bool,
     /// How it calls tools.
     goes: Option<Way>,
-    /// Why the last reply is cut off, if it is.
+    /// Why the last reply was truncated, if it was.
     cut: Option<Finish>,
-    /// How the turn ends while a person has not said whether a tool is to be called.
+    /// The act that ends the turn while an approval is pending.
     ends: Option<Act>,
 }
 
-/// A tool at hand: the agent's own, or one that others run.
+/// An available tool: the agent's own, or one that other participants run.
 #[derive(Clone, Copy)]
 pub(super) struct Offer<'w> {
     pub(super) spec: &'w ToolSpec,
@@ -79,12 +79,12 @@ impl<'w, 't> Work<'w, 't> {
         }
     }
 
-    /// Takes the turn for one about a task, with tools as they were taught, even if nobody hears the answer.
+    /// Treats the turn as one about a task, with prompted tools, even if it is private.
     pub(crate) fn about_a_task(self) -> Self {
         Self { is_task: true, ..self }
     }
 
-    /// Speaks.
+    /// Runs the turn.
     pub(crate) async fn act(mut self) -> Result<Act> {
         let done = self.speak().await;
         match (done, self.ends) {
@@ -103,7 +103,7 @@ impl<'w, 't> Work<'w, 't> {
                 Some(Way::Object) => self.object().await?,
                 Some(Way::Talk) => return self.talk().await,
             };
-            // When the model turned out to be unable, it is done in the next way.
+            // A missing capability: continue in the next way.
             if let Some(act) = done {
                 return Ok(act);
             }
@@ -116,15 +116,15 @@ impl<'w, 't> Work<'w, 't> {
         }
     }
 
-    /// How tools are called, if there are any to call. Asked aside, an agent whose model knows no tools answers at once: a
-    /// question of the policy is no task.
+    /// How tools are called, if there are any. In a private turn, an agent whose model has no function calls answers at
+    /// once: a question of the policy is not a task.
     fn way(&self) -> Option<Way> {
         let way = self.begun().unwrap_or_else(|| self.can.calls());
         let quick = way != Way::Native && self.is_by_the_way();
         (!self.offers().is_empty() && !quick).then_some(way)
     }
 
-    /// The way in which the turn went on in an earlier run: it may be that another model speaks now, or that more is known of it.
+    /// The way that this turn used in an earlier run: since then the model or its known capabilities can have changed.
     fn begun(&self) -> Option<Way> {
         match self.turn.next_logged()? {
             Body::Prompted { text, .. } if words::begins_objects(text) => Some(Way::Object),
@@ -137,14 +137,14 @@ impl<'w, 't> Work<'w, 't> {
         }
     }
 
-    /// Whether the model is asked next, and not told anything, if the turn went on in an earlier run.
+    /// On replay: whether a model call comes next, and not a prompt.
     pub(super) fn asks_next(&self) -> Option<bool> {
         self.turn
             .next_logged()
             .map(|next| matches!(next, Body::ModelReplied(_) | Body::CapabilityMissing { .. }))
     }
 
-    /// Whether it is asked by the way.
+    /// Whether this is a private question and not a task.
     pub(super) fn is_by_the_way(&self) -> bool {
         self.is_aside() && !self.is_task
     }
@@ -158,12 +158,12 @@ impl<'w, 't> Work<'w, 't> {
             let spec = polylogue_core::Tool::spec(taught.tool());
             Offer { spec, taught: Some(taught) }
         });
-        // Asked aside, nobody would run the tools of others.
+        // In a private turn, no other participant could run its tools.
         let others = self.agent.advertised.iter().filter(|_| !self.is_aside());
         own.chain(others.map(|spec| Offer { spec, taught: None })).collect()
     }
 
-    /// What the turn is about, in words.
+    /// The task of the turn, as text.
     pub(super) fn task(&self) -> String {
         if let Some(prompt) = &self.turn.request().prompt {
             return prompt.as_ref().to_owned();
@@ -179,7 +179,7 @@ impl<'w, 't> Work<'w, 't> {
         self.agent.trace == ToolHistory::Full
     }
 
-    /// Whether what the one tool returns is what the agent says.
+    /// Whether the output of the single tool is the message.
     pub(super) fn says_outcome(&self) -> bool {
         self.keeps_trace() && self.agent.answers.is_none()
     }
@@ -190,7 +190,7 @@ impl<'w, 't> Work<'w, 't> {
         }
     }
 
-    /// Keeps a call as the five messages have it.
+    /// Adds a call to the history as the five messages have it.
     pub(super) fn keep_call(&mut self, tool: &str, args: &Value, outcome: &str) {
         self.keep([
             HistoryEntry::Received(words::output_json(tool).into()),
@@ -199,32 +199,32 @@ impl<'w, 't> Work<'w, 't> {
         ]);
     }
 
-    /// Prefaces whatever is told next.
+    /// Sends `text` before the next prompt.
     pub(super) const fn preface(&mut self, text: &'static str) {
         self.preface = Some(text);
     }
 
-    /// Tells the model something.
+    /// Sends the model a prompt.
     pub(super) async fn tell(&mut self, text: impl Into<String>) -> Result<()> {
         let text = text.into();
         let text = self.preface.take().map_or_else(|| text.clone(), |preface| format!("{preface}\n\n{text}"));
         self.turn.prompt(text).await
     }
 
-    /// Tells the model something, and returns what it freely replies.
+    /// Sends the model a prompt, and returns its free-text reply.
     pub(super) async fn hear(&mut self, text: impl Into<String>) -> Result<Reply> {
         self.tell(text).await?;
         let params = Params { schema: None, json: false, ..self.agent.params.clone() };
         self.sample(&params).await
     }
 
-    /// What the model replies as it is set up.
+    /// The reply of the model with the agent's parameters.
     pub(super) async fn own(&mut self) -> Result<Reply> {
         let agent = self.agent;
         self.sample(&agent.params).await
     }
 
-    /// What it replies in JSON mode, if it has one.
+    /// A reply in JSON mode, if the model supports it.
     pub(super) async fn json(&mut self) -> Result<Reply> {
         let free = Params { schema: None, json: false, ..self.agent.params.clone() };
         if self.can.json() {
@@ -236,7 +236,7 @@ impl<'w, 't> Work<'w, 't> {
         self.sample(&free).await
     }
 
-    /// What it replies when it is held to a schema; none if it cannot be.
+    /// A reply that satisfies the schema; `None` if the model does not support schemas.
     pub(super) async fn held(&mut self, schema: Value) -> Result<Option<Reply>> {
         let params = Params { schema: Some(schema), json: false, ..self.agent.params.clone() };
         self.attempt(&[], &params).await
@@ -244,7 +244,7 @@ impl<'w, 't> Work<'w, 't> {
 
     async fn sample(&mut self, params: &Params) -> Result<Reply> {
         let (turn, ask) = self.asking(&[], params);
-        // That it could not do something else is no matter here.
+        // Other missing capabilities do not matter here.
         let reply = loop {
             if !matches!(turn.next_logged(), Some(Body::CapabilityMissing { .. })) {
                 break turn.ask_model(ask).await?;
@@ -256,7 +256,7 @@ impl<'w, 't> Work<'w, 't> {
         self.whole(reply, &[], params).await
     }
 
-    /// The reply, continued where it was cut off, and noted where it still is.
+    /// The reply, continued where it was truncated, and marked if it still is.
     async fn whole(&mut self, reply: Reply, tools: &[ToolSpec], params: &Params) -> Result<Reply> {
         let limit = self.agent.continuations(params);
         let (turn, ask) = self.asking(tools, params);
@@ -265,7 +265,7 @@ impl<'w, 't> Work<'w, 't> {
         Ok(reply)
     }
 
-    /// What the model replies; none if it turns out to be unable to, and that can be got round.
+    /// Calls the model; `None` if a capability is missing that can be worked around.
     pub(super) async fn attempt(&mut self, tools: &[ToolSpec], params: &Params) -> Result<Option<Reply>> {
         let is_auto = self.can.is_auto();
         let (turn, ask) = self.asking(tools, params);
@@ -295,7 +295,7 @@ impl<'w, 't> Work<'w, 't> {
         (&mut *self.turn, ask)
     }
 
-    /// Runs a tool of the agent that was called by text. What came of it, and whether a person rejected it.
+    /// Runs one of the agent's tools, called by text. Returns its outcome and whether a person rejected it.
     pub(super) async fn run(&mut self, call: Call) -> Result<(Outcome, bool)> {
         let decided = self.decide(std::slice::from_ref(&call)).await?;
         let is_rejected = decided.made().is_empty();
@@ -304,13 +304,13 @@ impl<'w, 't> Work<'w, 't> {
         Ok((outcome, is_rejected))
     }
 
-    /// Makes calls of the agent's own tools, but for those that a person rejects.
+    /// Runs calls of the agent's own tools, except for those that a person rejects.
     pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Outcome>> {
         let decided = self.decide(calls).await?;
         self.carry_out(decided).await
     }
 
-    /// What a person says to the calls. While there is no answer it is an error, and the turn ends as is noted.
+    /// The approvals of the calls. While one is pending it is an error, and the turn ends with the noted act.
     async fn decide(&mut self, calls: &[Call]) -> Result<Decided> {
         let who = self.turn.me().clone();
         let wanted = calls.iter().map(|call| Wanted::new(who.clone(), call.clone())).collect();
@@ -328,7 +328,7 @@ impl<'w, 't> Work<'w, 't> {
         decided.carry_out(self.turn, &tools).await
     }
 
-    /// Asks the agents and chats that are called, one after the other; the tools then, of which those return what came of it.
+    /// Runs the called agent tools one after the other; returns the tools, of which those return the results.
     async fn consult(&mut self, calls: &[Call]) -> Result<Vec<AnyTool>> {
         let mut tools = self.agent.callable.clone();
         for consult in &self.agent.consults {
@@ -346,14 +346,14 @@ impl<'w, 't> Work<'w, 't> {
         Ok(tools)
     }
 
-    /// A call that is made by text, with an id of its own.
+    /// A call made by text, with a generated id.
     pub(super) fn new_call(&mut self, tool: &str, args: Value) -> Call {
         self.called += 1;
         let turn = self.turn.transcript().turns_begun_by(self.turn.me());
         Call { id: format!("text-{turn}-{}", self.called), tool: tool.to_owned(), args }
     }
 
-    /// Says `parts`, and remembers of the turn only what is to stay.
+    /// Makes `parts` the message, and keeps only what should stay of the turn in the history.
     pub(super) async fn say(&mut self, parts: Vec<Part>) -> Result<Act> {
         let said = in_words(&parts);
         self.keep_said(&said);
@@ -366,10 +366,10 @@ impl<'w, 't> Work<'w, 't> {
         }
     }
 
-    /// Says what a tool returned. Where the five messages stay, it is the last of them.
+    /// Makes the output of a tool the message; with a full tool history it is the last entry.
     pub(super) async fn say_outcome(&mut self, parts: Vec<Part>) -> Result<Act> {
         let said = in_words(&parts);
-        // They are no words of the model.
+        // This text is not from the model.
         self.cut = None;
         self.end(parts, said).await
     }
@@ -386,7 +386,7 @@ impl<'w, 't> Work<'w, 't> {
         Ok(marked(parts, self.cut))
     }
 
-    /// Ends the chat: the model makes error after error. Nothing of the turn stays in the history.
+    /// Ends the chat because of repeated errors of the model. Nothing of the turn stays in the history.
     pub(super) async fn give_up(&mut self, of: ModelMistake, limit: u32) -> Result<Act> {
         self.turn.remember(Vec::new()).await?;
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
@@ -394,7 +394,7 @@ impl<'w, 't> Work<'w, 't> {
     }
 }
 
-/// As long as `reply` is a text that met the limit on tokens, asks for the rest of it: `limit` times at most.
+/// Asks for the rest of a text that reached the token limit, at most `limit` times.
 pub(crate) async fn continued(
     turn: &mut Turn<'_>,
     ask: ModelCall<'_>,
@@ -416,7 +416,7 @@ pub(crate) async fn continued(
     Ok(reply)
 }
 
-/// Says `parts`, with the mark that they are cut off, if they are; blank ones are a pass.
+/// Makes `parts` the message, marked if it was truncated; blank ones are a pass.
 pub(crate) fn marked(mut parts: Vec<Part>, cut: Option<Finish>) -> Act {
     if parts.iter().all(Part::is_blank) {
         return Act::Pass;
@@ -435,7 +435,7 @@ fn text_of(words: &HistoryEntry) -> &str {
     }
 }
 
-/// What is said of a reply: no thoughts, no calls but `others`, which others are to run.
+/// The message of a reply: no reasoning, and no calls except `others`, which other participants run.
 pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
     let said = |part: &&Part| match part {
         Part::Call(call) => others.iter().any(|other| other.id == call.id),
@@ -443,12 +443,12 @@ pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
         part => !part.is_blank(),
     };
     let mut parts: Vec<Part> = reply.parts.iter().filter(said).cloned().collect();
-    // What is collected has room for four, and it is kept as long as the conversation.
+    // Collecting allocates space for four parts, and the parts live as long as the conversation.
     parts.shrink_to_fit();
     parts
 }
 
-/// `parts` as one text, values as JSON.
+/// `parts` as one text, with values as JSON.
 pub(super) fn in_words(parts: &[Part]) -> String {
     let text = plain(parts);
     if !text.trim().is_empty() {

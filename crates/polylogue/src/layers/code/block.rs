@@ -6,24 +6,24 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::infer;
 
-/// A piece of code in a message.
+/// A code block in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Its language: the first word of the tag in lower case, such as `python` or `c++`; of a block without one, `python` or
-    /// `sh` if it reads like that.
+    /// Its language: the first word of the tag in lower case, such as `python` or `c++`; of a block without a tag,
+    /// `python` or `sh` if it reads like that.
     pub language: Option<String>,
-    /// Whether the language was inferred, for want of a tag.
+    /// Whether the language was inferred, because there is no tag.
     pub inferred: bool,
     /// The code, with `\n` at the end of each line.
     pub code: String,
-    /// The file it is to be in, if its first line says so.
+    /// The file name in its first line, if there is one.
     pub file: Option<String>,
-    /// The sources of words from outside that the agent that runs it has [read](polylogue_core::Turn::outside) before; empty while it is
-    /// only read.
+    /// The sources of text from outside that the agent [read](polylogue_core::Turn::outside) before it runs the block;
+    /// empty when only parsed.
     pub outside: Vec<Arc<str>>,
 }
 
-/// Tags of what is no program: documents, data, and what a program printed.
+/// Tags of blocks that are not programs: documents, data, and program output.
 const NO_PROGRAM: [&str; 22] = [
     "markdown",
     "md",
@@ -49,11 +49,11 @@ const NO_PROGRAM: [&str; 22] = [
     "latex",
 ];
 
-/// How deep code may stand in blocks that are indented by mistake.
+/// Limit on nesting of blocks that are indented by mistake.
 const MAX_DEPTH: u8 = 4;
 
 impl Block {
-    /// Whether it is meant to be run: it has a language that is none of documents or data.
+    /// Whether it should run: it has a language that is not one of documents or data.
     pub(super) fn is_program(&self) -> bool {
         self.language.as_deref().is_some_and(|language| !NO_PROGRAM.contains(&language))
     }
@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// The closed code blocks of `text`, in their order, those without a known language included.
+/// The closed code blocks of `text`, in order, including those without a known language.
 ///
 /// ```
 /// let blocks = polylogue::code::blocks("Run this:\n\n```python\n# filename: hi.py\nprint('hi')\n```\n");
@@ -95,7 +95,7 @@ pub fn blocks(text: &str) -> Vec<Block> {
 }
 
 fn collect(text: &str, depth: u8, found: &mut Vec<Block>) {
-    // The tag of the block that is being read, and whether it is fenced; the code so far.
+    // The tag of the current block, and whether it is fenced; the code so far.
     let mut open: Option<(Option<String>, String)> = None;
     for (event, range) in Parser::new(text).into_offset_iter() {
         match event {
@@ -124,8 +124,8 @@ fn has_fence(code: &str) -> bool {
     code.lines().any(|line| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~"))
 }
 
-/// Whether the last line of a fenced block is its closing fence. Markdown ends an open block with the document: then it
-/// was cut off, and half a program is not to be run.
+/// Whether the last line of a fenced block is its closing fence. Markdown closes an open block at the end of the
+/// document: then the reply was truncated, and an incomplete program must not run.
 fn is_closed(source: &str) -> bool {
     let opening = source.trim_start();
     let Some(mark) = opening.chars().next() else { return false };
@@ -143,7 +143,7 @@ fn language(info: &str) -> Option<String> {
     (!word.is_empty()).then_some(word)
 }
 
-/// The name in a first line that is a comment and says `filename:`.
+/// The file name in a first line that is a `filename:` comment.
 fn file_name(line: &str) -> Option<&str> {
     let line = line.trim();
     let comment = line.strip_prefix("<!--").map(|rest| rest.strip_suffix("-->").unwrap_or(rest));

@@ -1,7 +1,6 @@
-//! What language a block without a tag is in.
+//! Infers the language of a block without a tag.
 //!
-//! A guess that is wrong runs what was meant as prose or as output, so whatever does not clearly read like a program is
-//! none.
+//! A wrong guess runs prose or output as code, so only what clearly reads like a program counts.
 
 /// `python` or `sh`, if `code` reads like that.
 pub(super) fn language(code: &str) -> Option<&'static str> {
@@ -22,14 +21,14 @@ fn is_command(code: &str) -> bool {
     is_shebang || matches!(first, "pip" | "pip3" | "python" | "python3") && has_more
 }
 
-/// Whether every statement looks like one of Python.
+/// Whether every statement looks like Python.
 fn is_python(code: &str) -> bool {
     let Some(statements) = statements(code) else { return false };
     !statements.is_empty() && statements.iter().all(|statement| is_statement(statement))
 }
 
-/// The lines of `code` without comments, with strings as `""`, and with those joined that brackets or a backslash hold
-/// together. None when a bracket or a string stays open.
+/// The logical lines of `code`, without comments, with strings as `""`, joined across brackets and backslashes. `None`
+/// when a bracket or a string stays open.
 fn statements(code: &str) -> Option<Vec<String>> {
     let (mut found, mut line, mut depth) = (Vec::new(), String::new(), 0_usize);
     let mut rest = code;
@@ -60,7 +59,7 @@ fn statements(code: &str) -> Option<Vec<String>> {
     (depth == 0).then_some(found)
 }
 
-/// What follows a string that began with `quote`.
+/// The text after a string that started with `quote`.
 fn after_string(quote: char, rest: &str) -> Option<&str> {
     let triple: String = std::iter::repeat_n(quote, 3).collect();
     let (end, rest) = match rest.strip_prefix(triple.get(1..)?) {
@@ -143,7 +142,7 @@ fn is_call(line: &str) -> bool {
     !callee.is_empty() && is_path(callee) && is_closed
 }
 
-/// Anything with an operator, a call or nothing but one name: what may follow `return`.
+/// An operator, a call, or a single name: what can follow `return`.
 fn is_expression(text: &str) -> bool {
     is_path(text) || text.contains(['(', '[', '{', '+', '-', '*', '/', '<', '>', '=', '"', ','])
 }

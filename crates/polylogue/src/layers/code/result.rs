@@ -1,4 +1,4 @@
-//! What came of the blocks of one message, in one reply.
+//! The results of the blocks of one message, in one reply.
 
 use polylogue_core::{Outcome, OutcomeStatus, Part};
 
@@ -7,19 +7,19 @@ use polylogue_core::{Outcome, OutcomeStatus, Part};
 pub(super) struct Results {
     exit_code: i64,
     output: String,
-    /// What was changed before it was run.
+    /// Notes on code that was edited before it ran.
     notes: Vec<Part>,
     /// Files and pictures.
     rest: Vec<Part>,
 }
 
 impl Results {
-    /// Adds what is to be known besides.
+    /// Adds a note.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(Part::text(text));
     }
 
-    /// Adds what came of the next block.
+    /// Adds the outcome of the next block.
     pub(super) fn add(&mut self, outcome: Outcome) {
         let mut parts = outcome.parts.into_iter();
         let said_to_be = if outcome.status == OutcomeStatus::Done { 0 } else { 1 };
@@ -55,7 +55,7 @@ impl Results {
     }
 }
 
-/// The reply about `outcomes`, which the code of one message had: a message of these parts says nothing besides.
+/// The reply for the `outcomes` of one message: a message with exactly these parts is such a reply.
 #[must_use]
 pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
     let mut results = Results::default();
@@ -63,8 +63,7 @@ pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
     results.into_parts()
 }
 
-/// The exit code and the output in what a tool for code returns: `exitcode: 0 (execution succeeded)`, then
-/// `Code output: ...`.
+/// The exit code and the output of a code tool: `exitcode: 0 (execution succeeded)`, then `Code output: ...`.
 fn parted(text: &str) -> Option<(i64, &str)> {
     let rest = text.strip_prefix("exitcode: ")?;
     let (head, output) = rest.split_once('\n').unwrap_or((rest, ""));

@@ -1,11 +1,11 @@
-//! In which messages code is looked for.
+//! Which messages are searched for code.
 
 use polylogue_core::{Line, Message, Source, Turn};
 
-/// The messages of others in which code is looked for, newest first.
+/// The messages of others that are searched for code, newest first.
 ///
-/// What was said before the first turn is the task: it is looked at only when nobody has said anything else, so that the
-/// code that a task is about is not run because a reply has none.
+/// Messages before the first turn are the task: they are searched only when there are no others, so that code in the
+/// task does not run because a reply has none.
 pub(super) fn messages<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterator<Item = &'a Message> {
     let (chat, me) = (turn.transcript(), turn.me());
     let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);

@@ -1,4 +1,4 @@
-//! Tools declared as functions.
+//! Tools from closures.
 
 use std::fmt;
 use std::future::Future;
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::tool::private::{outcome, read, schema};
 
-/// A tool that is a function of one struct: the fields are the arguments.
+/// A tool from a function with one struct parameter, whose fields are the arguments.
 ///
-/// The schema is made of the struct: names and types of the fields, their documentation as descriptions, their defaults; a
-/// field without a default that is no `Option` is required. A function of `()` takes no arguments, one of a
-/// [`serde_json::Value`] any. What the function returns is the outcome: a text as it is, nothing as no text, and anything
-/// else as JSON.
+/// The schema is derived from the struct: names and types of the fields, doc comments as descriptions, defaults; a
+/// field is required unless it has a default or is an `Option`. A function of `()` takes no arguments, one of a
+/// [`serde_json::Value`] any. The return value is the outcome: a text unchanged, `()` as no output, anything else as
+/// JSON.
 ///
-/// A function that holds something of its own is a closure with an `async` block:
+/// A function with state is a closure with an `async` block:
 /// `move |args: Args| { let shared = shared.clone(); async move { .. } }`.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub struct Declared<F, A> {
 }
 
 impl<F, A: JsonSchema> Declared<F, A> {
-    /// The tool `name`, which runs `function`. `description` is what a model is told of it.
+    /// The tool `name`, which runs `function`. Models read `description`.
     pub fn new<Fut, R>(name: &str, description: &str, function: F) -> Self
     where
         F: Fn(A) -> Fut,
@@ -56,7 +56,7 @@ impl<F, A: JsonSchema> Declared<F, A> {
         Self { spec: ToolSpec::new(name, description, schema::<A>()), function, args: PhantomData }
     }
 
-    /// The same tool, whose calls may be made again; see [`ToolSpec::repeatable`].
+    /// Declares that calls can be repeated; see [`ToolSpec::repeatable`].
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { spec: self.spec.repeatable(), ..self }

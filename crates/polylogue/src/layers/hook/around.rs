@@ -1,18 +1,18 @@
-//! What an agent is told, and what it says, changed before it is remembered and after.
+//! Hooks on the messages that an agent receives and sends.
 
 use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn};
 
-/// An agent with hooks around it: some change what it is told, some what it says.
+/// An agent with hooks: some change what it receives, others what it replies.
 ///
-/// It remembers what it is told as the hooks changed it, and what it says as it said it: what the hooks after it make of that is
-/// for the caller. In the [state](crate::session::State) of an agent that asks it as `critic`, what it remembers is under
-/// `critic.critic.memory`; `critic.memory` is what was asked of the agent and its hooks together, and what they replied. Nobody's message is changed but the copy that is handed on. Of a kind, hooks run in the order in which
-/// they were added.
+/// The agent remembers its input after the `before` hooks and its replies before the `after` hooks, which are for the
+/// caller. In the [state](crate::session::State) of an agent that asks it as `critic`, its memory is under
+/// `critic.critic.memory`; `critic.memory` has the input and replies outside the hooks. Hooks change only the copy that
+/// is passed on. Hooks of a kind run in the order in which they were added.
 ///
-/// # A critic that is told what to do with a draft
+/// # A critic with instructions for a draft
 /// ```
 /// # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 /// use polylogue::hook::Around;
@@ -37,11 +37,11 @@ pub struct Around {
 
 type Hook = dyn Fn(Message) -> Message + Send + Sync;
 
-/// A hook of an [`Around`], to remove it again.
+/// A hook of an [`Around`], for removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle(u64);
 
-/// There is no such hook, or not any more.
+/// The hook does not exist, or was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchHook;
 
@@ -66,14 +66,14 @@ impl Around {
         Self { agent: AnyAgent::new(agent), before: Vec::new(), after: Vec::new(), next: 0 }
     }
 
-    /// Changes what the agent is told. It has to be the same for the same.
+    /// Adds a hook on what the agent receives. Must be deterministic.
     pub fn before(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> Handle {
         let handle = self.handle();
         self.before.push((handle, Arc::new(hook)));
         handle
     }
 
-    /// Changes what is said, after the agent said it. It has to be the same for the same.
+    /// Adds a hook on what the agent replies. Must be deterministic.
     pub fn after(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> Handle {
         let handle = self.handle();
         self.after.push((handle, Arc::new(hook)));
@@ -83,7 +83,7 @@ impl Around {
     /// Removes a hook.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn remove(&mut self, handle: Handle) -> Result<(), NoSuchHook> {
         let count = self.before.len() + self.after.len();
         self.before.retain(|(other, _)| *other != handle);

@@ -2,19 +2,19 @@
 
 use polylogue_core::Name;
 
-/// What is to be cleared, and what is left to say.
+/// What to clear, and the remaining text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clear {
-    /// Out of whose sight; everybody's when `None`.
+    /// For one participant; for all when `None`.
     pub(super) of: Option<Name>,
-    /// So many of the last messages stay in sight.
+    /// Number of last messages that stay visible.
     pub(super) keep: usize,
     /// The text without the command.
     pub(super) rest: String,
 }
 
-/// The last `clear history` in `text`, if there is one. A member's name and a number may follow, in any order, each with a
-/// punctuation mark after it.
+/// The last `clear history` in `text`, if there is one. The name of a participant and a number can follow in any order,
+/// each with a punctuation mark after it.
 pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
     let words = words(text);
     let is = |index: usize, word: &str| {
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
     Some(clear)
 }
 
-/// The member whose name `words` begin with, the longest of several, and of how many words it is.
+/// The participant whose name `words` start with, the longest of several, and its length in words.
 fn named<'n>(words: &[(usize, &str)], members: &'n [Name]) -> Option<(&'n Name, usize)> {
     let begins = |name: &&Name| {
         let count = name.as_str().split(' ').count();
@@ -59,7 +59,7 @@ fn named<'n>(words: &[(usize, &str)], members: &'n [Name]) -> Option<(&'n Name, 
     Some((longest, longest.as_str().split(' ').count()))
 }
 
-/// The words of a text, and where each begins.
+/// The words of a text, with their offsets.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let begins = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
     text.split_whitespace().map(|word| (begins(word), word)).collect()

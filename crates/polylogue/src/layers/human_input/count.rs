@@ -1,11 +1,10 @@
-//! Counting the replies that no person had a part in.
+//! Counts automatic replies.
 
 use polylogue_core::{Body, Event, Name, Transcript};
 
-/// Whether `me` has replied `limit` times in a row without a person.
+/// Whether `me` has replied `limit` times in a row without input of a person.
 ///
-/// Looks back no further than it has to: to the last text of the person, to where the chat went on about something more, or
-/// over as many turns as the limit has.
+/// Looks back only to the last text of the person, to the last reopening, or over as many turns as the limit.
 pub(super) fn is_over(chat: &Transcript, me: &Name, limit: u64) -> bool {
     let mut turns = chat.recent_turns().filter(|turn| turn.who == *me).map(|turn| turn.seq).peekable();
     let mut replies = 0_u64;
@@ -16,14 +15,14 @@ pub(super) fn is_over(chat: &Transcript, me: &Name, limit: u64) -> bool {
                 in_room = turns.next_if_eq(&event.seq).is_some();
                 replies += u64::from(in_room);
             }
-            // This turn was counted when its end was seen, and was the person's.
+            // This turn was counted at its end, and was the person's.
             Body::InputProvided { to, text } if in_room && to == me && !text.trim().is_empty() => {
                 return replies.saturating_sub(1) >= limit;
             }
             Body::Reopened { message: Some(_) } => return replies >= limit,
             _ => {}
         }
-        // One more than the limit, for the one that may turn out to be the person's.
+        // One more than the limit, for the one that may be the person's.
         if replies > limit {
             return true;
         }

@@ -1,4 +1,4 @@
-//! What the person is asked: who speaks to whom, and what Enter and `exit` do.
+//! The question to the person: who speaks to whom, and what Enter and `exit` do.
 
 use polylogue_core::{Call, Name, StopReason, Turn};
 
@@ -6,17 +6,17 @@ use crate::approval::exact;
 
 /// Why the person is asked.
 pub(super) enum Occasion {
-    /// Nobody has said anything yet.
+    /// The chat has no messages.
     First,
     /// It is their turn.
     Turn,
-    /// The agent has replied by itself as often as it may.
+    /// The limit on automatic replies is reached.
     Limit(u64),
-    /// The last message ends the conversation.
+    /// The last message terminates the conversation.
     End(StopReason),
 }
 
-/// The question. `silent` is whether nothing is said when the answer is empty.
+/// The question. `silent` is whether an empty answer sends no message.
 pub(super) fn question(
     turn: &Turn<'_>,
     occasion: &Occasion,
@@ -58,7 +58,7 @@ fn situation(turn: &Turn<'_>, occasion: &Occasion) -> String {
     }
 }
 
-/// What a reply does to the calls that wait.
+/// What a reply does to open calls.
 fn interrupts(calls: &[(Name, Call)]) -> Option<String> {
     let (who, _) = calls.first()?;
     let tools: Vec<String> = calls.iter().map(|(_, call)| format!("`{}`", call.tool)).collect();

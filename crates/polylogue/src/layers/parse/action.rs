@@ -1,4 +1,4 @@
-//! Runs what a parser read.
+//! Runs parsed tool calls.
 
 use polylogue_core::{
     Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Part, Result, Tool, Turn,
@@ -13,17 +13,17 @@ use crate::approval::{Approval, Decided, Wanted};
 use crate::tooling::check::check;
 use crate::tooling::lenient;
 
-/// An agent that runs the tool that the message it hears calls, and says what came of it.
+/// An agent that runs the tool call in a message and replies with the result.
 ///
-/// What it runs is what a parser read: a [`Block`], or another value of the form `{"name": ..., "parameters": {...}}`. A block that is
-/// a text is code, for the tool that [`runs`](Self::runs) its kind. What could not be read is never run: whoever wrote it is
-/// told so.
+/// It runs parsed values: a [`Block`], or any value of the form `{"name": ..., "parameters": {...}}`. A block with
+/// plain text is code, for the tool that [`runs`](Self::runs) its kind. Text that could not be parsed never runs; the
+/// sender receives the error.
 ///
-/// Whatever happens, it replies: with what the tool returned or with what is wrong, in words, and beside them with a [`Ran`]
-/// for programs. A tool that [ends the turn](polylogue_core::ToolSpec::ends_turn), such as [`Finish`](crate::tool::Finish), is how
-/// whoever calls says that the work is done.
+/// It always replies: with the output of the tool or with an error, as text, and with a [`Ran`] for programs. The
+/// caller finishes with a tool that [ends the turn](polylogue_core::ToolSpec::ends_turn), such as
+/// [`Finish`](crate::tool::Finish).
 ///
-/// # Tools by their names, those of a toolkit by its name and theirs
+/// # Tools by name, and tools of a toolkit by qualified name
 /// ```
 /// use polylogue::parse::{Actions, Ran, RunState};
 /// use polylogue::tool::Finish;
@@ -61,7 +61,7 @@ pub struct Actions {
     approval: Approval<Wanted>,
 }
 
-/// What runs blocks of a kind that are texts.
+/// The tool that runs text blocks of a kind.
 #[derive(Debug, Clone)]
 struct Kind {
     kind: String,
@@ -79,27 +79,27 @@ impl Actions {
         Ok(Self { name: Name::new(name)?, kit, kinds, approval })
     }
 
-    /// Adds a tool. One of the same name is replaced.
+    /// Adds a tool. Replaces a tool of the same name.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.kit.add(AnyTool::new(tool));
         self
     }
 
-    /// Adds tools that are called as `name.tool`; one with the name `run` also as `name`.
+    /// Adds tools that are called as `name.tool`; one named `run` also as `name`.
     #[must_use]
     pub fn toolkit(mut self, name: &str, tools: impl IntoIterator<Item = AnyTool>) -> Self {
         tools.into_iter().for_each(|tool| self.kit.add_of(name, tool));
         self
     }
 
-    /// Adds a tool that is given the text of blocks of this kind, as its argument `code`.
+    /// Adds a tool that gets the text of blocks of this kind, as its argument `code`.
     #[must_use]
     pub fn runs(self, kind: &str, tool: impl Tool) -> Self {
         self.runs_as(kind, "code", tool)
     }
 
-    /// As [`runs`](Self::runs), as another argument.
+    /// As [`runs`](Self::runs), with another argument.
     #[must_use]
     pub fn runs_as(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -109,14 +109,14 @@ impl Actions {
         self.tool(tool)
     }
 
-    /// Sets when a person is asked before a tool is run. By default nobody is. The rule reads the tool's name as it stands in
-    /// the log: of a toolkit `Shop_price`.
+    /// Sets which calls need approval by a person. Default: none. The rule sees the tool's name as in the log:
+    /// `Shop_price` for a tool of a toolkit.
     #[must_use]
     pub fn approval(self, approval: Approval<Wanted>) -> Self {
         Self { approval, ..self }
     }
 
-    /// What it can run, as a JSON list of names, descriptions and parameters: for the system text of whoever is to call it.
+    /// Its tools, as a JSON list of names, descriptions and parameters, for the system message of the caller.
     #[must_use]
     pub fn instructions(&self) -> String {
         let tool = |(name, tool): (&str, &AnyTool)| {
@@ -126,7 +126,7 @@ impl Actions {
         serde_json::to_string_pretty(&self.kit.iter().map(tool).collect::<Vec<_>>()).unwrap_or_default()
     }
 
-    /// What `message` calls, with which arguments.
+    /// The name and arguments of the call in `message`.
     fn wish(&self, message: &Message) -> std::result::Result<(String, Value), Refusal> {
         let nothing = || Refusal::not_read("There is nothing to run.");
         let block = match (Block::of(message), value(message)) {
@@ -201,7 +201,7 @@ impl Agent for Actions {
             Ok(decided) => decided,
             Err(act) => return Ok(act),
         };
-        // With the arguments that the person gave, if they gave others.
+        // With the arguments of the person, if they edited them.
         let made = decided.made().into_iter().next();
         let outcome = decided.carry_out(turn, std::slice::from_ref(tool)).await?.into_iter().next();
         let Some(outcome) = outcome else { return Ok(Act::Pass) };
@@ -212,7 +212,7 @@ impl Agent for Actions {
     }
 }
 
-/// Why nothing is run.
+/// Why nothing runs.
 struct Refusal {
     ran: Box<Ran>,
     why: String,
@@ -238,7 +238,7 @@ fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
         OutcomeStatus::Unknown => RunState::Unknown,
         _ => RunState::Failed,
     };
-    // Words from outside are marked: what it says is read by models as anybody's words.
+    // Text from outside is marked: models read this message like any other.
     let mut parts: Vec<Part> = outcome.told().into_iter().flat_map(worded).collect();
     if parts.iter().all(Part::is_blank) {
         parts.push(Part::text(match state {
@@ -249,7 +249,7 @@ fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
     said(parts, &Ran { state, ..ran })
 }
 
-/// A value stands there in words, too, which programs read as the message's text; no model is sent both.
+/// A value is also there as text, which programs read as the message's text; models receive it once.
 fn worded(part: Part) -> impl Iterator<Item = Part> {
     let words = match &part {
         Part::Data(value) => Some(Part::text(value.to_string())),

@@ -1,4 +1,4 @@
-//! A call between a begin and an end.
+//! Calls between two markers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use serde_json::Value;
 
 use super::{Parser, value};
 
-/// What a [`ToolBlock`] reads in a text. As JSON it has the keys `tool_type`, `thought`, `action` and
-/// `status`, and `flaw` if the block was refused.
+/// The value that a [`ToolBlock`] parses. As JSON it has the keys `tool_type`, `thought`, `action` and `status`, and
+/// `flaw` if the block was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// The kind of tool; nothing when the text has no block.
+    /// The kind of tool; `None` when the text has no block.
     pub tool_type: Option<String>,
-    /// What stands before the block, or the whole text when there is none.
+    /// The text before the block, or the whole text when there is none.
     pub thought: String,
-    /// What stands in the block, or what validation made of it; null when there is none.
+    /// The content of the block, or what validation made of it; null when there is none.
     pub action: Value,
-    /// 1 for a block, 0 for none, -1 for a block whose content was refused: it is the raw text then, and nobody's call.
+    /// 1 for a block, 0 for none, -1 for a block whose content was refused: then it is the raw text, and not a call.
     pub status: i8,
-    /// Why the content was refused, in the words of its validation.
+    /// Why validation refused the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,
 }
 
 impl Block {
-    /// What was read in `message`; nothing if no block parser read it.
+    /// The value in `message`; `None` if no block parser made one.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
@@ -38,14 +38,14 @@ impl Block {
         Self { tool_type: None, thought: text.into(), action: Value::Null, status: 0, flaw: None }
     }
 
-    /// The kind of tool, if the text calls one, properly or not.
+    /// The kind of tool, if the text has a call, valid or not.
     #[must_use]
     pub fn calls(message: &Message) -> Option<String> {
         Self::of(message)?.tool_type
     }
 }
 
-/// Reads the first block between a begin and an end. The end may be missing, as it is when it is a stop word.
+/// Parses the first block between two markers. The end marker can be missing, as it is when it is a stop word.
 #[derive(Clone)]
 pub struct ToolBlock {
     kind: String,
@@ -66,25 +66,25 @@ impl ToolBlock {
         Self { kind: kind.into(), template: String::new(), begin, end, validate: None, restores: false }
     }
 
-    /// Sets where blocks begin and end.
+    /// Sets the markers.
     #[must_use]
     pub fn between(self, begin: impl Into<String>, end: impl Into<String>) -> Self {
         Self { begin: begin.into(), end: end.into(), ..self }
     }
 
-    /// Sets what the model is told of the form.
+    /// Sets the format instructions.
     #[must_use]
     pub fn instructions(self, template: impl Into<String>) -> Self {
         Self { template: template.into(), ..self }
     }
 
-    /// Sets what makes a value of the content of a block, or refuses it. It has to be the same for the same.
+    /// Sets a function that converts or refuses the content of a block. Must be deterministic.
     #[must_use]
     pub fn validate(self, validate: impl Fn(&str) -> Result<Value, String> + Send + Sync + 'static) -> Self {
         Self { validate: Some(Arc::new(validate)), ..self }
     }
 
-    /// Takes blocks only that hold a JSON object.
+    /// Accepts only blocks with a JSON object.
     #[must_use]
     pub fn json(self) -> Self {
         self.validate(|text| match serde_json::from_str(text.trim()) {
@@ -94,8 +94,8 @@ impl ToolBlock {
         })
     }
 
-    /// Sends the model its earlier blocks with both begin and end, and without what it wrote after them; what was refused is
-    /// left out.
+    /// Sends the model its earlier blocks with both markers, and without the text after them; refused blocks are
+    /// omitted.
     #[must_use]
     pub fn restore(self) -> Self {
         Self { restores: true, ..self }
@@ -154,7 +154,7 @@ impl fmt::Debug for ToolBlock {
     }
 }
 
-/// Several kinds of blocks: the first that stands in the text, in the order given here, is read.
+/// Several kinds of blocks: parses the first kind, in the given order, that is in the text.
 #[derive(Debug, Clone, Default)]
 pub struct Mixed {
     template: String,
@@ -162,13 +162,13 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// These kinds.
+    /// Blocks of these kinds.
     #[must_use]
     pub fn of(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
         Self { template: String::new(), blocks: blocks.into_iter().collect() }
     }
 
-    /// Sets what the model is told before the forms of the blocks.
+    /// Sets the text before the format instructions of the blocks.
     #[must_use]
     pub fn instructions(self, template: impl Into<String>) -> Self {
         Self { template: template.into(), ..self }

@@ -1,9 +1,9 @@
-//! Tools under the names by which texts call them.
+//! Tools under the names that texts call them by.
 
 use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::Value;
 
-/// Tools, each under one name or two. A name with dots is nothing but a name: there is nothing behind it to be reached.
+/// Tools under one name or two. Dots in a name are part of the name and give access to nothing else.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kit(Vec<(String, AnyTool)>);
 
@@ -19,7 +19,7 @@ impl Kit {
     /// Adds a tool of the toolkit `of`.
     pub(super) fn add_of(&mut self, of: &str, tool: AnyTool) {
         let own = tool.spec().name.clone();
-        // In the log it stands under a name that every provider takes.
+        // The log has it under a name that every provider accepts.
         let spec = ToolSpec { name: format!("{of}_{own}"), ..tool.spec().clone() };
         let tool = AnyTool::new(Renamed { spec, tool });
         if own == RUN {

@@ -1,45 +1,45 @@
-//! What came of a call, for programs.
+//! The result of a call, for programs.
 
 use polylogue_core::{Message, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What became of what a message called: it rides on the reply of [`Actions`](super::Actions).
+/// The result of the call in a message: part of the reply of [`Actions`](super::Actions).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
-    /// The tool, by the name it was called by; nothing when nothing was called.
+    /// The tool, by the name in the call; `None` when there was no call.
     pub tool: Option<String>,
-    /// The arguments, as they were read.
+    /// The parsed arguments.
     pub args: Value,
-    /// How it ended.
+    /// The final state.
     pub state: RunState,
 }
 
-/// How a call ended.
+/// The final state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {
-    /// The tool did it.
+    /// The tool succeeded.
     Done,
-    /// A tool did it that [ends the turn](polylogue_core::ToolSpec::ends_turn): the work is done.
+    /// A tool that [ends the turn](polylogue_core::ToolSpec::ends_turn) succeeded: the work is done.
     Finished,
-    /// There was nothing to run, or what was written could not be read. Nothing was run.
+    /// There was no call, or it could not be parsed. Nothing ran.
     NotRead,
-    /// There is no such tool. Nothing was run.
+    /// There is no such tool. Nothing ran.
     NoSuchTool,
-    /// The arguments do not fit the tool: one is missing, unknown or of another type. Nothing was run.
+    /// The arguments do not fit the tool: one is missing, unknown or of a wrong type. Nothing ran.
     WrongArguments,
-    /// A person who was asked before rejected it. Nothing was run.
+    /// A person rejected it. Nothing ran.
     Rejected,
-    /// The tool failed, and says why.
+    /// The tool failed, with an error.
     Failed,
-    /// It was running when the process died, and nobody knows what it did.
+    /// It was running when the process died; its effects are unknown.
     Unknown,
 }
 
 impl Ran {
-    /// What came of the call that `message` answers; nothing if it answers none.
+    /// The result of the call that `message` answers; `None` if it answers none.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().rev().find_map(|part| match part {
@@ -48,7 +48,7 @@ impl Ran {
         })
     }
 
-    /// Whether the tool did what was asked.
+    /// Whether the tool succeeded.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         matches!(self.state, RunState::Done | RunState::Finished)

@@ -1,15 +1,15 @@
-//! A form in words, and the text as it is.
+//! Format instructions for plain text.
 
 use serde_json::Value;
 
 use super::Parser;
 
-/// Tells the model of a form, and takes what it writes as it is. Fields of the form are filled in literally: braces in
-/// what is filled in are nothing but braces.
+/// Prompts the model with a format, and takes its text unchanged. Fields are filled in verbatim: braces in a value are
+/// plain text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template(String);
 
-/// A field of a template that nothing was given for.
+/// A field of a template without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingField(pub String);
 
@@ -22,7 +22,7 @@ impl std::fmt::Display for MissingField {
 impl std::error::Error for MissingField {}
 
 impl Template {
-    /// The text with each `{field}` filled in. Braces around anything but a name are left as they are.
+    /// The text with each `{field}` filled in. Braces around anything but a name stay unchanged.
     ///
     /// # Errors
     /// When a field is not among `fields`.

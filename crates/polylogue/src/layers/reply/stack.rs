@@ -1,4 +1,4 @@
-//! Layers, one above the other, as an agent.
+//! A stack of layers as an agent.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use polylogue_core::{Act, Agent, Error, Name, NameError, Result, StopReason, Tur
 
 use super::{AnyReply, Reply};
 
-/// An agent made of layers: on its turn each is asked in order, and the first that replies has replied.
+/// An agent made of layers: in its turn each is asked in order, and the first reply counts.
 ///
-/// When none does, the stack says its default reply, which may be empty: then it stays silent, and the chat continues. Without
-/// one, a stack with a person, a model or a chat among its layers stays silent, too: they had their chance to speak. A stack of
-/// programs alone ends the chat with [`StopReason::NoReply`], as what they had nothing to say to does not change. Asked aside it
-/// always stays silent.
+/// Without a reply, the stack sends its default reply; an empty one is a silent turn, and the chat continues. Without a
+/// default reply, a stack with a person, a model or a chat among its layers is silent, too. A stack of only program
+/// layers ends the chat with [`StopReason::NoReply`], since their input would not change. In private turns it is always
+/// silent.
 ///
-/// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the room as the stack does, and what it says is the
-/// stack's. A stack as a layer of another passes on when it has nothing to say.
+/// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the chat as the stack does, and its messages are
+/// the stack's. As a layer of another stack it passes on when it has no reply.
 #[derive(Debug, Clone)]
 pub struct Stack {
     name: Name,
@@ -33,26 +33,26 @@ impl Stack {
         Ok(Self { name, description: String::new(), layers: Vec::new(), otherwise: None })
     }
 
-    /// Adds a layer that is asked after those that are there.
+    /// Appends a layer.
     #[must_use]
     pub fn then(self, layer: impl Reply) -> Self {
         self.at(usize::MAX, layer)
     }
 
-    /// Adds a layer that is asked before those that are there.
+    /// Prepends a layer.
     #[must_use]
     pub fn first(self, layer: impl Reply) -> Self {
         self.at(0, layer)
     }
 
-    /// Adds a layer that is asked after the first `index` of those that are there; after all, if there are fewer.
+    /// Inserts a layer at `index`, or appends it if there are fewer layers.
     #[must_use]
     pub fn at(mut self, index: usize, layer: impl Reply) -> Self {
         self.layers.insert(index.min(self.layers.len()), AnyReply::new(layer));
         self
     }
 
-    /// The same stack without the layers of this [`label`](Reply::label).
+    /// Removes the layers with this [`label`](Reply::label).
     ///
     /// # Errors
     /// When there is no such layer.
@@ -67,14 +67,14 @@ impl Stack {
         Err(Error::Config(format!("`{name}` has no layer `{label}`; its layers are {labels}")))
     }
 
-    /// Sets what it is good at, for whoever chooses the next speaker.
+    /// Sets the description of the agent, which speaker selection reads.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: text.into(), ..self }
     }
 
-    /// Sets what it says when no layer replies. With a blank text it says nothing, and the chat continues: the default reply of
-    /// AutoGen.
+    /// Sets the default reply, for turns in which no layer replies. A blank text is a silent turn, and the chat
+    /// continues, as with the default reply of AutoGen.
     #[must_use]
     pub fn otherwise(self, text: impl Into<Arc<str>>) -> Self {
         Self { otherwise: Some(text.into()), ..self }

@@ -1,4 +1,4 @@
-//! What a layer replies to.
+//! Triggers: which messages a layer replies to.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr};
@@ -32,7 +32,7 @@ impl<R: Reply> Reply for When<R> {
     }
 }
 
-/// What a layer replies to: a condition on the last message of somebody else that the agent sees, [`Turn::last_message`].
+/// A condition on the last message of another participant that the agent sees, [`Turn::last_message`].
 ///
 /// Triggers compose: `a | b` holds when either does, `a & b` when both do.
 ///
@@ -46,54 +46,54 @@ pub struct Trigger(Arc<Holds>);
 
 type Holds = dyn Fn(&Turn<'_>) -> bool + Send + Sync;
 
-/// What is in a message, or who is behind it.
+/// The content of a message, or its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// It says something in words.
+    /// It has text.
     Text,
-    /// It asks for tools.
+    /// It calls tools.
     Calls,
-    /// It has the outcomes of tools.
+    /// It has outcomes of tools.
     Outcomes,
     /// It has a picture, a sound or a document.
     Media,
-    /// A person said it: whoever gave the task, or somebody who was asked in that turn and answered.
+    /// It is from a person: the sender of the task, or a person who answered in that turn.
     Person,
 }
 
 impl Trigger {
-    /// A condition of one's own on the turn, a pure function.
+    /// A custom condition on the turn, a pure function.
     pub fn on(holds: impl Fn(&Turn<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(holds))
     }
 
-    /// When anybody said anything.
+    /// Always, once there is a message.
     #[must_use]
     pub fn anyone() -> Self {
         Self::on(|turn| turn.last_message().is_some())
     }
 
-    /// When nobody else said anything yet.
+    /// As long as there is no message of others.
     #[must_use]
     pub fn nobody() -> Self {
         Self::on(|turn| turn.last_message().is_none())
     }
 
-    /// When `name` spoke last.
+    /// When the last message is from `name`.
     #[must_use]
     pub fn from(name: Name) -> Self {
         Self::heard(move |line| line.message.from == name)
     }
 
-    /// When one of `names` spoke last.
+    /// When the last message is from one of `names`.
     #[must_use]
     pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         Self::heard(move |line| names.contains(&line.message.from))
     }
 
-    /// When `holds`, a pure function, does of the last message.
+    /// When the pure function `holds` is true of the last message.
     #[must_use]
     pub fn heard(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(&holds))
@@ -150,7 +150,7 @@ fn is(kind: Kind, line: &Line, chat: &Transcript) -> bool {
     }
 }
 
-/// Whether what `line` says was answered by a person in the turn that ended with it.
+/// Whether a person gave an answer in the turn that ended with `line`.
 fn is_answered(line: &Line, chat: &Transcript) -> bool {
     let Message { from, .. } = &line.message;
     let before = chat.events().iter().rev().skip_while(|event| event.seq != line.seq).skip(1);
@@ -165,7 +165,7 @@ fn is_answered(line: &Line, chat: &Transcript) -> bool {
         | Body::Failed { who, .. } => who == from,
         _ => false,
     });
-    // The last answer counts: an empty one leaves the reply to others.
+    // The last answer counts: after an empty one other layers reply.
     let mut answers = of_turn.filter_map(|event| match &event.body {
         Body::InputProvided { text, .. } => Some(!text.trim().is_empty()),
         _ => None,

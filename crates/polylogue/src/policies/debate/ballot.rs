@@ -1,9 +1,9 @@
-//! What a voter's words mean.
+//! Parses votes.
 
-/// The option that `text` chooses: an option as it is, its number, or the only one mentioned. `None` when that is not
-/// clear.
+/// The option that `text` chooses: an exact option, its number, or the only one mentioned. `None` when that is unclear.
 ///
-/// Where one option is part of another, as `red` of `dark red`, a mention of the longer is none of the shorter.
+/// Where one option is part of another, as `red` of `dark red`, a mention of the longer one does not count for the
+/// shorter.
 pub(super) fn choice(text: &str, options: &[String]) -> Option<usize> {
     let answer = bare(text);
     if answer.is_empty() {
@@ -17,19 +17,19 @@ pub(super) fn choice(text: &str, options: &[String]) -> Option<usize> {
     )
 }
 
-/// Lower case, with the marks taken off that models put around answers.
+/// Lower case, without the marks that models put around answers.
 pub(super) fn bare(text: &str) -> String {
     let mark = |c: char| c.is_whitespace() || "`'\"*_.!,;:()[]<>“”‘’«»".contains(c);
     folded(text.trim_matches(mark))
 }
 
-/// Lower case, white space made one space.
+/// Lower case, with white space collapsed.
 fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The number of an option, counted from 1, if the answer is nothing else. Where options are numbers themselves, a number
-/// is none of an option.
+/// The index of an option, if the answer is only its number, from 1. Where options are numbers themselves, a number is
+/// not an index.
 fn numbered(answer: &str, options: &[String]) -> Option<usize> {
     if options.iter().any(|option| option.trim().parse::<f64>().is_ok()) {
         return None;
@@ -39,7 +39,7 @@ fn numbered(answer: &str, options: &[String]) -> Option<usize> {
     Some(number - 1)
 }
 
-/// The options that are mentioned as whole words.
+/// The options mentioned as whole words.
 fn mentioned(text: &str, options: &[String]) -> Vec<usize> {
     let mut options: Vec<(usize, String)> = options.iter().map(|option| folded(option)).enumerate().collect();
     options.sort_by_key(|(_, option)| std::cmp::Reverse(option.len()));
@@ -52,7 +52,7 @@ fn mentioned(text: &str, options: &[String]) -> Vec<usize> {
         if !at.is_empty() {
             found.push(index);
         }
-        // What belongs to a longer option mentions no shorter one.
+        // Parts of a longer option do not count as a shorter one.
         for at in at {
             rest.replace_range(at..at + option.len(), &"\0".repeat(option.len()));
         }
@@ -60,7 +60,7 @@ fn mentioned(text: &str, options: &[String]) -> Vec<usize> {
     found
 }
 
-/// Whether no letter or digit stands right before or after.
+/// Whether there is no letter or digit right before or after.
 fn is_whole(text: &str, at: usize, length: usize) -> bool {
     let before = text.get(..at).and_then(|text| text.chars().next_back());
     let after = text.get(at + length..).and_then(|text| text.chars().next());

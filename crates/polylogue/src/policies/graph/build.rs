@@ -1,11 +1,11 @@
-//! The checks of a graph.
+//! Checks a graph.
 
 use polylogue_core::Name;
 
 use super::edge::{Link, When};
 use super::{CheckedGraph, Edge, Graph, GraphError, Join};
 
-/// The graph, if it can be run.
+/// The graph, if it is valid.
 pub(super) fn checked(flow: Graph) -> Result<CheckedGraph, GraphError> {
     let nodes = named(&flow.nodes)?;
     let mut links = linked(&flow.edges, &nodes)?;
@@ -70,13 +70,13 @@ fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>
     if starts.is_empty() {
         starts = (0..nodes.len()).filter(|node| links.iter().all(|link| link.to != *node)).collect();
     }
-    // Whoever is due at the same time is cued in the order of the nodes, once.
+    // Nodes that are ready together run in the order of the nodes, once.
     starts.sort_unstable();
     starts.dedup();
     if starts.is_empty() { Err(GraphError::NoStart) } else { Ok(starts) }
 }
 
-/// Whether the edges of a node belong together.
+/// Whether the edges of a node fit together.
 fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> GraphError> {
     let of = |is: fn(&Link) -> bool| links.iter().any(|link| link.from == node && is(link));
     let always = of(Link::is_sure);
@@ -89,7 +89,7 @@ fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> Gra
     }
 }
 
-/// All nodes that can be reached from `starts`, nearest first.
+/// All nodes reachable from `starts`, nearest first.
 fn met(starts: &[usize], links: &[Link]) -> Vec<usize> {
     let mut met = starts.to_vec();
     let mut at = 0;
@@ -104,8 +104,8 @@ fn met(starts: &[usize], links: &[Link]) -> Vec<usize> {
     met
 }
 
-/// Marks the edges that lead back: those that close a loop when edges are added to an empty graph one by one, first those
-/// that lead on every time, which close none, then those with a condition or a bound, nearest to the beginning first.
+/// Marks the back edges: those that close a loop when edges are added to an empty graph one by one, first the
+/// unconditional ones, which close none, then those with a condition or a bound, nearest to the start first.
 ///
 /// Returns the others.
 fn mark_back(met: &[usize], links: &mut [Link]) -> Vec<Link> {
@@ -126,14 +126,14 @@ fn mark_back(met: &[usize], links: &mut [Link]) -> Vec<Link> {
     forward
 }
 
-/// Which nodes can be reached from `node`, itself included.
+/// The nodes reachable from `node`, itself included.
 fn leads(node: usize, nodes: usize, links: &[Link]) -> Vec<bool> {
     let met = met(&[node], links);
     (0..nodes).map(|node| met.contains(&node)).collect()
 }
 
-/// A loop of edges that lead on every time, if there is any: what is left when nodes without such edges are taken away
-/// until there are no more.
+/// A loop of unconditional edges, if there is any: what remains after removing nodes without such edges until nothing
+/// changes.
 fn endless(nodes: usize, links: &[Link]) -> Option<Vec<usize>> {
     let mut left: Vec<usize> = (0..nodes).collect();
     let onward = |node: usize, left: &[usize]| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::Transcript;
 
-/// An edge of a [`Graph`](super::Graph): from one member to another, always or under a condition.
+/// An edge of a [`Graph`](super::Graph) from one participant to another, unconditional or with a condition.
 #[derive(Debug, Clone)]
 pub struct Edge {
     pub(super) from: String,
@@ -14,14 +14,14 @@ pub struct Edge {
     pub(super) at_most: Option<u64>,
 }
 
-/// When an edge leads on.
+/// The condition of an edge.
 #[derive(Clone, Default)]
 pub(super) enum When {
     #[default]
     Always,
-    /// By what was said.
+    /// On the message of the turn before.
     Said(Arc<dyn Fn(&str) -> bool + Send + Sync>),
-    /// By the chat as it was.
+    /// On the transcript.
     Given(Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
     Otherwise,
 }
@@ -33,52 +33,52 @@ impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
 }
 
 impl Edge {
-    /// Leads on only when what was said in the turn before holds `text`, in upper or lower case.
+    /// Fires only when the message of the turn before contains `text`, case-insensitive.
     #[must_use]
     pub fn says(self, text: &str) -> Self {
         let text = text.to_lowercase();
         self.when(move |said| said.to_lowercase().contains(&text))
     }
 
-    /// Leads on only when `holds` is true of what was said in the turn before; of an empty text if nothing was said.
+    /// Fires only when `holds` is true of the message of the turn before; of an empty text after a silent turn.
     #[must_use]
     pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { when: When::Said(Arc::new(holds)), ..self }
     }
 
-    /// Leads on only when `holds`, a pure function, is true of the chat as it was after the turn before: for instance
-    /// [`state::is`](crate::state::is). What was spent in chats within the chat is not known to it.
+    /// Fires only when `holds`, a pure function, is true of the transcript after the turn before: for instance
+    /// [`state::is`](crate::state::is). It does not see the usage of nested chats.
     #[must_use]
     pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
         Self { when: When::Given(Arc::new(holds)), ..self }
     }
 
-    /// Leads on only when no other edge of the same member does.
+    /// Fires only when no other edge of the same node does.
     #[must_use]
     pub fn otherwise(self) -> Self {
         Self { when: When::Otherwise, ..self }
     }
 
-    /// Leads on at most so many times, whatever its condition.
+    /// Fires at most so many times, whatever its condition.
     #[must_use]
     pub fn at_most(self, times: u64) -> Self {
         Self { at_most: Some(times), ..self }
     }
 }
 
-/// An edge between nodes by number.
+/// An edge between nodes by index.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) when: When,
     pub(super) at_most: Option<u64>,
-    /// Whether it leads back to where the way came from.
+    /// Whether it is a back edge.
     pub(super) back: bool,
 }
 
 impl Link {
-    /// Whether it leads on every time.
+    /// Whether it always fires.
     pub(super) const fn is_sure(&self) -> bool {
         matches!(self.when, When::Always) && self.at_most.is_none()
     }

@@ -1,37 +1,37 @@
-//! Why a graph cannot be run.
+//! Errors of a graph.
 
 use std::fmt;
 
 use polylogue_core::{Error, NameError};
 
-/// Why a graph cannot be run.
+/// Why a graph is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
     /// A name is illegal.
     Name(NameError),
-    /// A node is there twice.
+    /// A node is listed twice.
     SameNode(String),
-    /// An edge, a beginning or a join names a node that is not there.
+    /// An edge, a start or a join names an unknown node.
     UnknownNode(String),
-    /// An edge is there twice.
+    /// An edge is listed twice.
     SameEdge {
-        /// From whom.
+        /// The source.
         from: String,
-        /// To whom.
+        /// The target.
         to: String,
     },
-    /// Edges lead to every node, and none is said to be the beginning.
+    /// Every node has incoming edges, and no start is set.
     NoStart,
-    /// Edges lead on from every node.
+    /// Every node has outgoing edges.
     NoLeaf,
-    /// No way leads to a node from the beginning.
+    /// A node cannot be reached from the start.
     Unreachable(String),
-    /// A loop of edges without condition and bound: it would never end.
+    /// A loop of edges without a condition or a bound never ends.
     EndlessLoop(Vec<String>),
-    /// A node has both edges with and without a condition: whether the way goes on would depend on which of them was meant.
+    /// A node has edges both with and without a condition, which is ambiguous.
     Mixed(String),
-    /// A node has edges for otherwise, and no other with a condition.
+    /// A node has only `otherwise` edges.
     NoCondition(String),
 }
 

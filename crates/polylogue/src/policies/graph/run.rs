@@ -1,4 +1,4 @@
-//! Going along a graph with a log.
+//! Replays a log along a graph.
 
 use polylogue_core::{Choice, Chooser, Name, Step, StopReason, Transcript, TurnRequest};
 
@@ -6,7 +6,7 @@ use super::edge::{Link, When};
 use super::{CheckedGraph, Join};
 use crate::replay::{Kind, Replay, ReplayStep};
 
-/// The next step: the first of the ways along the graph that the log does not have.
+/// The next step: the first along the graph that is not in the log.
 pub(super) fn next(graph: &CheckedGraph, chat: &Transcript) -> Step {
     if let Some((_, reason)) = chat.ended_by() {
         return Step::close(reason.clone(), chat);
@@ -23,7 +23,7 @@ pub(super) fn next(graph: &CheckedGraph, chat: &Transcript) -> Step {
         if turns.len() < due.len() {
             return cue(graph, chat, &due, &turns);
         }
-        // Conditions see all that was said at the same time.
+        // Conditions see all messages of parallel turns.
         let end = turns.iter().map(|(_, turn)| turn.end).max().unwrap_or_default();
         for (node, turn) in &turns {
             place.leave(*node, &turn.text(), end);
@@ -33,14 +33,14 @@ pub(super) fn next(graph: &CheckedGraph, chat: &Transcript) -> Step {
     Step::close(place.reason(), chat)
 }
 
-/// A node whose turn it is.
+/// A node that is ready.
 struct Due {
     node: usize,
-    /// Who else could have been chosen, where there was a choice.
+    /// The alternatives, where a condition chose.
     of: Option<Vec<Name>>,
 }
 
-/// Cues those whose turns are not there yet.
+/// Requests the missing turns.
 fn cue(graph: &CheckedGraph, chat: &Transcript, due: &[Due], ended: &[(usize, ReplayStep<'_>)]) -> Step {
     let mut cues = Vec::new();
     for Due { node, of } in due {
@@ -62,16 +62,16 @@ fn cue(graph: &CheckedGraph, chat: &Transcript, due: &[Due], ended: &[(usize, Re
     }
 }
 
-/// Where a run is in its graph.
+/// The position of a run in its graph.
 struct Place<'g> {
     graph: &'g CheckedGraph,
     chat: &'g Transcript,
-    /// The chat as it was, and how many of its events that are.
+    /// The transcript at this point, and its number of events.
     past: Transcript,
     seen: usize,
-    /// For each edge, how often it led on, and whether that is still to be heard by where it leads.
+    /// For each edge, how often it fired, and whether its target has not run since.
     led: Vec<(u64, bool)>,
-    /// After whom the way ended although it could have gone on.
+    /// The node at which the run got stuck.
     stuck: Option<usize>,
 }
 
@@ -81,16 +81,16 @@ impl<'g> Place<'g> {
         Self { graph, chat, past, seen: 0, led: vec![(0, false); graph.links.len()], stuck: None }
     }
 
-    /// Takes in the chat's events up to and with the event at `end`.
+    /// Applies the chat's events up to and including the one at `end`.
     fn catch_up(&mut self, end: usize) {
         for event in self.chat.events().get(self.seen..=end).unwrap_or_default() {
-            // What one transcript has taken in, another takes in, too.
+            // Events that one transcript accepted are valid for another.
             let _ = self.past.apply(event.clone());
         }
         self.seen = self.seen.max(end + 1);
     }
 
-    /// `node` had its turn, which was over with the event at `end`: its edges lead on.
+    /// `node` had its turn, which ended with the event at `end`: its edges fire.
     fn leave(&mut self, node: usize, said: &str, end: usize) {
         let graph = self.graph;
         if graph.from(node).any(|(_, link)| matches!(link.when, When::Given(_))) {
@@ -117,7 +117,7 @@ impl<'g> Place<'g> {
         }
     }
 
-    /// The edges of `node` that may lead on once more and whose condition `holds`.
+    /// The edges of `node` that can fire once more and whose condition `holds`.
     fn open(&self, node: usize, holds: impl Fn(&When) -> bool) -> Vec<usize> {
         let led = |index: usize| self.led.get(index).map_or(0, |(led, _)| *led);
         let open = |index: usize, link: &Link| link.at_most.is_none_or(|most| led(index) < most);
@@ -125,7 +125,7 @@ impl<'g> Place<'g> {
         open.map(|(index, _)| index).collect()
     }
 
-    /// Who is due now, in the order of the nodes. What led to them is heard.
+    /// The nodes that are ready, in order. Consumes the edges that led to them.
     fn due(&mut self) -> Vec<Due> {
         let nodes = 0..self.graph.nodes.len();
         let under_way: Vec<usize> =
@@ -138,13 +138,13 @@ impl<'g> Place<'g> {
         due
     }
 
-    /// The edges that lead to `node`, and whether they have and that is still to be heard.
+    /// The incoming edges of `node`, and whether they have fired and are not consumed.
     fn heard(&self, node: usize) -> impl Iterator<Item = (&Link, bool)> {
         let links = self.graph.links.iter().zip(&self.led);
         links.filter(move |(link, _)| link.to == node).map(|(link, (_, unheard))| (link, *unheard))
     }
 
-    /// Whether a node, one of those to which the ways lead so far, is due.
+    /// Whether a node is ready, given all nodes that are active.
     fn is_due(&self, node: usize, under_way: &[usize]) -> bool {
         let leads = |from: usize| {
             let leads = self.graph.leads.get(from).and_then(|leads| leads.get(node));
@@ -158,7 +158,7 @@ impl<'g> Place<'g> {
             }
     }
 
-    /// The node, and between whom was chosen, if a condition led to it.
+    /// The node with its alternatives, if a condition led to it.
     fn called(&self, node: usize) -> Due {
         let led =
             self.graph.links.iter().zip(&self.led).find(|(link, (_, unheard))| {
@@ -170,7 +170,7 @@ impl<'g> Place<'g> {
         Due { node, of: led.map(|(link, _)| others(link.from)) }
     }
 
-    /// Why nobody is due.
+    /// Why no node is ready.
     fn reason(&self) -> StopReason {
         let waiting = self.graph.links.iter().zip(&self.led).find(|(_, (_, unheard))| *unheard);
         let after = self.stuck.or(waiting.map(|(link, _)| link.from)).and_then(|node| self.graph.name(node));

@@ -1,4 +1,4 @@
-//! How whoever is asked to choose the next speaker answers.
+//! Parses the answer of a speaker selector.
 
 use polylogue_core::{Act, Message, Name, Part};
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use super::mention::{Mention, mention};
 
 /// An answer to the question who speaks next.
 pub(super) enum Answer {
-    /// This one.
+    /// A participant.
     Picked(Name),
-    /// Whoever is next in the order of the members.
+    /// The next in order.
     NextInOrder,
-    /// None that can be used, and why.
+    /// No valid answer, and why.
     Failed(String),
 }
 
 impl Answer {
-    /// What `message` says: by its data, or else by the one of `of` that its text names.
+    /// Reads `message`: its data, or else the only one of `of` that its text names.
     pub(super) fn read(message: &Message, of: &[Name], members: &[Name]) -> Self {
         let data = message.parts.iter().find_map(|part| match part {
             Part::Data(value) => Some(value),
@@ -44,7 +44,7 @@ impl Answer {
         }
     }
 
-    /// The answer as it is said, beside the words it was made of.
+    /// The answer as data, beside its text.
     pub(super) fn said(self, reply: &str) -> Act {
         let data = match self {
             Self::Picked(name) => json!({"speaker": name}),

@@ -1,10 +1,10 @@
-//! Those who may speak, as whoever chooses is told of them.
+//! The candidates for the next turn, as the selector sees them.
 
 use polylogue_core::{Name, Turn};
 
 use super::introduction::role;
 
-/// Those who may speak, with what they are good at.
+/// The candidates with their descriptions.
 pub(super) struct Candidates {
     names: Vec<Name>,
     roles: String,
@@ -12,7 +12,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Those whom the cue of the turn leaves the choice of; without any, everybody in the room.
+    /// The candidates in the turn request; without any, all participants.
     pub(super) fn in_turn(turn: &Turn<'_>) -> Self {
         let of = turn.request().choice.as_ref().map(|choice| choice.of.iter().collect());
         let names: Vec<&Name> = of.unwrap_or_else(|| turn.transcript().present().collect());
@@ -31,13 +31,13 @@ impl Candidates {
         &self.names
     }
 
-    /// One a line, as in `Ann: writes`.
+    /// One per line, as in `Ann: writes`.
     pub(super) fn roles(&self) -> &str {
         &self.roles
     }
 
-    /// `text` with `{roles}` and `{agentlist}` filled in. What is filled in is not looked at again, and all other braces
-    /// stay as they are.
+    /// `text` with `{roles}` and `{agentlist}` filled in. Values are inserted verbatim, and other braces stay
+    /// unchanged.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len() + self.roles.len());
         let mut rest = text;

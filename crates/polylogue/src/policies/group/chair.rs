@@ -1,4 +1,4 @@
-//! A person who chooses the next speaker.
+//! A person who selects the next speaker.
 
 use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn};
 
@@ -7,18 +7,18 @@ use super::candidates::Candidates;
 use super::mention::{Mention, mention};
 use super::method::next_in_order;
 
-/// A person who chooses the next speaker: an agent to be asked aside by a [`Group`](super::Group).
+/// A person who selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///
-/// The person sees a numbered list and answers with a number or a name. Enter, or `q`, takes the next in the order of the
-/// members; `exit` ends the conversation. Somebody who answers something else is told what is wrong with it and asked once
-/// more; then the order decides, and the log says why. As with every person, the run does not wait: it ends with a question
-/// and goes on with the answer.
+/// The person sees a numbered list and answers with a number or a name. Enter, or `q`, selects the next in order;
+/// `exit` ends the conversation. After an invalid answer the person sees the error and is asked once more; then the
+/// order decides, and the log says why. As with every person, the run does not block: it ends with a question and
+/// continues with the answer.
 #[derive(Debug, Clone)]
 pub struct HumanSelector {
     name: Name,
 }
 
-/// What a person answered.
+/// The person's answer.
 enum Said {
     Answer(Answer),
     Exit,

@@ -1,8 +1,8 @@
-//! Names in a text.
+//! Finds names in a text.
 
 use polylogue_core::Name;
 
-/// Who is named in a text.
+/// The names found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mention {
     One(Name),
@@ -10,9 +10,9 @@ pub(super) enum Mention {
     Nobody,
 }
 
-/// Who of `of` is named in `text`: as a whole word, spaces and `_` in each other's place or `_` behind a backslash. Where names
-/// overlap, the longest is meant, be it of one of `members` who cannot be chosen; of two names that can be written alike, the one
-/// that is written so exactly. Case counts, unless no name is found then.
+/// Which of `of` are named in `text`: as whole words, with spaces and `_` interchangeable and `\_` allowed. Where names
+/// overlap, the longest wins, even if it is one of `members` who is not a candidate; of two names with the same
+/// spelling, the exact match wins. Case-sensitive, then case-insensitive if no name is found.
 pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
     // Names have single spaces.
     let text = Name::composed(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -25,7 +25,7 @@ pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
     }
 }
 
-/// Where a name stands in a text.
+/// The position of a name in a text.
 struct Found<'n> {
     begin: usize,
     end: usize,
@@ -34,7 +34,7 @@ struct Found<'n> {
 }
 
 impl Found<'_> {
-    /// Whether the name at `other` is meant where both are.
+    /// Whether the name at `other` wins over this one.
     fn yields_to(&self, other: &Self) -> bool {
         let (own, length) = (self.end - self.begin, other.end - other.begin);
         let is_within = other.begin <= self.begin && self.end <= other.end;
@@ -42,7 +42,7 @@ impl Found<'_> {
     }
 }
 
-/// Those of `of` whose names are in `text`, both written by `write`.
+/// Those of `of` whose names are in `text`, both normalized by `write`.
 fn named<'n>(text: &str, of: &'n [Name], members: &'n [Name], write: fn(&str) -> String) -> Vec<&'n Name> {
     let text = write(text);
     let others = members.iter().filter(|name| !of.contains(name));
@@ -60,7 +60,7 @@ fn named<'n>(text: &str, of: &'n [Name], members: &'n [Name], write: fn(&str) ->
     of.iter().filter(|name| meant.contains(name)).collect()
 }
 
-/// How a name may be written.
+/// The spellings of a name.
 fn spellings(name: &str) -> Vec<String> {
     let mut spellings = vec![name.to_owned()];
     if name.contains(['_', ' ']) {
@@ -77,7 +77,7 @@ fn spellings(name: &str) -> Vec<String> {
     spellings
 }
 
-/// Where `word` is in `text`, as a word.
+/// The positions of `word` in `text`, as a word.
 fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
     let continues = |within: Option<char>, beside: Option<char>| {
         let is_spaced = |c: char| Name::is_of_word(c) && !is_unspaced(c);
@@ -94,8 +94,8 @@ fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
     text.match_indices(word).filter(stands_alone).map(|(begin, found)| (begin, begin + found.len())).collect()
 }
 
-/// Whether `c` is of a script whose words are not set apart by spaces, or carry endings that are no part of them: Thai, Lao, Burmese,
-/// Khmer, kana, Chinese characters, Hangul.
+/// Whether `c` belongs to a script without spaces between words, or with suffixes on words: Thai, Lao, Burmese, Khmer,
+/// kana, Chinese characters, Hangul.
 const fn is_unspaced(c: char) -> bool {
     matches!(
         c,

@@ -1,29 +1,30 @@
-//! The ways of choosing a speaker.
+//! Methods of speaker selection.
 
 use polylogue_core::{Body, Choice, Chooser, Event, Message, Name, Step, Transcript, TurnRequest};
 
 use super::answer::Answer;
 use crate::order::after;
 
-/// A way of choosing among those who may speak.
+/// A method of selecting among candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Method {
-    /// The next in the order of the members.
+    /// The next in the order of the participants.
     RoundRobin,
-    /// Chance, with this seed; without one, with the time of the chat's first event.
+    /// At random, with this seed; default: the time of the chat's first event.
     Random(Option<u64>),
-    /// This agent is asked aside: a [`Selector`](super::Selector), a [`HumanSelector`](super::HumanSelector), or one of your own.
+    /// This agent, in a private turn: a [`Selector`](super::Selector), a [`HumanSelector`](super::HumanSelector), or a
+    /// custom one.
     Staff(Name),
 }
 
-/// What a rule of one's own says.
+/// The result of a custom rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pick {
-    /// This member speaks.
+    /// This participant speaks.
     Name(Name),
-    /// This is how the speaker is chosen.
+    /// This method selects the speaker.
     Method(Method),
-    /// Nobody speaks any more.
+    /// The chat ends.
     End,
 }
 
@@ -34,7 +35,7 @@ impl From<Name> for Pick {
 }
 
 impl Method {
-    /// The turn of whom this way chooses `of`, which is not empty; or that of whoever is asked.
+    /// Requests a turn of the selected speaker, or of the selector. `of` is not empty.
     pub(super) fn choose(&self, chat: &Transcript, of: Vec<Name>) -> Step {
         match (self, of.as_slice()) {
             (Self::RoundRobin, _) => by_order(chat, of, Chooser::Order, None),
@@ -55,19 +56,19 @@ impl Method {
     }
 }
 
-/// The turn of `who`, chosen among `of`.
+/// The turn request for `who`, selected among `of`.
 pub(super) fn cue(who: Name, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
     Step::Turn(TurnRequest::to_all(who).with_choice(Choice { of, by, reply: reply.map(Into::into) }))
 }
 
-/// `who` is asked aside to choose among `of`.
+/// Asks `who` in a private turn to select among `of`.
 fn ask(who: &Name, of: Vec<Name>) -> Step {
     let choice = Choice { of, by: Chooser::Agent(who.clone()), reply: None };
     let cue = TurnRequest { to: polylogue_core::Audience::private(), ..TurnRequest::to_all(who.clone()) };
     Step::Turn(cue.with_choice(choice))
 }
 
-/// The turn of whoever of `of` comes next in the order of the members.
+/// The turn request for the next of `of` in the order of the participants.
 fn by_order(chat: &Transcript, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
     match next_in_order(chat, &of).cloned() {
         Some(name) => cue(name, of, by, reply),
@@ -79,7 +80,7 @@ fn fall_back(chat: &Transcript, of: Vec<Name>, why: &str, reply: Option<&str>) -
     by_order(chat, of, Chooser::Fallback { why: why.into() }, reply)
 }
 
-/// Whoever of `of` comes next in the order of the members.
+/// The next of `of` in the order of the participants.
 pub(super) fn next_in_order<'o>(chat: &Transcript, of: &'o [Name]) -> Option<&'o Name> {
     let next = after(chat, |name| of.contains(name));
     of.iter().find(|name| Some(*name) == next).or(of.first())
@@ -98,7 +99,7 @@ fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> 
     }
 }
 
-/// What came of asking somebody aside since the room last moved.
+/// The result of private turns since the last turn in the chat.
 enum Asked<'c> {
     NotYet,
     Silent,
@@ -124,9 +125,9 @@ fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
     Asked::NotYet
 }
 
-/// One of `of` by chance: the same for the same seed at the same place of the same chat.
+/// One of `of` at random: the same for the same seed at the same point of the same chat.
 fn draw<'o>(chat: &Transcript, seed: u64, of: &'o [Name]) -> Option<&'o Name> {
-    // Turns that pass add no line, and a chat that is opened again counts its turns anew: together they tell steps apart.
+    // Silent turns add no line, and reopening resets the count of turns: together they identify a step.
     let place = (chat.lines().len() as u64) << 32 ^ chat.turns();
     let number = mix(mix(seed) ^ place);
     let index = (u128::from(number) * of.len() as u128) >> 64;

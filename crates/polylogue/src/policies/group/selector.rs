@@ -1,4 +1,4 @@
-//! A model that chooses the next speaker.
+//! A model that selects the next speaker.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,18 +14,17 @@ use super::candidates::Candidates;
 use super::mention::{Mention, mention};
 use crate::tooling::Asks;
 
-/// A model that chooses the next speaker: an agent to be asked aside by a [`Group`](super::Group).
+/// A model that selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///
-/// Its model reads who may speak and what they are good at as the system text, then the conversation, then a prompt. What it
-/// chose and said is in the log, and out of its own sight when it chooses again: every request is the conversation and
-/// nothing else.
+/// Its model reads the candidates and their descriptions as the system message, then the conversation, then a prompt.
+/// Its own selections are in the log, but not in its view: every request has only the conversation.
 ///
-/// The reply is read for a name (see [`constrained`](Self::constrained) for the other way). If it has none, or several, the
-/// model is told so and asked again; after [`attempts`](Self::attempts) replies the order of the members decides, and the
-/// log says why.
+/// The reply is searched for a name (or see [`constrained`](Self::constrained)). With no name, or several, the model
+/// receives the error and is asked again; after [`attempts`](Self::attempts) replies the order of the participants
+/// decides, and the log says why.
 ///
-/// In the texts `{roles}` stands for names and descriptions of those who may speak, one a line, and `{agentlist}` for
-/// their names. Other braces are just text.
+/// In the prompts `{roles}` stands for names and descriptions of the candidates, one per line, and `{agentlist}` for
+/// their names. Other braces are plain text.
 #[derive(Clone)]
 pub struct Selector {
     name: Name,
@@ -50,10 +49,10 @@ const NONE: &str = "You named none of those who may speak now. Choose one of: {a
     stands there, and nothing else.";
 
 impl Selector {
-    /// How many replies it gives at most for one choice, unless it is told otherwise: two corrections, as AutoGen has.
+    /// Default limit on replies per selection: two corrections, as in AutoGen.
     pub const DEFAULT_ATTEMPTS: u32 = 3;
 
-    /// A selector `name` that chooses by `model`.
+    /// A selector `name` with `model`.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -72,76 +71,76 @@ impl Selector {
         })
     }
 
-    /// Sets the system text.
+    /// Sets the system message.
     #[must_use]
     pub fn system(self, text: impl Into<Arc<str>>) -> Self {
         Self { system: text.into(), ..self }
     }
 
-    /// Sets what stands after the conversation. With an empty text, nothing does.
+    /// Sets the prompt after the conversation; empty for none.
     #[must_use]
     pub fn prompt(self, text: impl Into<Arc<str>>) -> Self {
         Self { prompt: text.into(), ..self }
     }
 
-    /// Sets what the model is told when it named several.
+    /// Sets the correction after a reply with several names.
     #[must_use]
     pub fn when_several(self, text: impl Into<Arc<str>>) -> Self {
         Self { several: text.into(), ..self }
     }
 
-    /// Sets what the model is told when it named nobody who may speak.
+    /// Sets the correction after a reply without a valid name.
     #[must_use]
     pub fn when_none(self, text: impl Into<Arc<str>>) -> Self {
         Self { none: text.into(), ..self }
     }
 
-    /// Sets how many replies it gives at most for one choice, at least 1.
+    /// Sets the limit on replies per selection, at least 1.
     #[must_use]
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
-    /// Sets whether the model is made to reply with one of the names, as JSON by a schema. For models that can: it saves
-    /// corrections. A reply that does not keep to it is read for a name all the same.
+    /// Requests the name as JSON with a schema, for models that support it: needs fewer corrections. Other replies are
+    /// still searched for a name.
     #[must_use]
     pub fn constrained(self, constrained: bool) -> Self {
         Self { constrained, ..self }
     }
 
-    /// Sets in which role the prompt and the corrections are sent. `User`, the default, is taken by every model.
+    /// Sets the role of the prompt and the corrections. Every model accepts the default, `User`.
     #[must_use]
     pub fn role(mut self, role: PromptRole) -> Self {
         self.lens.prompt_role = role;
         self
     }
 
-    /// Sets how much of the conversation it reads.
+    /// Sets how much of the conversation it sees.
     #[must_use]
     pub fn window(mut self, window: Window) -> Self {
         self.lens.window = window;
         self
     }
 
-    /// Sets temperature and the like.
+    /// Sets sampling parameters, such as the temperature.
     #[must_use]
     pub fn params(self, params: Params) -> Self {
         Self { params, ..self }
     }
 
-    /// How it sees the room.
+    /// How it sees the chat.
     #[must_use]
     pub const fn sees(&self) -> &ViewOptions {
         &self.lens
     }
 
-    /// The system text as its model gets it when it chooses among these, each a name and what it is good at.
+    /// The system message for a selection among these names with their descriptions.
     #[must_use]
     pub fn system_for(&self, candidates: &[(&Name, &str)]) -> String {
         Candidates::of(candidates).fill(&self.system)
     }
 
-    /// How its model writes when it chooses among `names`.
+    /// The sampling parameters for a selection among `names`.
     #[must_use]
     pub fn sampling_for(&self, names: &[Name]) -> Params {
         let schema = self.constrained.then(|| {
@@ -155,13 +154,13 @@ impl Selector {
         Params { schema: schema.or_else(|| self.params.schema.clone()), ..self.params.clone() }
     }
 
-    /// How it asks its model when it chooses among `names`, apart from what was said and its system text.
+    /// The request for a selection among `names`, without the conversation and the system message.
     #[must_use]
     pub fn asks_for(&self, names: &[Name]) -> Asks {
         Asks { tools: Vec::new(), params: self.sampling_for(names), lens: self.lens.clone() }
     }
 
-    /// What the model named.
+    /// The name in the reply of the model.
     fn read(&self, reply: &Reply, of: &[Name], members: &[Name]) -> Mention {
         let text = reply.plain();
         let speaker = serde_json::from_str::<Value>(&text).ok();

@@ -1,4 +1,4 @@
-//! Tool calls go to those who run the tools, and what came of them back to whoever asked.
+//! Routes tool calls to the participants that run them, and the results back to the caller.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ impl Owners {
         self.0.extend(tools.into_iter().map(|tool| (tool.into(), owner.clone())));
     }
 
-    /// The step that the tools make necessary: whoever runs what was asked for has a turn, several at the same time; then
-    /// whoever asked. None if nobody runs tools, or nothing was asked for.
+    /// The step for open tool calls: turns of the participants that run them, in parallel; then a turn of the caller.
+    /// `None` if there are no such calls.
     pub(super) fn route(&self, chat: &Transcript) -> Option<Step> {
         if self.0.is_empty() {
             return None;
         }
         let had_turns = ran_tools(chat);
-        // They need not be members; those who left, or have not joined, run nothing.
+        // They can be private agents; participants who left, or have not joined, run nothing.
         let here = |name: &&Name| {
             !chat.left().iter().any(|(gone, _)| gone == *name)
                 && !chat.late_joiners().any(|other| other == *name)
@@ -42,7 +42,7 @@ impl Owners {
         here(&asker).then(|| Step::Turn(cue(asker, unknown.as_deref())))
     }
 
-    /// What whoever asked is told of a call that nobody runs: at once, and not if it was told so in the turn before.
+    /// The error for the caller of an unknown tool: at once, but not in two turns in a row.
     fn unknown(&self, chat: &Transcript, ran_others: bool) -> Option<String> {
         let (who, call) = chat.pending_calls().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
         let was_told = |cues: &[TurnRequest]| cues.iter().any(|cue| cue.prompt.is_some());
@@ -55,13 +55,13 @@ impl Owners {
     }
 }
 
-/// The turn of `who` for the tools' sake.
+/// The turn request for `who` to run or receive tool calls.
 fn cue(who: &Name, prompt: Option<&str>) -> TurnRequest {
     let choice = Choice { of: vec![who.clone()], by: Chooser::Tools, reply: None };
     TurnRequest { prompt: prompt.map(Into::into), ..TurnRequest::to_all(who.clone()) }.with_choice(choice)
 }
 
-/// The steps in the room that gave turns, newest first, since it was opened last.
+/// The turn requests in the chat, newest first, since it was last opened.
 fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
     let since_opened =
         |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
@@ -74,7 +74,7 @@ fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
     })
 }
 
-/// Those who had turns to run tools since somebody asked for them last.
+/// The participants that had turns to run tools since the last call.
 fn ran_tools(chat: &Transcript) -> Vec<&Name> {
     let for_tools = |cue: &TurnRequest| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
     let mut turns = last_cues(chat).take_while(|cues| cues.iter().all(for_tools)).flatten().peekable();
@@ -85,7 +85,7 @@ fn ran_tools(chat: &Transcript) -> Vec<&Name> {
     turns.map(|cue| &cue.who).take_while(|who| Some(*who) != asker).collect()
 }
 
-/// Who asked for tools last.
+/// The participant with the last tool calls.
 fn asker(chat: &Transcript) -> Option<&Name> {
     let asks = |part: &Part| matches!(part, Part::Call(_));
     chat.messages().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)

@@ -1,11 +1,11 @@
-//! Who may speak after whom.
+//! Allowed and disallowed transitions between speakers.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use polylogue_core::Name;
 
-/// Who may speak after whom: a constraint that every way of choosing keeps to.
+/// Who may speak after whom: a constraint on every method of selection.
 ///
 /// ```
 /// use polylogue::group::Transitions;
@@ -31,13 +31,13 @@ enum Kind {
 }
 
 impl Transitions {
-    /// Only these may follow. After one with an empty list, or without a list, nobody may speak, and the chat ends.
+    /// Allows only these transitions. After a speaker with an empty list, or without a list, the chat ends.
     #[must_use]
     pub fn allowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
         Self { kind: Kind::Allowed, after: merged(after) }
     }
 
-    /// Anybody may follow but these, the last speaker included.
+    /// Allows all transitions but these, repeats included.
     #[must_use]
     pub fn disallowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
         Self { kind: Kind::Disallowed, after: merged(after) }
@@ -50,12 +50,12 @@ impl Transitions {
         is_listed == (self.kind == Kind::Allowed)
     }
 
-    /// Everybody who is named, in no useful order.
+    /// All names in the transitions, unordered.
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.after.keys().chain(self.after.values().flatten())
     }
 
-    /// What is legal among `members`, but hardly meant.
+    /// Legal but suspicious transitions among `members`.
     pub(super) fn warnings(&self, members: &[Name]) -> Vec<Warning> {
         let apart = |who: &&Name| {
             members.len() > 1
@@ -76,7 +76,7 @@ impl Transitions {
     }
 }
 
-/// Lists of one name given twice are one list.
+/// Merges lists of the same name.
 fn merged(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> BTreeMap<Name, Vec<Name>> {
     let mut map: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
     for (name, names) in after {
@@ -85,20 +85,20 @@ fn merged(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> BTreeMap<Name, 
     map
 }
 
-/// Whether somebody may speak twice in a row.
+/// Who may speak twice in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Repeat {
-    /// Everybody may.
+    /// All participants.
     #[default]
     Yes,
-    /// Nobody may.
+    /// No participant.
     No,
-    /// Only these may.
+    /// Only these.
     Only(Vec<Name>),
 }
 
 impl Repeat {
-    /// Whether `who`, who spoke last, may speak again.
+    /// Whether `who`, the last speaker, may speak again.
     pub(super) fn allows(&self, who: &Name) -> bool {
         match self {
             Self::Yes => true,
@@ -115,20 +115,20 @@ impl Repeat {
     }
 }
 
-/// Something about the rules of a group that is legal, but hardly meant.
+/// A legal but suspicious rule of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A member may speak after no other, and no other after it.
+    /// A participant may speak after no other, and no other after it.
     Isolated {
-        /// Who.
+        /// The participant.
         who: Name,
     },
     /// A transition is listed more than once.
     Twice {
-        /// Who spoke.
+        /// The speaker.
         after: Name,
-        /// Who may, or may not, speak next.
+        /// The next speaker in the transition.
         next: Name,
     },
 }

@@ -1,37 +1,37 @@
-//! The ledger: how the work stands.
+//! The ledger: the state of the work.
 
 use polylogue_core::Name;
 use serde_json::{Map, Value, json};
 
-/// How the work stands, as the planner judges it.
+/// The state of the work, as the planner judges it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Whether the task is done.
     pub is_request_satisfied: Answer<bool>,
-    /// Whether the same is tried again and again.
+    /// Whether the participants repeat themselves.
     pub is_in_loop: Answer<bool>,
-    /// Whether the last turns brought something new.
+    /// Whether the last turns made progress.
     pub is_progress_being_made: Answer<bool>,
     /// Who has the next turn.
     pub next_speaker: Answer<Name>,
-    /// What they are told.
+    /// The prompt for that turn.
     pub instruction_or_question: Answer<String>,
 }
 
-/// An answer, and why.
+/// An answer with a reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<T> {
-    /// Why; empty when no reason was given.
+    /// The reason; can be empty.
     pub reason: String,
     /// The answer.
     pub answer: T,
 }
 
-/// How many beginnings of an object are tried in a reply.
+/// Limit on positions tried as the start of an object.
 const MAX_BEGINNINGS: usize = 16;
 
 impl Progress {
-    /// The JSON Schema of a ledger of `team`: every key an object of `reason` and `answer`.
+    /// The JSON Schema of a ledger of `team`: every key is an object with `reason` and `answer`.
     #[must_use]
     pub fn schema(team: &[Name]) -> Value {
         let names: Vec<&str> = team.iter().map(Name::as_str).collect();
@@ -57,10 +57,10 @@ impl Progress {
         })
     }
 
-    /// The ledger in a model's reply. Words and fences around the object are passed over, and so is a missing reason.
+    /// Parses the ledger in a model's reply. Skips text and fences around the object; tolerates missing reasons.
     ///
     /// # Errors
-    /// Says, to the model, what cannot be used.
+    /// The error, for the model.
     pub fn parse(text: &str, team: &[Name]) -> Result<Self, String> {
         let ledger = object(text).ok_or("there is no JSON object in it")?;
         Ok(Self {
@@ -84,7 +84,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     })
 }
 
-/// The answer at `key`: an object with a reason, or the answer alone. `read` gives it or says what it must be.
+/// The answer at `key`: an object with a reason, or the bare answer. `read` returns it or what it must be.
 fn answer<T>(
     ledger: &Map<String, Value>,
     key: &str,

@@ -1,4 +1,4 @@
-//! Going over the work from its beginning to what is not there yet.
+//! Replays the work from its start to the first step that is not in the log.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn next(ledger: &Orchestrator, chat: &Transcript) -> Step {
     }
 }
 
-/// The step that is due: what the log does not have yet.
+/// The next step: one that is not in the log.
 struct Due(Box<Step>);
 
 impl From<Step> for Due {
@@ -42,7 +42,7 @@ struct Work<'a> {
     ledger: &'a Orchestrator,
     chat: &'a Transcript,
     past: Replay<'a>,
-    /// Who was there at this point.
+    /// The participants present at this point.
     team: Vec<Name>,
     facts: String,
     plan: String,
@@ -81,7 +81,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether anybody is there to do the work.
+    /// Fails if no participant is present to do the work.
     fn check_team(&self) -> Result<(), Due> {
         if !self.team.is_empty() {
             return Ok(());
@@ -90,7 +90,7 @@ impl Work<'_> {
         Err(Step::close(reason, self.chat).into())
     }
 
-    /// The planner writes facts and plan, and the room hears both.
+    /// The planner writes facts and plan, and both are posted in the chat.
     fn make_plan(&mut self, facts: &str, plan: &str) -> Result<(), Due> {
         let planner = &self.ledger.planner;
         self.facts = self.ask(planner, facts, "")?;
@@ -98,7 +98,7 @@ impl Work<'_> {
         self.post(&self.fill(&self.ledger.words.briefing, ""))
     }
 
-    /// The ledger, and the reply it was read from; none if it could not be read however often it was asked for.
+    /// The ledger, and the reply with it; `None` if no reply could be parsed.
     fn progress(&mut self) -> Result<Option<(Progress, String)>, Due> {
         let Orchestrator { words, keeper, max_retries, .. } = self.ledger;
         let mut reply = self.ask(keeper, &words.progress, "")?;
@@ -111,7 +111,7 @@ impl Work<'_> {
         Ok(Progress::parse(&reply, &self.team).ok().map(|progress| (progress, reply)))
     }
 
-    /// The member that was chosen is told what to do, and has a turn.
+    /// Posts the instruction; the selected participant has a turn.
     fn instruct(&mut self, progress: &Progress, reply: String) -> Result<(), Due> {
         self.post(&progress.instruction_or_question.answer)?;
         let who = &progress.next_speaker.answer;
@@ -135,7 +135,7 @@ impl Work<'_> {
         Ok(Step::Close { reason, summary: answer.unwrap_or_else(|| self.chat.summary()) })
     }
 
-    /// What `who` answers, aside.
+    /// The answer of `who` in a private turn.
     fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Result<String, Due> {
         if let Some(answer) = self.past.take(Kind::Aside, who) {
             return Ok(answer.text().into_owned());
@@ -147,7 +147,7 @@ impl Work<'_> {
         Err(Step::Turn(TurnRequest::private(who.clone(), self.fill(text, flaw))).into())
     }
 
-    /// Says `text` in the room, in the planner's name.
+    /// Posts `text` in the planner's name.
     fn post(&mut self, text: &str) -> Result<(), Due> {
         let planner = &self.ledger.planner;
         match self.past.take(Kind::Posted, planner) {
@@ -174,7 +174,7 @@ impl Work<'_> {
         self.team.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
     }
 
-    /// The members and what they are good at.
+    /// The participants with their descriptions.
     fn team(&self) -> String {
         let line = |name: &Name| {
             let known = self.ledger.known.iter().find(|(known, _)| known == name);
@@ -187,7 +187,7 @@ impl Work<'_> {
     }
 }
 
-/// What the chat is about; what it was opened again about, if it was.
+/// The task of the chat; after a reopening, that of the reopening.
 fn task(chat: &Transcript) -> Cow<'_, str> {
     let again = chat.events().iter().rev().find_map(|event| match &event.body {
         Body::Reopened { message } => message.as_ref(),
@@ -196,7 +196,7 @@ fn task(chat: &Transcript) -> Cow<'_, str> {
     again.map_or(Cow::Borrowed(chat.task()), Message::plain)
 }
 
-/// Whether the work gets on.
+/// Whether there is progress.
 const fn is_moving(progress: &Progress) -> bool {
     progress.is_progress_being_made.answer && !progress.is_in_loop.answer
 }

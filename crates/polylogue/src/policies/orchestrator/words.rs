@@ -1,15 +1,15 @@
-//! What a planner is asked.
+//! The prompts of an orchestrator.
 
-/// What the planner, and who keeps the ledger, are asked. Every text can be set.
+/// The prompts of the planner and of the participant that fills in the ledger.
 ///
-/// In the texts `{task}` stands for what the chat is about, `{team}` for the members with what they are good at, one a line,
-/// `{names}` for their names, `{facts}` and `{plan}` for what was written last, `{schema}` for the JSON Schema of
-/// [`Progress`](super::Progress), and `{flaw}` for what was wrong with a ledger. Other braces stay as they are.
+/// In the prompts `{task}` stands for the task of the chat, `{team}` for the participants with their descriptions, one
+/// per line, `{names}` for their names, `{facts}` and `{plan}` for the latest versions, `{schema}` for the JSON Schema
+/// of [`Progress`](super::Progress), and `{flaw}` for the error of a ledger. Other braces stay unchanged.
 ///
 /// ```
-/// use polylogue::ledger::{Ledger, Words};
-/// let words = Words { answer: "Answer `{task}` in one sentence.".into(), ..Words::default() };
-/// let ledger = Ledger::led_by("Planner")?.words(words);
+/// use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts};
+/// let prompts = OrchestratorPrompts { answer: "Answer `{task}` in one sentence.".into(), ..OrchestratorPrompts::default() };
+/// let orchestrator = Orchestrator::new("Planner")?.prompts(prompts);
 /// # Ok::<(), polylogue::NameError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub struct OrchestratorPrompts {
     pub facts: String,
     /// Asks for a plan.
     pub plan: String,
-    /// What the room is told of a plan.
+    /// Posted in the chat for each plan.
     pub briefing: String,
     /// Asks for the ledger, before each turn.
     pub progress: String,
-    /// Asks again when the ledger cannot be read.
+    /// Asks again when the ledger cannot be parsed.
     pub unreadable: String,
-    /// Asks for the facts anew, when the work does not get on.
+    /// Asks for updated facts, without progress.
     pub updated_facts: String,
     /// Asks for another plan.
     pub updated_plan: String,
@@ -68,7 +68,7 @@ impl Default for OrchestratorPrompts {
     }
 }
 
-/// `text` with the values of its places. What a value holds is not looked at again.
+/// `text` with values for its placeholders. Values are inserted verbatim.
 pub(super) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

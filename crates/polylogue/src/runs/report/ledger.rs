@@ -1,4 +1,4 @@
-//! Who spent what, where, and for what.
+//! Usage by agent, chat, model and purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,52 +8,52 @@ use polylogue_core::{
 };
 use serde::Serialize;
 
-/// What one agent spent on one model for one purpose in one chat.
+/// The usage of one agent with one model for one purpose in one chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// The chat.
     pub at: Path,
-    /// The agent that asked.
+    /// The agent.
     pub who: Name,
     /// The model, as `provider:model`.
     pub model: Arc<str>,
-    /// For what.
+    /// The purpose.
     pub purpose: Purpose,
-    /// How much.
+    /// The usage.
     pub spent: TotalUsage,
 }
 
-/// What a model call was for.
+/// The purpose of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A turn in the room of the chat that the report is of.
+    /// A turn in the chat of the report.
     Speaking,
-    /// A turn aside, such as choosing a speaker or summing up, in any chat, and all that was within that turn.
+    /// A private turn, such as speaker selection or a summary, in any chat, and all within that turn.
     Aside,
-    /// A turn in a chat within that one.
+    /// A turn in a nested chat.
     Nested,
 }
 
-/// Calls, tokens and money.
+/// Calls, tokens and cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Model calls.
     pub calls: u64,
-    /// Tokens read and written, where known.
+    /// Input and output tokens, where known.
     pub tokens: u64,
-    /// Money, where known.
+    /// Cost, where known.
     pub cost: Money,
 }
 
 impl Figures {
-    /// What was paid for: the replies of a cache are left out.
+    /// The usage without replies from a cache.
     #[must_use]
     pub const fn excluding_cached(spent: &TotalUsage) -> Self {
         Self { calls: spent.calls, tokens: spent.tokens(), cost: spent.cost }
     }
 
-    /// What it would have been without a cache of replies.
+    /// The usage as it would be without a cache of replies.
     #[must_use]
     pub fn including_cached(spent: &TotalUsage) -> Self {
         let saved = spent.saved;
@@ -65,7 +65,7 @@ impl Figures {
     }
 }
 
-/// The sum over rows.
+/// The sum of rows.
 pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> TotalUsage {
     rows.into_iter().fold(TotalUsage::default(), |sum, Row { spent, .. }| TotalUsage {
         calls: sum.calls + spent.calls,
@@ -89,16 +89,16 @@ pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> TotalUsage {
 
 type Key = (Path, Name, Arc<str>, Purpose);
 
-/// Adds up as events are read.
+/// Aggregates usage while events are read.
 pub(super) struct UsageTable {
     at: Path,
     rows: BTreeMap<Key, TotalUsage>,
-    /// The turns aside that are open.
+    /// The open private turns.
     asides: BTreeSet<(Path, Name)>,
 }
 
 impl UsageTable {
-    /// An empty ledger of the chat `at`.
+    /// An empty table for the chat `at`.
     pub(super) const fn of(at: Path) -> Self {
         Self { at, rows: BTreeMap::new(), asides: BTreeSet::new() }
     }
@@ -126,7 +126,7 @@ impl UsageTable {
         }
     }
 
-    /// Keeps account of whose turn it is, and on what terms.
+    /// Tracks open turns and which of them are private.
     pub(super) fn follow(&mut self, event: &Event) {
         let at = &event.at;
         match &event.body {

@@ -1,4 +1,4 @@
-//! From what was asked for to a chat, or to what is wrong with it.
+//! Builds the chat, or reports what is wrong.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ impl GroupSolve {
     /// The chat.
     ///
     /// # Errors
-    /// Says what does not fit together: before anybody is asked anything.
+    /// When settings do not fit together; checked before any model call.
     pub fn chat(self, name: &str) -> Result<Chat> {
         let (chat, policy) = self.begin(name)?;
         chat.policy(policy).build()
     }
 
-    /// The chat without its policy, and its policy: for whoever wants to say more of the chat, or to wrap the policy, as in
+    /// The chat without its policy, and its policy, to configure the chat further, or to wrap the policy, as in
     /// `until(max_cost(..), policy)`.
     ///
     /// # Errors
@@ -45,7 +45,8 @@ impl Plan {
         group.chain(&self.before).chain(&self.after)
     }
 
-    /// Everybody, and whether they are in the room: those who only solve a task alone while others talk are beside it.
+    /// All agents, and whether they are participants: those with only solo tasks, while others talk, are private
+    /// agents.
     fn agents(&self) -> Vec<(Name, bool)> {
         let mut agents: Vec<(Name, bool)> = Vec::new();
         for task in self.tasks() {
@@ -57,12 +58,12 @@ impl Plan {
         agents
     }
 
-    /// More turns than there can be.
+    /// An upper bound on the number of turns.
     fn cap(&self) -> u64 {
         let alone = self.before.len() as u64 + self.after.len() as u64;
         let talk = self.group.as_ref().map_or(0, |group| {
             let everybody = group.tasks.len() as u64;
-            // Each of them learns, answers its task and reflects; then speaks and reflects again and again.
+            // Each agent learns, answers its task and reflects; then speaks and reflects again and again.
             everybody.saturating_mul(group.max_iterations.saturating_mul(2).saturating_add(3))
         });
         talk.saturating_add(alone).saturating_add(1)
@@ -73,7 +74,7 @@ pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::Config(what.into()))
 }
 
-/// Whether nothing is asked of a task that is solved alone that only happens in a group.
+/// Whether a solo task has no settings for groups.
 fn check_alone(task: &Task) -> Result<()> {
     task.check()?;
     if !task.is_flagged() && !task.keeps() {
@@ -154,7 +155,7 @@ impl Group {
         Ok(())
     }
 
-    /// Who is told the first message: which of the tasks.
+    /// The index of the task whose agent gets the first message.
     fn owner(&self) -> Result<usize> {
         let Some(owner) = &self.owner else { return Ok(1) };
         let found = self.tasks.iter().position(|task| task.who().as_str() == owner);

@@ -1,4 +1,4 @@
-//! Whether a task is complete: what its agent is asked, and how the answer is read.
+//! Checks whether a task is complete: questions and answers.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::Assistant;
 use crate::tooling::Asks;
 use crate::tooling::lenient::without_thoughts;
 
-/// How agents are asked whether their task is complete: what is left to do, in their own words; then whether that is
-/// anything, in one word.
+/// How agents are asked whether their task is complete: first what is left to do, in free text; then whether anything
+/// is, in one word.
 ///
-/// The decision is asked for as a JSON truth value where the model is known to keep to a schema, and in one word otherwise;
-/// also when its question is [set](Self::decision). An answer that says neither is asked for once more. If it still says
-/// neither, the task is not complete.
+/// The decision is requested as a JSON boolean where the model is known to support schemas, unless its question is
+/// [set](Self::decision), and in one word otherwise. An unclear answer is requested once more; if it is still unclear,
+/// the task is not complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     reflection: Arc<str>,
@@ -24,7 +24,7 @@ pub struct Check {
     open: String,
     complete: String,
     temperature: Option<f64>,
-    /// Whether the decision is asked for as JSON; where the model is known to keep to a schema, if it is not set.
+    /// Whether the decision is requested as JSON; `None` for where the model is known to support schemas.
     as_json: Option<bool>,
 }
 
@@ -32,61 +32,60 @@ pub struct Check {
 const FIELD: &str = "objectives_left";
 
 impl Check {
-    /// What an agent is asked first, unless it is told otherwise. Prompts of tasks do well to speak of objectives, too: "Your
-    /// objective is fulfilled when ...".
+    /// Default first question. Prompts of tasks should speak of objectives, too: "Your objective is fulfilled when
+    /// ...".
     pub const REFLECTION: &str =
         "In your opinion, what objectives from your initial task have you NOT completed ?";
-    /// What it is asked then.
+    /// Default second question.
     pub const DECISION: &str = "To summarize in one word, did you still had some objectives to fulfill ? Answer ONLY by \
                                 'yes' or 'no'. Do not output anything else !";
-    /// What it is asked when the answer could not be read.
+    /// Default question after an unclear answer.
     pub const AGAIN: &str = "Answer with the one word 'yes' if you still have objectives to fulfill, or with the one word \
                              'no' if you have none.";
-    /// What it is asked when the answer is to be JSON.
+    /// Default question for a structured answer.
     pub const STRUCTURED: &str = "Do you still have objectives to fulfill? Answer with {\"objectives_left\": true} or \
                                   {\"objectives_left\": false}, and with nothing else.";
-    /// The temperature of the decision, unless it is told otherwise.
+    /// Default temperature of the decision.
     pub const TEMPERATURE: f64 = 0.3;
 
-    /// Sets what the agent is asked first: what is left to do. It answers freely.
+    /// Sets the first question: what is left to do. The answer is free text.
     #[must_use]
     pub fn reflection(self, question: impl Into<Arc<str>>) -> Self {
         Self { reflection: question.into(), ..self }
     }
 
-    /// Sets what it is asked then: whether there is anything left to do.
+    /// Sets the second question: whether anything is left to do.
     #[must_use]
     pub fn decision(self, question: impl Into<Arc<str>>) -> Self {
         Self { decision: Some(question.into()), ..self }
     }
 
-    /// Sets what it is asked when the answer could not be read.
+    /// Sets the question after an unclear answer.
     #[must_use]
     pub fn again(self, question: impl Into<Arc<str>>) -> Self {
         Self { again: Some(question.into()), ..self }
     }
 
-    /// Sets the words of the decision: `open` says that something is left to do, `complete` that nothing is. Upper and lower
-    /// case are the same.
+    /// Sets the words of the decision: `open` if something is left to do, `complete` if nothing is. Case-insensitive.
     #[must_use]
     pub fn words(self, open: impl Into<String>, complete: impl Into<String>) -> Self {
         Self { open: open.into(), complete: complete.into(), ..self }
     }
 
-    /// Sets the temperature of the decision; with `None` it is that of the agent, for models that take no other.
+    /// Sets the temperature of the decision; `None` for that of the agent, for models that accept no other.
     #[must_use]
     pub fn temperature(self, temperature: Option<f64>) -> Self {
         Self { temperature, ..self }
     }
 
-    /// Asks every model for the decision as JSON with one truth value, in the best way that it knows, as
-    /// [`Assistant::output_schema`] does. One that has no such answer is asked for a word.
+    /// Requests the decision as a JSON boolean from every model, in the best way that it supports, as with
+    /// [`Assistant::output_schema`]. A model that returns no JSON is asked for a word.
     #[must_use]
     pub fn structured(self) -> Self {
         Self { as_json: Some(true), ..self }
     }
 
-    /// Asks every model for the decision in one word.
+    /// Requests the decision in one word from every model.
     #[must_use]
     pub fn in_a_word(self) -> Self {
         Self { as_json: Some(false), ..self }
@@ -96,8 +95,8 @@ impl Check {
         &self.reflection
     }
 
-    /// The questions about the decision, the first and once more, and whom they are asked: whoever has no reply of the form
-    /// that is asked for is then asked for a word.
+    /// The questions about the decision, the first and the retry, with the agents that answer them: after a reply in
+    /// the wrong format, the retry asks for a word.
     pub(super) fn asks_then(&self, agent: Assistant, keeps_to_schemas: bool) -> [(Arc<str>, Assistant); 2] {
         let as_json = self.as_json.unwrap_or(keeps_to_schemas && self.decision.is_none());
         let own = agent.model_params().clone();
@@ -111,7 +110,7 @@ impl Check {
         [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
     }
 
-    /// The kinds of requests in which `agent` is asked: see [`Assistant::asks`].
+    /// The kinds of requests to `agent`: see [`Assistant::asks`].
     #[must_use]
     pub fn asks(&self, agent: &Assistant) -> Vec<Asks> {
         let agent = agent.clone().at_ease();
@@ -121,7 +120,7 @@ impl Check {
         std::iter::once(agent).chain(deciders).flat_map(|agent| agent.asks()).collect()
     }
 
-    /// Whether there is something to ask, and both words can be told apart.
+    /// Whether there is a question, and both words differ.
     pub(super) fn validate(&self) -> Result<()> {
         let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
         if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
@@ -143,7 +142,7 @@ impl Check {
         ))
     }
 
-    /// Whether `reply` says that the task is complete; `None` when it says neither.
+    /// Whether `reply` says that the task is complete; `None` when unclear.
     pub(super) fn read(&self, reply: &str) -> Option<bool> {
         let reply = without_thoughts(reply);
         match object(&reply) {
@@ -152,8 +151,8 @@ impl Check {
         }
     }
 
-    /// The first decisive word: one that stands alone between punctuation marks, or begins or ends what does. "I have no
-    /// idea" is no "no".
+    /// The first decisive word: one that stands alone between punctuation marks, or is the first or last of such a
+    /// phrase. "I have no idea" is not a "no".
     fn read_words(&self, reply: &str) -> Option<bool> {
         let reply = reply.to_lowercase();
         let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
@@ -195,7 +194,7 @@ fn schema() -> Value {
     })
 }
 
-/// The JSON object in `reply`, whatever stands around it.
+/// The JSON object in `reply`, with any text around it.
 fn object(reply: &str) -> Option<Value> {
     let (from, to) = (reply.find('{')?, reply.rfind('}')?);
     serde_json::from_str(reply.get(from..=to)?).ok()

@@ -1,15 +1,15 @@
-//! What one side of a conversation knows.
+//! The history of one side of a conversation.
 
 use std::fmt;
 
 use polylogue_core::{Body, Entry, HistoryEntry, Name, OutcomeStatus, Part, Transcript, View, ViewOptions};
 
-/// What an agent was told and what it said, in order: a conversation from its point of view.
+/// What an agent received and said, in order: a conversation from its point of view.
 ///
-/// Of two who talk, it ends with the agent's own last turn: what was said after it has not been told to its model yet. In a room
-/// of three or more all participants hear everything that is said, so it holds that, too.
+/// With two talking agents, it ends with the agent's own last turn: later messages have not been sent to its model yet.
+/// With three or more, all participants see all messages, so it includes those.
 ///
-/// Printed, it is one block for each entry: the role in brackets, and below it what was said.
+/// Its display is one block per entry: the role in brackets, and below it the text.
 ///
 /// ```text
 /// [user]:
@@ -26,13 +26,13 @@ pub struct History {
 }
 
 impl History {
-    /// The history of `who` at the end of `chat`, as a [`Task`](crate::Task) has its agent see the room.
+    /// The history of `who` at the end of `chat`, with the view of a [`Task`](crate::Task).
     #[must_use]
     pub fn of(chat: &Transcript, who: &Name) -> Self {
         Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })
     }
 
-    /// The same with a lens of its own.
+    /// The history with other view options.
     #[must_use]
     pub fn through(chat: &Transcript, who: &Name, lens: ViewOptions) -> Self {
         let heard = heard_last(chat, who, &lens);
@@ -44,14 +44,14 @@ impl History {
         Self { entries }
     }
 
-    /// Its entries as text: the role, and what was said.
+    /// Its entries as text: role and content.
     pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
         self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
     }
 }
 
-/// How much the agent remembers to have heard at the end of its last turn: with the trace of a tool, it ends with what the tool
-/// returned.
+/// The number of messages after the agent's last reply that it remembers: with a tool history, it ends with the output
+/// of the tool.
 fn heard_last(chat: &Transcript, who: &Name, lens: &ViewOptions) -> usize {
     let (mut last, mut this, mut is_forgotten) = (0, 0, false);
     for event in chat.events() {

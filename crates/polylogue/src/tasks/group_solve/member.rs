@@ -1,4 +1,4 @@
-//! Whoever works on tasks: which one, and how, says the plan.
+//! An agent with tasks; the plan says which one is next.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::run::{Due, Job};
 use super::{Plan, Verdict};
 use crate::{Assistant, Task};
 
-/// An agent of the plan. It has a turn for one of its tasks, and finds which from the log.
+/// An agent of the plan. In its turn it finds its current task in the log.
 pub(super) struct Member {
     who: Name,
     plan: Arc<Plan>,
@@ -52,12 +52,12 @@ impl Agent for Member {
     }
 }
 
-/// What the turn is for, if it is of the plan.
+/// The job of the turn, if it is part of the plan.
 fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
     due.job.as_ref().filter(|_| due.is_cue(turn.request()))
 }
 
-/// The agent says what it thinks is left to do, and decides whether that is anything.
+/// The agent says what is left to do, and decides whether anything is.
 async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_>) -> Result<Act> {
     let thinker = agent.clone().at_ease();
     let opinion = text_of(&thinker.act(turn).await?);

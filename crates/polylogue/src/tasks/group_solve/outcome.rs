@@ -1,15 +1,15 @@
-//! What came of it.
+//! The result of a group solve.
 
 use polylogue_core::{Body, Chooser, Name, StopReason, Transcript};
 
 use super::Verdict;
 
-/// What came of a group that solves tasks: read from the log at any time, in the middle of the talk too.
+/// The result of a group solve, read from the log at any time, even in the middle of the talk.
 ///
 /// ```
-/// # use polylogue::{Log, Solved};
+/// # use polylogue::{Log, GroupSolveResult};
 /// # async fn example(log: &Log) -> polylogue::Result<()> {
-/// let solved = Solved::of(&log.transcript().await?);
+/// let solved = GroupSolveResult::of(&log.transcript().await?);
 /// for done in &solved.complete {
 ///     println!("{} was done in iteration {}", done.who, done.iteration);
 /// }
@@ -18,38 +18,38 @@ use super::Verdict;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupSolveResult {
-    /// Whose tasks are complete, in the order in which they were completed.
+    /// The completed tasks, in the order of completion.
     pub complete: Vec<Completion>,
-    /// How many iterations began. The answers to the tasks are none.
+    /// The number of iterations that started, without the answers to the tasks.
     pub iterations: u64,
     /// Why the chat stopped, if it did.
     pub reason: Option<StopReason>,
-    /// Every answer to the question whether a task is complete, in order.
+    /// The verdicts on whether a task is complete, in order.
     pub checks: Vec<Checked>,
 }
 
-/// A task was completed.
+/// A completed task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// Whose task.
+    /// The agent.
     pub who: Name,
-    /// In which iteration, from 1; 0 for the answers to the tasks.
+    /// The iteration, from 1; 0 for the answers to the tasks.
     pub iteration: u64,
 }
 
-/// An agent was asked whether its task is complete.
+/// A check whether a task is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// Who was asked.
+    /// The agent.
     pub who: Name,
-    /// After a turn in which iteration, from 1; 0 for the answers to the tasks.
+    /// The iteration of the turn before, from 1; 0 for the answers to the tasks.
     pub iteration: u64,
-    /// What it said.
+    /// Its answer.
     pub verdict: Verdict,
 }
 
 impl GroupSolveResult {
-    /// What came of the chat so far; since it was last opened, if it went on about something more.
+    /// The result so far; since the chat was last opened, if it was reopened.
     #[must_use]
     pub fn of(chat: &Transcript) -> Self {
         let mut solved = Self::default();
@@ -93,7 +93,7 @@ impl GroupSolveResult {
     }
 }
 
-/// Which iteration the nth turn of a group of so many is in: larger groups hear the answers to the tasks, too.
+/// The iteration of the nth turn in a group of this size: larger groups count the answers to the tasks, too.
 const fn iteration(nth: u64, everybody: u64) -> u64 {
     let rounds = nth.div_ceil(if everybody == 0 { 1 } else { everybody });
     if everybody > 2 { rounds.saturating_sub(1) } else { rounds }

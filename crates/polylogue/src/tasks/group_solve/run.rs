@@ -1,4 +1,4 @@
-//! Going over the plan from its beginning to what is not there yet.
+//! Replays the plan from its start to the first step that is not in the log.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{EndMode, Plan, Talk, Verdict};
 use crate::replay::{Kind, Replay, ReplayStep};
 use crate::{Assistant, Task};
 
-/// The step that is due: what the log does not have yet.
+/// The next step: one that is not in the log.
 pub(super) struct Due<'p> {
     pub(super) step: Step,
-    /// What it is for, if it is a turn.
+    /// Its job, if it is a turn.
     pub(super) job: Option<Job<'p>>,
 }
 
@@ -25,17 +25,17 @@ impl Due<'_> {
     }
 }
 
-/// What a turn is for.
+/// The job of a turn.
 pub(super) enum Job<'p> {
-    /// To speak about a task.
+    /// Speak about a task.
     Speak(&'p Task),
-    /// To remember these words as one's own.
+    /// Remember this text as its own.
     Learn(Arc<str>),
-    /// To say whether the task is complete.
+    /// Say whether the task is complete.
     Judge { agent: &'p Assistant, check: &'p Check, keeps: bool },
 }
 
-/// A step is due, and cuts the work short.
+/// A missing step ends the replay.
 type Going<'p, T> = Result<T, Box<Due<'p>>>;
 
 fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Going<'p, T> {
@@ -86,7 +86,8 @@ impl<'a> Work<'a> {
         self.speak(task, TurnRequest { who: task.who().clone(), prompt, to, choice: None })
     }
 
-    /// Tells the agent of `to` the prompt of `task`: in the cue that follows, or, if there is more than text, before it.
+    /// Sends the prompt of `task` to the agent of `to`: in the next turn request, or, with media, as a message before
+    /// it.
     fn tell<'p>(&mut self, task: &Task, to: &Task) -> Going<'p, Option<Arc<str>>> {
         let prompt = task.prompt(self.chat.task());
         if !task.has_media() {
@@ -124,7 +125,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// An agent is told something, and remembers to have answered it.
+    /// Sends an agent a prompt, with the answer that it remembers.
     fn learn<'p>(&mut self, who: &Task, prompt: Option<Arc<str>>, words: Arc<str>) -> Going<'p, ()> {
         let cue = TurnRequest { who: who.who().clone(), prompt, to: only(who), choice: None };
         self.turn(cue, Job::Learn(words)).map(|_| ())
@@ -145,14 +146,14 @@ impl<'a> Work<'a> {
             let prompt = self.tell(two, one)?;
             self.learn(one, prompt, Arc::clone(&second))?;
         }
-        // The last that stands in the other's history: where both know both answers, that is the second.
+        // The last one in the other's history: where both know both answers, that is the second.
         let copied = if talk.owner == 1 && !talk.reconciles { first } else { second };
         let shift = talk.content.clone().unwrap_or(copied);
         let mut end = End::of(talk);
         self.talk(talk, &mut end, Some(shift))
     }
 
-    /// Three or more: somebody gives the tasks and calls on the speakers, and everybody hears everything.
+    /// Three or more: a manager assigns the tasks and calls on the speakers, and all see all messages.
     fn circle<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
         for task in &talk.tasks {
             let prompt = role_play(task.who(), &talk.names).into();
@@ -195,7 +196,7 @@ impl<'a> Work<'a> {
         Name::new(MANAGER).map_or(Ok(()), |manager| self.post(&manager, talk.to.clone(), parts))
     }
 
-    /// Somebody speaks to the others, and is asked whether their task is complete.
+    /// An agent speaks to the others, and is asked whether its task is complete.
     fn say<'p>(
         &mut self,
         talk: &'p Talk,
@@ -225,24 +226,24 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The agent alone: it sees what it says, and nobody else does.
+/// The agent alone: only it sees its message.
 fn only(task: &Task) -> Audience {
     Audience::Only(vec![task.who().clone()])
 }
 
 impl Talk {
-    /// In which order they speak.
+    /// The order of speakers.
     fn order(&self) -> impl Iterator<Item = &Task> {
         let first = if self.tasks.len() == 2 { self.owner } else { 0 };
         self.tasks.iter().cycle().skip(first).take(self.tasks.len())
     }
 }
 
-/// How near the end is.
+/// The state of completion.
 struct End<'p> {
     talk: &'p Talk,
     complete: Vec<Name>,
-    /// How many may still speak, once that is known.
+    /// The number of remaining turns, once it is known.
     left: Option<u64>,
 }
 
@@ -251,7 +252,7 @@ impl<'p> End<'p> {
         Self { talk, complete: Vec::new(), left: None }
     }
 
-    /// Somebody spoke.
+    /// Counts a turn.
     const fn spoke(&mut self) {
         if let Some(left) = self.left {
             self.left = Some(left.saturating_sub(1));
@@ -280,7 +281,7 @@ impl<'p> End<'p> {
         self.left == Some(0)
     }
 
-    /// Why it ends here.
+    /// The stop reason.
     fn reason(&self) -> StopReason {
         let completed = StopReason::Completed { who: self.complete.clone() };
         let count = self.talk.max_iterations;
@@ -290,7 +291,7 @@ impl<'p> End<'p> {
         };
         match self.left {
             Some(0) => completed,
-            // The limit came before those who had a last word left.
+            // The limit came before the remaining turns.
             Some(_) => StopReason::All(vec![completed, limit]),
             None => limit,
         }

@@ -1,11 +1,11 @@
-//! What larger groups are told.
+//! The messages of the manager of larger groups.
 
 use polylogue_core::Name;
 
-/// Who gives the tasks and calls on the speakers of a group of three or more.
+/// The manager, which assigns tasks and calls on the speakers of a group of three or more.
 pub(super) const MANAGER: &str = "TaskManager";
 
-/// What `who` is told before all else.
+/// The introduction of `who`.
 pub(super) fn role_play(who: &Name, everybody: &[Name]) -> String {
     let others: Vec<&str> = everybody.iter().filter(|name| *name != who).map(Name::as_str).collect();
     format!(
@@ -17,22 +17,22 @@ pub(super) fn role_play(who: &Name, everybody: &[Name]) -> String {
     )
 }
 
-/// What `who` remembers to have answered.
+/// The answer that `who` remembers.
 pub(super) fn acknowledged(who: &Name) -> String {
     format!("I am {who}, and I speak only as {who}. I am ready for my task.")
 }
 
-/// How a task is given, for everybody to hear.
+/// Assigns a task, visible to all.
 pub(super) fn main_task(who: &Name, prompt: &str) -> String {
     format!("{who}: this is your main task: `{prompt}`")
 }
 
-/// How somebody is called on, for everybody to hear.
+/// Calls on a speaker, visible to all.
 pub(super) fn your_turn(who: &Name) -> String {
     format!("{who}, it's your turn to speak now.")
 }
 
-/// What a member of a larger group is asked in private.
+/// A question in private to a participant of a larger group.
 pub(super) fn in_private(question: &str) -> String {
     format!("{MANAGER}: {question}")
 }

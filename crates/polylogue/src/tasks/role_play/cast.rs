@@ -1,4 +1,4 @@
-//! Who takes part, and what each is told. Nobody remembers anything: what was specified and planned is read in the transcript.
+//! The participants and their prompts. Stateless: the specified task and the plan are read from the transcript.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use crate::Assistant;
 /// Makes the rules of a role.
 pub(super) type PromptFn = Arc<dyn Fn(&Casting<'_>) -> String + Send + Sync>;
 
-/// The fixed texts of a role-play that are set; the usual ones are [`prompts`].
+/// Custom prompts of a role-play; the defaults are in [`prompts`].
 #[derive(Clone, Default)]
 pub(super) struct Texts {
-    /// What the user role receives at the beginning.
+    /// The opening message to the user role.
     pub(super) opening: Option<PromptFn>,
-    /// What the specifier is asked.
+    /// The prompt of the specifier.
     pub(super) specifier: Option<PromptFn>,
-    /// What the planner is asked.
+    /// The prompt of the planner.
     pub(super) planner: Option<PromptFn>,
     /// The rules of the critic.
     pub(super) critic: Option<PromptFn>,
 }
 
-/// Everybody who takes part.
+/// All participants and private agents.
 #[derive(Clone)]
 pub(super) struct Cast {
     pub(super) assistant: Assistant,
     pub(super) user: Assistant,
-    /// What the roles are called: that of the assistant, that of the user.
+    /// The names of the roles: assistant, user.
     pub(super) roles: [Arc<str>; 2],
-    /// The rules of the assistant, those of the user.
+    /// The rules: assistant, user.
     pub(super) prompts: [PromptFn; 2],
-    /// Texts that are set instead of the usual ones.
+    /// Custom prompts instead of the defaults.
     pub(super) texts: Texts,
     pub(super) specifier: Option<Assistant>,
     pub(super) word_limit: u32,
@@ -45,7 +45,7 @@ pub(super) struct Cast {
     pub(super) done: Arc<str>,
 }
 
-/// One of those who take part.
+/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     User,
@@ -72,12 +72,12 @@ impl Cast {
         }
     }
 
-    /// One of them, as a participant.
+    /// One of them, as an agent.
     pub(super) fn player(cast: &Arc<Self>, side: Side) -> Player {
         Player { cast: Arc::clone(cast), side }
     }
 
-    /// Those who are asked before the two begin, in order.
+    /// The private agents that speak before the two roles, in order.
     pub(super) fn staff(&self) -> impl Iterator<Item = Side> + use<> {
         let staff = [(Side::Specifier, self.specifier.is_some()), (Side::Planner, self.planner.is_some())];
         staff.into_iter().filter(|(_, takes_part)| *takes_part).map(|(side, _)| side)
@@ -93,7 +93,7 @@ impl Cast {
         agent.unwrap_or(&self.assistant)
     }
 
-    /// What the user role hears first. It is for that role alone: the other one hears instructions, and nothing else.
+    /// The opening message to the user role. The assistant role does not see it: it sees only instructions.
     pub(super) fn opening(&self, task: &str) -> Message {
         let text = match &self.texts.opening {
             Some(opening) => opening(&self.casting(task)),
@@ -102,7 +102,7 @@ impl Cast {
         Message::text(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
     }
 
-    /// A usual text, and the language in which its reader is to write.
+    /// A default prompt, with the sentence on the language.
     fn in_language(&self, text: String) -> String {
         match self.language.as_deref().map(prompts::language) {
             Some(language) => format!("{text}\n\n{language}"),
@@ -110,7 +110,7 @@ impl Cast {
         }
     }
 
-    /// What somebody who is asked before the two begin is asked.
+    /// The prompt of a private agent before the two roles start.
     pub(super) fn question(&self, side: Side, chat: &Transcript) -> String {
         let (specified, idea) = (self.specified(chat), self.casting(chat.task()));
         match (side, &self.texts) {
@@ -121,13 +121,13 @@ impl Cast {
         }
     }
 
-    /// The task as it was specified: the idea itself, if it was not.
+    /// The specified task, or the idea.
     fn specified<'t>(&self, chat: &'t Transcript) -> Cow<'t, str> {
         let specifier = self.specifier.as_ref().map(Agent::name);
         specifier.and_then(|who| said_aside(chat, who)).unwrap_or(Cow::Borrowed(chat.task()))
     }
 
-    /// The task as it was specified, and with its plan.
+    /// The specified task with its plan.
     fn task(&self, chat: &Transcript) -> String {
         let planner = self.planner.as_ref().map(Agent::name);
         let specified = self.specified(chat);
@@ -142,7 +142,7 @@ impl Cast {
         Casting { assistant, user, task, done: &self.done }
     }
 
-    /// The system text of `agent`: the rules, what it has of its own, and in which language it writes.
+    /// The system message of `agent`: the rules, its own system message, and the language.
     fn system(&self, rules: String, agent: &Assistant, task: &str) -> String {
         let own = agent.system_for(task).filter(|text| !text.trim().is_empty());
         let language = self.language.as_deref().map(prompts::language);
@@ -153,7 +153,7 @@ impl Cast {
             .join("\n\n")
     }
 
-    /// Everybody who speaks by a model, with the system text that they have in `chat`.
+    /// All assistants, with their system messages in `chat`.
     pub(super) fn told(&self, chat: &Transcript) -> Vec<Assistant> {
         let task = self.task(chat);
         let casting = self.casting(&task);
@@ -184,13 +184,13 @@ impl Cast {
     }
 }
 
-/// What an agent is, unless it has a system text of its own that says so.
+/// The default role of an agent, unless its own system message says so.
 fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
     let own = agent.and_then(|agent| agent.system_for(task));
     if own.is_some_and(|own| !own.trim().is_empty()) { String::new() } else { text.to_owned() }
 }
 
-/// What `who` said aside first, white space around it aside.
+/// The first private message of `who`, trimmed.
 pub(super) fn said_aside<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
     let lines = chat.lines().iter().filter(|line| line.is_private() && line.message.from == *who);
     let mut texts = lines.map(|line| match line.message.plain() {
@@ -200,14 +200,14 @@ pub(super) fn said_aside<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t,
     texts.find(|text| !text.is_empty())
 }
 
-/// One of those who take part, as an agent: an assistant whose system text is made of the transcript.
+/// One of them as an agent: an assistant whose system message is made from the transcript.
 pub(super) struct Player {
     cast: Arc<Cast>,
     side: Side,
 }
 
 impl Player {
-    /// The critic, where there is something to choose.
+    /// The critic, if there is something to choose.
     fn critic(&self) -> Option<&Critic> {
         let critic = self.cast.critic.as_ref().filter(|critic| critic.chooses());
         critic.filter(|_| matches!(self.side, Side::User | Side::Assistant))
@@ -233,7 +233,7 @@ impl Agent for Player {
         let agent = self.cast.agent(self.side);
         let system = self.cast.system(self.cast.rules(self.side, &casting), agent, &task);
         let agent = agent.clone().system(system);
-        // What is asked aside is no message of the conversation.
+        // Private turns are not messages of the conversation.
         match self.critic().filter(|_| !turn.request().to.is_private()) {
             None => agent.act(turn).await,
             Some(critic) => {

@@ -1,15 +1,15 @@
-//! Who plays what, and what about.
+//! The input of the prompts.
 
-/// What the rules of a role are made of. Nothing in it is looked into: braces in a task are braces.
+/// The values for the rules of a role. They are inserted verbatim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Casting<'a> {
-    /// What the role is called that solves.
+    /// The name of the role that solves.
     pub assistant: &'a str,
-    /// What the role is called that instructs.
+    /// The name of the role that instructs.
     pub user: &'a str,
-    /// The task: as it was specified, and with its plan.
+    /// The specified task, with its plan.
     pub task: &'a str,
-    /// What the user role writes when the task is done.
+    /// The marker of the user role for a finished task.
     pub done: &'a str,
 }

@@ -1,4 +1,4 @@
-//! The course of a society: who is next, and when it is over.
+//! The policy of a role-play: who is next, and when it ends.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::loop_detector::LoopDetector;
 use crate::order::deserted;
 use crate::stop::{Condition, Stop};
 
-/// When it is over though nobody says so.
+/// The limits.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) rounds: u64,
@@ -24,20 +24,20 @@ pub(super) struct Rules {
     pub(super) until: Option<Stop>,
 }
 
-/// What says that the task is done.
+/// The termination marker.
 #[derive(Debug, Clone)]
 pub(super) struct Done {
-    /// The marker, as it is set.
+    /// The marker.
     pub(super) marker: Arc<str>,
-    /// Whether it also counts within a message.
+    /// Whether it counts anywhere in a message.
     pub(super) anywhere: bool,
-    /// Who says it.
+    /// The role that writes it.
     pub(super) by: Name,
 }
 
 impl Done {
-    /// Why `line` ends the chat, if it does. Models decorate the marker: case, marks of bold letters and code, quotes and
-    /// punctuation around it do not matter.
+    /// The stop reason of `line`, if it ends the chat. Case, bold and code marks, quotes and punctuation around the
+    /// marker are ignored.
     fn of(&self, line: &Line) -> Option<StopReason> {
         let (text, marker) = (line.message.plain().to_lowercase(), self.marker.to_lowercase());
         let found = match self.anywhere {
@@ -49,19 +49,19 @@ impl Done {
     }
 }
 
-/// `text` without what models write around a word. Of a text that is nothing else, nothing is taken.
+/// `text` without the marks that models put around a word. A text of only marks stays unchanged.
 fn bare(text: &str) -> &str {
     let around = |mark: char| mark.is_whitespace() || "*_`'\"~#.,;:!?()[]。！“”‘’".contains(mark);
     let bare = text.trim_start_matches("> ").trim_matches(around);
     if bare.is_empty() { text.trim() } else { bare }
 }
 
-/// A blank reply, and a second one to the same question.
+/// A blank reply, and a blank retry.
 fn blank(who: Name) -> StopReason {
     StopReason::Errors { who, of: ModelMistake::Reply, limit: 1 }
 }
 
-/// The policy of a society.
+/// The policy of a role-play.
 pub(super) struct Course {
     pub(super) cast: Arc<Cast>,
     pub(super) rules: Rules,
@@ -84,7 +84,7 @@ impl Policy for Course {
 }
 
 impl Course {
-    /// What is left to be specified and planned before the two begin.
+    /// The next private turn of specifier or planner, if any is left.
     fn preparation(&self, chat: &Transcript) -> Option<Step> {
         let name = |side| self.cast.agent(side).name();
         let side = self.cast.staff().find(|side| said_aside(chat, name(*side)).is_none())?;
@@ -95,7 +95,7 @@ impl Course {
         Some(Step::Turn(TurnRequest::private(who, self.cast.question(side, chat))))
     }
 
-    /// Who speaks next: whoever replied nothing is asked once more.
+    /// The next speaker; after a blank reply, the same role again.
     fn speaker(&self, chat: &Transcript) -> &Name {
         let (user, assistant) = (self.user(), self.assistant());
         let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
@@ -104,7 +104,7 @@ impl Course {
         if !nobody_spoke && user_spoke != is_silent { assistant } else { user }
     }
 
-    /// Why it is over, if it is.
+    /// The stop reason, if the chat ends.
     fn end(&self, chat: &Transcript) -> Option<StopReason> {
         let erred = |who: &Name, limit: usize| StopReason::Errors {
             who: who.clone(),
@@ -142,20 +142,20 @@ impl Course {
         self.cast.agent(Side::Assistant).name()
     }
 
-    /// The end. What came of it is the last solution, and not the marker.
+    /// Ends the chat. The summary is the last solution, not the marker.
     fn close(&self, reason: StopReason, chat: &Transcript) -> Step {
         let mut said = spoken(chat, self.assistant()).map(|line| line.message.in_words());
         Step::Close { reason, summary: said.next().unwrap_or_default().into() }
     }
 }
 
-/// What `who` said in the room that is not blank, newest first.
+/// The messages of `who` in the chat that are not blank, newest first.
 fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
     let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
     chat.messages().rev().filter(by_who).filter(|line| !line.message.in_words().trim().is_empty())
 }
 
-/// Who replied nothing, and nothing again when asked once more.
+/// The role whose reply and retry were blank.
 fn unanswered(chat: &Transcript) -> Option<Name> {
     let mut turns = chat.recent_turns();
     let (last, before) = (turns.next()?, turns.next()?);
@@ -163,12 +163,12 @@ fn unanswered(chat: &Transcript) -> Option<Name> {
     if !(is_silent(last) && is_silent(before)) {
         return None;
     }
-    // A chat that goes on after that asks anew.
+    // A reopened chat starts with a new attempt.
     let again = chat.events().iter().rfind(|event| matches!(event.body, Body::Reopened { .. }));
     again.is_none_or(|again| again.seq < before.seq).then(|| last.who.clone())
 }
 
-/// Whether `who` has just spoken, and the last `count` of its messages all `are` so.
+/// Whether `who` spoke last, and `are` holds for its last `count` messages.
 fn in_a_row(chat: &Transcript, who: &Name, count: usize, are: impl Fn(&str) -> bool) -> bool {
     count > 0
         && chat.latest().any(|line| line.message.from == *who)
@@ -180,13 +180,13 @@ fn instructs(text: &str) -> bool {
     unmarked(text).contains(INSTRUCTION)
 }
 
-/// Whether a line begins with an instruction.
+/// Whether a line starts with an instruction.
 fn flipped(text: &str) -> bool {
     unmarked(text).lines().any(|line| line.trim_start().starts_with(INSTRUCTION))
 }
 
-/// `text` without the marks of bold letters and headings, and with ASCII colons: models write `**Instruction**:`, and
-/// `Instruction：` where they write Chinese.
+/// `text` without bold and heading marks, and with ASCII colons: models write `**Instruction**:`, and `Instruction：` in
+/// Chinese text.
 fn unmarked(text: &str) -> String {
     let plain = |mark: char| if mark == '：' { ':' } else { mark };
     text.chars().filter(|mark| !matches!(mark, '*' | '_' | '#')).map(plain).collect()

@@ -1,4 +1,4 @@
-//! Who chooses among proposals.
+//! Critics that choose among proposals.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::prompts;
 use crate::reason::{Best, ChoiceTexts};
 use crate::{Assistant, Human};
 
-/// Who chooses among several proposals for each message of a [`RolePlay`](super::RolePlay), and by what.
+/// Chooses among several proposals for each message of a [`RolePlay`](super::RolePlay).
 ///
-/// A role is asked for every proposal by itself, so that it needs no provider that gives several. The first whole number in the
-/// critic's answer is its choice; an answer that names none of the options is asked for again, and in the end the first option is
-/// taken. Blank proposals are none, and of one nobody is asked. Each role has its critic: it remembers what it chose for
-/// that role.
+/// Each proposal is its own model call, so the provider need not support several choices. The first whole number in the
+/// critic's answer is its choice; an answer without a valid number is requested again, and after the last retry the
+/// first option wins. Blank proposals are dropped; with one proposal left the critic is not asked. Each role has its
+/// own critic, which remembers its choices for that role.
 #[derive(Debug, Clone)]
 pub struct Critic {
     who: Who,
@@ -24,7 +24,7 @@ pub struct Critic {
     texts: OwnTexts,
 }
 
-/// Texts that are set instead of the usual ones.
+/// Custom prompts instead of the defaults.
 #[derive(Debug, Clone, Default)]
 struct OwnTexts {
     prompt: Option<Arc<str>>,
@@ -39,16 +39,17 @@ enum Who {
 }
 
 impl Critic {
-    /// By what it chooses, unless it is told otherwise: CAMEL's criterion, in other words.
+    /// Default criteria: CAMEL's, in other words.
     pub const DEFAULT_CRITERIA: &'static str = "which of them brings the task forward most";
 
-    /// A critic who chooses among so many options, at least 1. The system text that it has stands after the rules of a critic.
+    /// A critic model that chooses among `options` proposals, at least 1. Its own system message comes after the rules
+    /// of a critic.
     #[must_use]
     pub fn new(agent: Assistant, options: usize) -> Self {
         Self::of(Who::Model(Box::new(agent)), options)
     }
 
-    /// A person who chooses among so many options, at least 1, for each message: the run waits for every choice.
+    /// A person who chooses among `options` proposals, at least 1, for each message: the run waits for every choice.
     #[must_use]
     pub fn person(person: Human, options: usize) -> Self {
         Self::of(Who::Person(person), options)
@@ -65,19 +66,19 @@ impl Critic {
         }
     }
 
-    /// Sets by what a model chooses.
+    /// Sets the criteria of a critic model.
     #[must_use]
     pub fn criteria(self, criteria: impl Into<Arc<str>>) -> Self {
         Self { criteria: criteria.into(), ..self }
     }
 
-    /// Sets how often it is asked again when it chooses nothing.
+    /// Sets how often an answer without a choice is requested again.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Sets the text in which the proposals are shown to it, as [`ChoiceTexts::prompt`]. The usual text names the language of
+    /// Sets the prompt that shows the proposals, as [`ChoiceTexts::prompt`]. The default prompt names the language of
     /// the [`RolePlay`](super::RolePlay), this one does not.
     #[must_use]
     pub fn prompt(mut self, text: impl Into<Arc<str>>) -> Self {
@@ -92,14 +93,14 @@ impl Critic {
         self
     }
 
-    /// Sets what it receives when it chose nothing, as [`ChoiceTexts::retry_prompt`].
+    /// Sets the prompt after an answer without a choice, as [`ChoiceTexts::retry_prompt`].
     #[must_use]
     pub fn retry_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
         self.texts.retry_prompt = Some(text.into());
         self
     }
 
-    /// The same critic, with a change of the assistant that it is, if it is one.
+    /// The critic with its assistant changed, if it has one.
     pub(super) fn with(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
         let who = match self.who {
             Who::Model(agent) => Who::Model(Box::new(change(*agent))),
@@ -108,7 +109,7 @@ impl Critic {
         Self { who, ..self }
     }
 
-    /// The assistant that it is, if it is one.
+    /// Its assistant, if it has one.
     pub(super) const fn assistant(&self) -> Option<&Assistant> {
         match &self.who {
             Who::Model(agent) => Some(agent),
@@ -128,12 +129,12 @@ impl Critic {
         self.options > 1
     }
 
-    /// The rules it goes by.
+    /// Its rules.
     pub(super) fn rules(&self, casting: &Casting<'_>) -> String {
         prompts::critic(casting, &self.criteria)
     }
 
-    /// The best of what `proposer` says. `usual` completes a usual text.
+    /// The best proposal of `proposer`. `usual` completes a default prompt.
     pub(super) fn best(&self, proposer: Assistant, usual: impl Fn(&str) -> String) -> Best {
         let ChoiceTexts { prompt, option, retry_prompt } = ChoiceTexts::default();
         let own = self.texts.clone();

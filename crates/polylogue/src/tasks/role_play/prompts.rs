@@ -1,11 +1,11 @@
-//! The words. They are written around names and tasks, and never read again: what stands in a task is no placeholder.
+//! The default prompts. Names and tasks are inserted verbatim: a task cannot contain placeholders.
 
 use super::casting::Casting;
 
-/// How a line begins that instructs.
+/// The prefix of an instruction.
 pub(super) const INSTRUCTION: &str = "Instruction:";
 
-/// The rules of the role that solves.
+/// The rules of the assistant role.
 pub(super) fn assistant(casting: &Casting<'_>) -> String {
     let Casting { assistant, user, task, .. } = casting;
     format!(
@@ -27,7 +27,7 @@ pub(super) fn assistant(casting: &Casting<'_>) -> String {
     )
 }
 
-/// The rules of the role that instructs.
+/// The rules of the user role.
 pub(super) fn user(casting: &Casting<'_>) -> String {
     let Casting { assistant, user, task, done } = casting;
     format!(
@@ -51,14 +51,14 @@ pub(super) fn user(casting: &Casting<'_>) -> String {
     )
 }
 
-/// What the user role is told at the beginning.
+/// The opening message to the user role.
 pub(super) const OPENING: &str = "Now give me your instructions, one at a time, each as `Instruction:` and `Input:` and nothing \
                                   else. Begin with the first.";
 
-/// What the specifier is.
+/// The role of the specifier.
 pub(super) const SPECIFIER: &str = "You make tasks more specific.";
 
-/// What the specifier is asked.
+/// The prompt of the specifier.
 pub(super) fn specify(casting: &Casting<'_>, words: u32) -> String {
     let Casting { assistant, user, task, .. } = casting;
     format!(
@@ -68,10 +68,10 @@ pub(super) fn specify(casting: &Casting<'_>, words: u32) -> String {
     )
 }
 
-/// What the planner is.
+/// The role of the planner.
 pub(super) const PLANNER: &str = "You divide tasks into smaller ones.";
 
-/// What the planner is asked.
+/// The prompt of the planner.
 pub(super) fn plan(task: &str) -> String {
     format!(
         "Divide this task into subtasks, in the order in which they are to be done:\n{task}\n\n\
@@ -89,7 +89,7 @@ pub(super) fn critic(casting: &Casting<'_>, criteria: &str) -> String {
     )
 }
 
-/// In which language everybody writes.
+/// The language of all participants.
 pub(super) fn language(language: &str) -> String {
     format!(
         "Whatever language you read, write in {language}, but leave marks such as `Instruction:` and `Solution:` as they are."

@@ -1,26 +1,27 @@
-//! Calls that a person decides about before they are made.
+//! Approval of tool calls.
 
 use polylogue_core::{Act, AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, Turn};
 use serde_json::Value;
 
 use super::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
 
-/// Arguments up to this length, in characters, stand in the line of the question.
+/// Arguments up to this length, in characters, are on the line of the question.
 const SHORT: usize = 160;
 
-/// Calls that are decided.
+/// Calls with decisions.
 pub(crate) struct Decided(Vec<(Call, Decision)>);
 
 enum Decision {
     Made,
-    /// With the arguments that the person gave.
+    /// With arguments edited by the person.
     Edited,
-    /// Why it is not made.
+    /// Not made, with the reason.
     Rejected(String),
 }
 
 impl Decided {
-    /// Asks for each call that `can_be_made`, if it is to be asked for; how the turn ends when there is no answer yet.
+    /// Asks about each call that `can_be_made` and needs approval; `Err` is how the turn ends while an answer is
+    /// pending.
     pub(crate) async fn of(
         approval: &Approval<Wanted>,
         turn: &mut Turn<'_>,
@@ -41,7 +42,8 @@ impl Decided {
         Ok(Self(decided))
     }
 
-    /// Makes those that are to be made by `tools`; what came of all of them. In the log those that were rejected are answered, too.
+    /// Makes the approved calls with `tools`, and returns the outcomes of all calls. Rejected calls get outcomes in the
+    /// log, too.
     pub(crate) async fn carry_out(
         self,
         turn: &mut Turn<'_>,
@@ -62,7 +64,7 @@ impl Decided {
         made.map(|(call, _)| call.clone()).collect()
     }
 
-    /// Those that are not, each with why.
+    /// The rejected calls, with reasons.
     fn rejected(&self) -> Vec<(Call, String)> {
         let rejected = self.0.iter().filter_map(|(call, fate)| match fate {
             Decision::Rejected(why) => Some((call.clone(), why.clone())),
@@ -71,7 +73,7 @@ impl Decided {
         rejected.collect()
     }
 
-    /// `tools`, which say with what comes of it when a call of theirs was changed before.
+    /// `tools` that add a note to the outcome when the call was edited.
     pub(crate) fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
         let edited = self.0.iter().filter(|(_, fate)| matches!(fate, Decision::Edited));
         let edited: Vec<&Call> = edited.map(|(call, _)| call).collect();
@@ -83,7 +85,7 @@ impl Decided {
         tools.iter().map(noting).collect()
     }
 
-    /// The outcomes of all calls, given those of the ones that were made.
+    /// The outcomes of all calls, given those of the calls that were made.
     pub(crate) fn outcomes(self, made: Vec<Outcome>) -> Vec<Outcome> {
         let mut made = made.into_iter();
         let outcomes = self.0.into_iter().filter_map(|(_, fate)| match fate {
@@ -114,15 +116,15 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
 fn question(Wanted { who, call, .. }: &Wanted) -> (String, Call) {
     let choices = choices("a JSON object takes the place of its arguments");
     let (tool, brief) = (visible(&call.tool), call.args.to_string());
-    // What is long is read, and changed, more easily in lines.
+    // Long arguments are easier to read and edit on several lines.
     let args = if brief.chars().count() <= SHORT { brief } else { format!("{:#}", call.args) };
     (asked(&format!("`{who}` calls `{tool}` with"), &args, &choices), call.clone())
 }
 
-/// A tool of which some calls were changed before they are made.
+/// A tool that adds a note to the outcomes of edited calls.
 struct Noting {
     tool: AnyTool,
-    /// Those calls.
+    /// The edited calls.
     ids: Vec<String>,
 }
 
@@ -146,10 +148,10 @@ impl Tool for Noting {
     }
 }
 
-/// Tools that answer the calls that were rejected, so that every call of a model is answered in the log.
+/// Tools that return the outcomes of rejected calls, so that every call of a model has an outcome in the log.
 fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
     let refusal = |(call, _): &(Call, String)| {
-        // Saying it twice is saying it once.
+        // A rejection has no side effects.
         let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();
         AnyTool::new(Refusal { spec, rejected: rejected.to_vec() })
     };

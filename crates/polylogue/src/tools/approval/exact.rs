@@ -1,18 +1,19 @@
-//! Text that is shown before it runs: complete, verbatim, with nothing invisible in it.
+//! Exact display of text before it runs: complete, verbatim, without invisible characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What every line of an exact text begins with, so that no text can pass for the words around it. Four spaces make it a code
-/// block where a host renders Markdown.
+/// The prefix of every line of an exact text, so that no text can imitate the text around it. Four spaces make it a
+/// code block where a host renders Markdown.
 pub const MARGIN: &str = "    │ ";
 
-/// Blank lines and spaces in a row that are shown one by one; longer runs are counted, so that they push nothing out of sight.
+/// Limit on blank lines and spaces in a row; longer runs are shown as a count, so that they hide nothing off the
+/// screen.
 const BLANK_LINES: usize = 8;
 const SPACES: usize = 64;
 
-/// `text` as a block of lines, each behind a [`MARGIN`]: complete and verbatim, save that characters which do not show, or which
-/// reorder others, are written as `⟨U+202E⟩`, and long runs of spaces and blank lines as their number.
+/// `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that invisible or reordering
+/// characters are shown as `⟨U+202E⟩`, and long runs of spaces and blank lines as a count.
 ///
 /// ```
 /// use polylogue::approval::exact;
@@ -45,7 +46,7 @@ fn gap(lines: &mut Vec<String>, blank: usize) {
     }
 }
 
-/// `text` in one line in which every character shows.
+/// `text` on one line with all characters visible.
 ///
 /// ```
 /// use polylogue::approval::visible;
@@ -85,8 +86,8 @@ fn run(shown: &mut String, spaces: usize) {
     }
 }
 
-/// Whether `c` is seen as itself: no control character, no format character of Unicode (zero width, bidirectional, tags), no
-/// blank other than the space, nothing that fonts leave out.
+/// Whether `c` is visible as itself: not a control character, a format character of Unicode (zero width, bidirectional,
+/// tags), a blank other than the space, or a character without a glyph.
 fn shows(c: char) -> bool {
     let hidden = c.is_control()
         || (c.is_whitespace() && c != ' ')
@@ -96,10 +97,10 @@ fn shows(c: char) -> bool {
             | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
             | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}'
-            // Others that show nothing (Default_Ignorable_Code_Point), and a blank pattern of Braille.
+            // Other invisible characters (Default_Ignorable_Code_Point), and a blank pattern of Braille.
             | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}'
-            // Private use, and all planes from the tags on: no font has agreed glyphs for them.
+            // Private use, and all planes from the tags on: fonts have no agreed glyphs for them.
             | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}');
     !hidden
 }

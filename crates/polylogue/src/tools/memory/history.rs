@@ -1,19 +1,19 @@
-//! The conversation as a tool.
+//! The conversation history as a tool.
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
-/// The tool `get_history`: the last messages of the conversation it is called in, and of no other.
+/// The tool `get_history`: returns the last messages of the current conversation.
 ///
-/// LazyLLM's example of role-play has a tool of this name that takes the conversation's id from the model, so that a
-/// model can read any conversation; here the conversation is the one the call is made in.
+/// LazyLLM's role-play example has a tool of this name that takes the conversation's id from the model, so that a model
+/// can read any conversation; here it is always the current one.
 #[derive(Debug, Clone)]
 pub struct GetHistory(ToolSpec);
 
 impl GetHistory {
-    /// How many messages it gives when the model names no number.
+    /// Default number of messages.
     pub const DEFAULT_LIMIT: usize = 5;
-    /// How many messages it gives at most.
+    /// Limit on the number of messages.
     pub const MAX_LIMIT: usize = 50;
 }
 

@@ -1,11 +1,11 @@
-//! A memory, and whose it is.
+//! A memory with its scope.
 
 use polylogue_core::{Agent, AnyTool};
 
 use super::tools::{Forget, Recall, Remember};
 use super::{AnyMemory, Reminded, Scope};
 
-/// A memory that outlives conversations, and whose it is. Cloning shares the memory.
+/// A memory that outlives conversations, with its scope. Clones share the memory.
 #[derive(Debug, Clone)]
 pub struct LongTerm {
     pub(super) memory: AnyMemory,
@@ -13,7 +13,7 @@ pub struct LongTerm {
 }
 
 impl LongTerm {
-    /// How many facts are recalled when nobody names a number.
+    /// Default number of facts to recall.
     pub const DEFAULT_FACTS: usize = 5;
 
     /// The facts of `scope` in `memory`.
@@ -22,20 +22,20 @@ impl LongTerm {
         Self { memory, scope }
     }
 
-    /// Whose facts they are.
+    /// The scope of the facts.
     #[must_use]
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The tools `remember`, `recall` and `forget`. All of them may be called again: remembering or forgetting twice is doing
-    /// it once. Those of one message are called at the same time; `Queue` of `polylogue-tools` makes them follow one another.
+    /// The tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
+    /// effect. Calls in one message run in parallel; `Queue` of `polylogue-tools` runs them one after the other.
     #[must_use]
     pub fn tools(&self) -> Vec<AnyTool> {
         vec![AnyTool::new(Remember::of(self)), AnyTool::new(Recall::of(self)), AnyTool::new(Forget::of(self))]
     }
 
-    /// `agent`, told before it speaks of at most `facts` that match what it was told last.
+    /// `agent`, prompted before each turn with at most `facts` facts that match the last message.
     #[must_use]
     pub fn reminds<A: Agent>(&self, agent: A, facts: usize) -> Reminded<A> {
         Reminded::new(agent, self.clone(), facts)

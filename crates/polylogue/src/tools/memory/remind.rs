@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{Fact, LongTerm, Memory as _, Query, Scope, words};
 
-/// An agent that is told, before it speaks, of facts that match what it was told last.
+/// An agent that is prompted before each turn with facts that match the last message.
 ///
-/// Looking them up is a tool call of the agent's turn, so that the log has what was found, and telling them is a prompt of
-/// that turn: a turn that is resumed is told the same, whatever the memory holds by then. The prompt stands behind
-/// what was said, where it leaves the prompt cache of the provider alone. A fact that stands among the agent's last turns
-/// is not told again. Asked aside, for a choice or a summary, it is not reminded. When the memory fails, the log says so,
-/// and the agent speaks without it.
+/// The lookup is a tool call of the agent's turn, so that the log has the result, and the facts are a prompt of that
+/// turn: a resumed turn gets the same facts, whatever the memory holds by then. The prompt comes after the
+/// conversation, so that it does not invalidate the prompt cache of the provider. Facts that are in the agent's last
+/// turns are not repeated. Private turns, for a selection or a summary, get no facts. When the memory fails, the error
+/// is logged, and the agent speaks without facts.
 #[derive(Debug, Clone)]
 pub struct Reminded<A> {
     agent: A,
@@ -25,13 +25,13 @@ pub struct Reminded<A> {
     tool: AnyTool,
 }
 
-/// What the lookup is called in logs. No model is offered it.
+/// The name of the lookup in logs. Models are not offered it.
 const LOOKUP: &str = "recall_before_turn";
 
-/// Among how many of its own last turns a fact is looked for that it was told already.
+/// Number of the agent's last turns in which facts are not repeated.
 const TURNS: usize = 8;
 
-/// How much of the last message is looked for, in characters.
+/// Length of the query taken from the last message, in characters.
 const QUERY_CHARS: usize = 2_000;
 
 impl<A: Agent> Reminded<A> {
@@ -53,7 +53,7 @@ impl<A: Agent> Reminded<A> {
         {
             args.insert("known".into(), json!(known));
         }
-        // The scope tells the lookups of several memories in one turn apart.
+        // The scope distinguishes lookups of several memories in one turn.
         let call = Call { id: format!("{LOOKUP}-{nth}-{}", self.scope), tool: LOOKUP.into(), args };
         let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
         if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
@@ -82,7 +82,7 @@ impl<A: Agent> Agent for Reminded<A> {
     }
 }
 
-/// What is looked for: what was said to the agent last, or what the chat is about.
+/// The query: the last message to the agent, or the task of the chat.
 fn query(turn: &Turn<'_>) -> Option<String> {
     if turn.request().to.is_private() {
         return None;
@@ -95,7 +95,7 @@ fn query(turn: &Turn<'_>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The facts that `me` was told in its last turns and still sees.
+/// The facts that `me` received in its last turns and still sees.
 fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     let (mut known, mut within, mut turns) = (BTreeSet::new(), BTreeSet::new(), 0);
     let mut forgotten = false;
@@ -104,7 +104,7 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
             Body::ToolReturned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
                 within = ids(outcome);
             }
-            // It remembers something else in place of what happened in this turn.
+            // Its history of this turn was replaced.
             Body::Remembered { who, .. } if who == me => forgotten = true,
             Body::Cleared { of, .. } if of.as_ref().is_none_or(|of| of == me) => break,
             Body::TurnStarted { turns: cues } if cues.iter().any(|cue| cue.who == *me) => {
@@ -122,7 +122,7 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     known
 }
 
-/// The numbers of the facts that a lookup returned.
+/// The ids of the facts that a lookup returned.
 fn ids(outcome: &Outcome) -> BTreeSet<u64> {
     let data = outcome.parts.iter().find_map(|part| match part {
         Part::Data(value) => serde_json::from_value(value.clone()).ok(),
@@ -131,7 +131,7 @@ fn ids(outcome: &Outcome) -> BTreeSet<u64> {
     data.unwrap_or_default()
 }
 
-/// The same in words, which come first.
+/// The same as text, which comes first.
 fn told_in(outcome: &Outcome) -> &str {
     match outcome.parts.first() {
         Some(Part::Text(text)) => text,
@@ -154,7 +154,7 @@ impl Tool for Lookup {
             .and_then(|known| serde_json::from_value(known.clone()).ok())
             .unwrap_or_default();
         let wanted = super::tools::limit(&args)?;
-        // More than are wanted, since those that are known are left out.
+        // More than requested, since known facts are dropped.
         let limit = (wanted + known.len()).min(Query::MAX_LIMIT);
         let query = Query { scope: self.0.scope.clone(), text, limit };
         let recalled =

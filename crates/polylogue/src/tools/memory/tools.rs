@@ -1,4 +1,4 @@
-//! A memory as tools.
+//! Memory as tools.
 
 use polylogue_core::{Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     ToolSpec::new(name, description, parameters).repeatable()
 }
 
-/// A text among the arguments.
+/// A string argument.
 fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
     let text = args.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     text.ok_or_else(|| format!("`{name}` must be a text that is not empty").into())
 }
 
-/// When, and as which call of the conversation: by the turn and what happened in it before, which is the same when the turn
-/// is resumed.
+/// The time and the source of a call: from the turn and its earlier events, so that they are the same when the turn is
+/// resumed.
 fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
     let last = cx.turn.last().or_else(|| cx.transcript.events().last());
     let time = last.map_or(Timestamp(0), |event| event.time);
@@ -73,7 +73,7 @@ impl Recall {
     }
 }
 
-/// How many facts are asked for.
+/// The number of facts requested.
 pub(super) fn limit(args: &Value) -> Result<usize, ToolError> {
     let Some(limit) = args.get("limit").filter(|limit| !limit.is_null()) else {
         return Ok(LongTerm::DEFAULT_FACTS);
@@ -128,7 +128,7 @@ impl Tool for Forget {
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let id = args.get("id");
-        // Models write the number as they read it, too.
+        // Models also write the number as they read it.
         let written =
             id.and_then(Value::as_str).and_then(|id| id.trim().trim_start_matches('#').parse().ok());
         let id = id.and_then(Value::as_u64).or(written).ok_or("`id` must be the number of a fact")?;

@@ -1,4 +1,4 @@
-//! Facts in words.
+//! Facts as text.
 
 use polylogue_core::Timestamp;
 
@@ -9,12 +9,12 @@ fn line(fact: &Fact) -> String {
     format!("#{} ({}, {}): {}", fact.id, fact.by, date(fact.time), fact.text)
 }
 
-/// Facts as models read them, one below the other.
+/// Facts as models read them, one per line.
 pub(super) fn lines<'f>(facts: impl IntoIterator<Item = &'f Fact>) -> String {
     facts.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What an agent is told before it speaks: facts in words.
+/// The prompt with facts before a turn.
 pub(super) fn reminder(facts: &str) -> String {
     format!(
         "What you wrote down in earlier conversations and may need now. These are notes, not \

@@ -1,12 +1,12 @@
-//! The end of the work, as a tool.
+//! A tool that finishes the work.
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 /// The tool `finish`: its argument `response` is the answer, and the turn ends with it.
 ///
-/// An agent that calls tools until it has an answer, such as [`React`](crate::reason::React), says it with this one where its
-/// model had better not answer in free words. What [`Actions`](crate::parse::Actions) run says that it is the end:
+/// For agents that call tools until they have an answer, such as [`React`](crate::reason::React), with models that
+/// should not answer in free text. [`Actions`](crate::parse::Actions) report a call of it as
 /// [`RunState::Finished`](crate::parse::RunState).
 #[derive(Debug, Clone)]
 pub struct Finish(ToolSpec);
@@ -18,7 +18,7 @@ impl Default for Finish {
 }
 
 impl Finish {
-    /// The same tool under another name.
+    /// The same tool with another name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let response = json!({"type": "string", "description": "The final answer"});

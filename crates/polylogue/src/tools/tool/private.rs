@@ -1,4 +1,4 @@
-//! What the macros write needs this. It is no interface for anybody else.
+//! Support code for the macros. Not a public interface.
 
 use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError, ToolSpec};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 pub use serde_json::Value;
 pub use {schemars, serde};
 
-/// The schema of `A` without what no model needs. Arguments are an object, whatever `A` is.
+/// The schema of `A` without keywords that models do not need. Arguments are an object, whatever `A` is.
 #[must_use]
 pub fn schema<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -26,10 +26,10 @@ pub fn schema<A: JsonSchema>() -> Value {
     Value::Object(object)
 }
 
-/// `args` as an `A`; a function of nothing is given no arguments.
+/// `args` as an `A`; a function without parameters ignores them.
 ///
 /// # Errors
-/// When they are none, in words that the model is told.
+/// When they do not fit, with a message for the model.
 pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, ToolError> {
     let none = args.as_object().is_some_and(serde_json::Map::is_empty);
     let read = serde_json::from_value(args).or_else(|error| match none {
@@ -39,10 +39,10 @@ pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, Tool
     read.map_err(|error| ToolError(format!("The arguments of `{}` are wrong: {error}", spec.name)))
 }
 
-/// What a function returned: a text as it is, nothing as no text, and anything else as JSON.
+/// The return value of a function: a text unchanged, `()` as no text, and anything else as JSON.
 ///
 /// # Errors
-/// When it is no JSON.
+/// When it cannot be written as JSON.
 pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<Outcome, ToolError> {
     let unwritten = |error| ToolError(format!("What `{}` returned is no JSON: {error}", spec.name));
     let parts = match serde_json::to_value(returned).map_err(unwritten)? {
