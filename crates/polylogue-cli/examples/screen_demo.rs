@@ -140,7 +140,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         turns: 4,
         elapsed: begun.elapsed(),
         id: LogId::new("3k7v9x")?,
-        goes_on: false,
+        resumable: false,
         raises: None,
         files: None,
     };

@@ -35,7 +35,7 @@ const LAST: usize = 100;
 const EXIT_CODES: &str = "Exit codes:
   0  done                     4  over budget
   1  failed                   5  waiting for a person
-  2  bad usage or team file   6  stopped; `polylogue resume` goes on
+  2  bad usage or team file   6  stopped; `polylogue resume` continues
   3  stopped by a limit       7  no output: no participant said anything
                               8  done, but the result is cut off";
 
@@ -176,7 +176,7 @@ pub(crate) struct Batch {
     #[arg(long)]
     pub(crate) keep: bool,
 
-    /// Print what came of it as a line of JSON, in place of the table
+    /// Print the result as one line of JSON, instead of the table
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -227,7 +227,7 @@ pub(crate) struct Resume {
     /// What the conversation, which is over, is to go on about; `-` reads it from standard input
     pub(crate) message: Option<String>,
 
-    /// Who says so: a participant; `user` when left out
+    /// Author of the message: a participant. Default: `user`
     #[arg(long = "as", value_name = "NAME", requires = "message")]
     pub(crate) speaker: Option<String>,
 
@@ -266,7 +266,7 @@ pub(crate) struct Models {
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
+    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
     #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
     pub(crate) capabilities: Option<Capabilities>,
 
@@ -355,7 +355,7 @@ pub(crate) struct Show {
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 
-    /// With `--as`: which of its model calls, counted from 1; the last when left out
+    /// With `--as`: which of its model calls, counted from 1. Default: the last
     #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) call: Option<u64>,
 

@@ -34,15 +34,15 @@ impl EndpointResolver {
         Self { models, own }
     }
 
-    /// Whether the model called `name` has a provider, and its provider what it needs. Gives the address of a server
-    /// of one's own.
+    /// Whether the model called `name` has a provider, and its provider what it needs. Returns the address of a local
+    /// server.
     pub(crate) fn check(&self, name: &str, manner: &ModelOptions<'_>) -> Result<Option<String>, ModelError> {
         let written = name.split([':', '/']).next().unwrap_or_default().trim();
         let provider = Provider::find(written);
         let known = provider.map_or(written, |provider| provider.name());
         let config = match self.own.get(known) {
             Some(own) => own.clone()?,
-            // A name that is wrong is told as it is.
+            // An invalid name is shown unchanged.
             None => self.models.model(name).and_then(|_| self.models.config(known))?,
         };
         if config.needs_key && config.key.is_none() {
@@ -92,7 +92,7 @@ fn tuned(mut config: Config, manner: &ModelOptions<'_>) -> Config {
     config
 }
 
-/// Whether an endpoint is a server of one's own, which may not be running.
+/// Whether an endpoint is a local server, which may not be running.
 pub(crate) fn is_ones_own(config: &Config) -> bool {
     Provider::find(&config.provider).map_or_else(|| is_here(&config.base_url), Provider::is_local)
 }

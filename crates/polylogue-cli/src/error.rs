@@ -1,4 +1,4 @@
-//! What went wrong, as a person is told.
+//! Errors, as a person reads them.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub(crate) enum Exit {
     Budget = 4,
     /// A person has to answer.
     Waiting = 5,
-    /// Somebody stopped it.
+    /// It was stopped from outside.
     Stopped = 6,
     /// No participant said anything, so there is no result.
     NoOutput = 7,
@@ -88,7 +88,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fault {
             Some(fault) => write!(f, "error ({fault}): {}", self.what)?,
-            // What is told by others is whole already.
+            // Errors of other crates are complete already.
             None => f.write_str(&self.what)?,
         }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))

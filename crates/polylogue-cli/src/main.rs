@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         .map_err(|error| CliError::failed(format!("the program cannot start: {error}")))
         .and_then(|runtime| {
             let done = runtime.block_on(run(&cli));
-            // A question at the terminal that nobody answered must not keep the program.
+            // An unanswered question at the terminal must not keep the program running.
             runtime.shutdown_background();
             done
         });

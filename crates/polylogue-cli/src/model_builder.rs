@@ -37,7 +37,7 @@ pub(crate) struct ModelOptions<'a> {
     pub(crate) stream: bool,
     /// Whether there is a limit on the cost.
     pub(crate) budget: bool,
-    /// Whether somebody watches the replies being written.
+    /// Whether replies are shown while they are written.
     pub(crate) watched: bool,
     /// Whether the conversation has begun before.
     pub(crate) resumed: bool,
@@ -76,7 +76,7 @@ impl ModelBuilder {
             (None, true) => scripted(team, manner, None)?,
             (None, false) => live_or_scripted(team, manner).await?,
         };
-        // A run that goes on goes on being recorded in the same file.
+        // A resumed run is recorded in the same file.
         let record = wish
             .record
             .as_ref()

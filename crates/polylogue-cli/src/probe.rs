@@ -1,4 +1,4 @@
-//! Whether somebody is there, found out without asking anything that costs.
+//! Whether an endpoint is reachable, tested without a call that costs.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;

@@ -23,7 +23,7 @@ use crate::screen::{Flow, RunEnd, Screen, Settings, Size, Style};
 use crate::signals::{FINISHING, Signals};
 use crate::trust::rules::Always;
 
-/// How often a screen is told that time passes.
+/// How often a screen is redrawn while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A chat to be run on a log, and how it is shown.
@@ -36,7 +36,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) settings: Settings,
     /// The task, for a log that is empty.
     pub(crate) task: String,
-    /// What a conversation that is over goes on about.
+    /// The message with which a closed conversation continues.
     pub(crate) more: Option<Message>,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs until the chat is over, nobody here can answer, or it is stopped; shows it, and says how it ended.
+    /// Runs until the chat ends, needs input that no one here can give, or is stopped; shows it, and says how it ended.
     pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
         let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.subscribe().await);
@@ -115,7 +115,7 @@ impl Runner<'_> {
                 _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
             }
         };
-        // What was appended last is shown before the end is told.
+        // What was appended last is shown before the outcome.
         while let Some(Some(signal)) = view.watch.next().now_or_never() {
             view.show(&signal, &halt).await;
         }
@@ -188,21 +188,23 @@ impl Runner<'_> {
             Err(_) => "failed: it can be resumed".into(),
         };
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
-        let goes_on = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
+        let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
         let raises = match &status {
             Ok(Status::Closed { reason, .. }) => limit::option(reason, &self.limits),
             _ => None,
         };
         let files = work::told(self.work.as_deref(), &id);
         view.hear(
-            |screen| screen.end(&RunEnd { status: told, spent, turns, elapsed, id, goes_on, raises, files }),
+            |screen| {
+                screen.end(&RunEnd { status: told, spent, turns, elapsed, id, resumable, raises, files })
+            },
             &self.log.cancellation(),
         );
-        let is_told = self.is_seen()
+        let is_shown = self.is_seen()
             && self.log.events().await.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
         // What was appended is kept, whatever the store says now.
         let released = self.log.release().await;
-        if status.is_err() && is_told {
+        if status.is_err() && is_shown {
             return Ok(Exit::Failed);
         }
         let exit = match Exit::from(&status?) {
@@ -256,7 +258,7 @@ impl View {
         }
     }
 
-    /// When nobody reads any more, or the output cannot be written, the run ends with its step.
+    /// When the output is closed or cannot be written, the run ends after its step.
     fn hear(
         &mut self,
         show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>,
@@ -295,7 +297,7 @@ fn obey(signals: &Signals, halt: &Cancellation, screen: &mut Screen<io::Stdout>)
 
 /// A line for the person, beside the output.
 pub(crate) fn tell(text: &str) {
-    // If there is nobody to tell, there is nothing to do about it.
+    // Without a reader there is nothing left to do.
     let _ = writeln!(io::stderr(), "{}", neutral(text));
 }
 

@@ -67,7 +67,7 @@ pub(crate) async fn all_of_others(
         let is_own = match whose.get(&conversation) {
             Some(is_own) => *is_own,
             None => {
-                // Whoever wrote a conversation that is gone is not known.
+                // The author of a conversation that is gone is unknown.
                 let meta = store.meta(&conversation).await.ok();
                 let is_own = meta.is_some_and(|meta| meta.team.get("digest").is_some_and(|of| of == digest));
                 whose.insert(conversation, is_own);

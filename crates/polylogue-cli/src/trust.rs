@@ -146,7 +146,7 @@ pub(crate) struct Request<'a> {
     pub(crate) team: &'a Team,
     /// Identifies its content.
     pub(crate) digest: &'a str,
-    /// Where it is, as a person is told.
+    /// Where it is, for a person.
     pub(crate) file: &'a str,
     /// Team files outside its folder.
     pub(crate) outside: &'a [String],
@@ -158,7 +158,7 @@ pub(crate) struct Request<'a> {
     pub(crate) memory: Vec<String>,
     /// Whether there may be a person to ask.
     pub(crate) asks: bool,
-    /// Whether a person is told what is allowed.
+    /// Whether a person is shown what is allowed.
     pub(crate) tells: bool,
 }
 

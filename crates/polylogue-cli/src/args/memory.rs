@@ -59,7 +59,7 @@ pub(crate) struct Forget {
 
 #[derive(Debug, Args)]
 pub(crate) struct Whose {
-    /// Whose memory: a team's name, or what the team file says; all of them when left out
+    /// Whose memory: a team's name, or what the team file says. Default: all of them
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     pub(crate) scope: Option<Scope>,
 }

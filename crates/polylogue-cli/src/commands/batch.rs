@@ -35,7 +35,7 @@ use record::Record;
 use records::Records;
 use tally::Tally;
 
-/// How often a person sees that it goes on.
+/// How often progress is shown.
 const TICK: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, CliError> {

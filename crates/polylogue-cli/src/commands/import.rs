@@ -73,7 +73,7 @@ fn report(imported: &Imported, output: Option<&Path>) -> Exit {
         }
         return Exit::Done;
     }
-    tell("The team file cannot be used as it is:\n");
+    tell("The team file cannot be used unchanged:\n");
     tell(problems.trim_end());
     Exit::Usage
 }

@@ -16,7 +16,7 @@ use crate::signals::Signals;
 use crate::{args, place};
 use offer::Offer;
 
-/// What hosts are told of all tools together.
+/// The description of all tools together, for hosts.
 const ABOUT: &str = "Each tool is a team of agents who work on a task by talking with one another. It takes its time, and tells \
     how it goes. The conversation is kept: its id is in the result, and `polylogue show ID` shows it.";
 

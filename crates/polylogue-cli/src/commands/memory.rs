@@ -14,7 +14,7 @@ use crate::screen::Sanitized;
 use crate::{args, place, team_memory};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
-    // A place where nothing was kept yet holds no facts, and stays as it is.
+    // A place without a store holds no facts, and no store is created.
     if place::is_missing(cli.store.as_deref()) && !matches!(args.command, Command::Forget(_)) {
         return Ok(Exit::Done);
     }

@@ -84,7 +84,7 @@ impl StoredRun {
         serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp)).ok()
     }
 
-    /// Identifies the team as it is kept.
+    /// Identifies the stored team.
     pub(crate) fn own_digest(&self) -> String {
         let team = serde_json::to_vec(&self.team).unwrap_or_default();
         format!("kept-{}", blake3::hash(&team).to_hex())
@@ -116,7 +116,7 @@ pub(crate) fn limits_of(meta: &Meta) -> LimitOverrides {
     limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
 }
 
-/// Writes to the output what a terminal can be shown. That nobody reads it is no error.
+/// Writes to the output what a terminal can be shown. A closed output is no error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -60,7 +60,7 @@ impl Remote {
         let servers = Servers::with_variables(&document, move |name| env.get(name))?.through(proxies);
         let servers = servers.placed_by(move |name| places.address(name));
         let servers = servers.on_progress(move |progress| {
-            // Nobody may look on.
+            // No one else may read it.
             let _ = tell.send(progress.clone());
         });
         let catalog = servers.catalog(names).await?;
@@ -76,7 +76,7 @@ impl Remote {
         }
     }
 
-    /// What models are told of their tools.
+    /// What models learn of their tools.
     pub(super) fn described(&self) -> Vec<Described> {
         self.catalog.as_ref().map(Catalog::described).unwrap_or_default()
     }
@@ -89,7 +89,7 @@ pub(super) fn kept(file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
 }
 
 fn unused(team: &Team) -> CliError {
-    let what = format!("nobody in `{}` is given tools of MCP servers", team.name);
+    let what = format!("no agent of `{}` has tools of MCP servers", team.name);
     CliError::usage(what).hint("add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`")
 }
 

@@ -72,7 +72,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     log = log.limits(limits);
     crew.learn(&log.events().await);
     if args.answer.is_some() && log.questions().await?.is_empty() {
-        return Err(CliError::usage(format!("nobody is asked anything in `{}`", log.id())));
+        return Err(CliError::usage(format!("there is no open question in `{}`", log.id())));
     }
     let more = more(args, &chat)?;
     reopen(&mut log, &chat, &limits, more.is_some(), Some(overrides).filter(|now| *now != kept)).await?;
@@ -161,7 +161,7 @@ async fn unfinished(log: &Log) -> Result<CliError, CliError> {
     let asked = log.questions().await?.first().map(|(_, question)| question.who.clone());
     let hint = match asked {
         Some(who) => format!("`polylogue resume {id} --answer TEXT` answers for {who}, who is asked"),
-        None => format!("`polylogue resume {id}` goes on with it; say more when it is over"),
+        None => format!("`polylogue resume {id}` continues it; say more when it has ended"),
     };
     Ok(CliError::usage(format!("the conversation `{id}` is not over")).hint(hint))
 }

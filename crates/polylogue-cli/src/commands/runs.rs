@@ -11,7 +11,7 @@ use crate::screen::{RunEnd, Sanitized};
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, CliError> {
-    // A place where nothing was kept yet lists nothing, and stays as it is.
+    // A place without a store lists nothing, and no store is created.
     let all = match place::is_missing(cli.store.as_deref()) {
         true => Vec::new(),
         false => listed(&place::open(cli.store.as_deref())?).await?,

@@ -87,12 +87,12 @@ fn received(
     args: &args::Show,
     looks: Looks,
 ) -> Result<Sanitized, CliError> {
-    let nobody = || nobody(kept, agent);
-    let who = Name::new(agent).map_err(|_| nobody())?;
+    let no_such_agent = || no_such_agent(kept, agent);
+    let who = Name::new(agent).map_err(|_| no_such_agent())?;
     let calls: Vec<(&Event, &ModelReply)> =
         events.iter().filter_map(|event| sample_of(event, &who)).collect();
     if calls.is_empty() && !kept.team.voices().contains(&who) {
-        return Err(nobody());
+        return Err(no_such_agent());
     }
     let nth = args.call.unwrap_or(calls.len() as u64);
     let Some((event, sample)) = nth.checked_sub(1).and_then(|at| calls.get(usize::try_from(at).ok()?)) else {
@@ -126,7 +126,7 @@ fn received(
     }
 }
 
-fn nobody(kept: &StoredRun, agent: &str) -> CliError {
+fn no_such_agent(kept: &StoredRun, agent: &str) -> CliError {
     let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
     CliError::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
@@ -257,7 +257,7 @@ fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e ModelRe
     }
 }
 
-/// Stands in for models where nobody speaks.
+/// Stands in for models where no agent speaks.
 fn silent() -> AnyModel {
     AnyModel::new(Script::default().model("silent"))
 }

@@ -16,13 +16,13 @@ pub(crate) fn tells(next: &Body, text: &str) -> bool {
         Body::Message(message) => message.plain().trim() == text.trim(),
         Body::Passed { .. } => text.trim().is_empty(),
         Body::Left { .. } | Body::Stopped { .. } => true,
-        // Whoever was asked aside whose turn it is: that follows.
+        // The private choice of the next speaker follows.
         Body::TurnStarted { turns: cues } => cues.iter().any(is_chosen),
         _ => false,
     }
 }
 
-/// Whether somebody has a turn in the room after a choice.
+/// Whether a participant has a turn in the chat after a choice.
 fn is_chosen(cue: &TurnRequest) -> bool {
     cue.choice.is_some() && !cue.to.is_private()
 }

@@ -8,7 +8,7 @@
 //! --------------------------------------------------------------------------------
 //! ```
 //!
-//! It is told in whole messages, of the log alone. What has no counterpart there - what is said aside, the choice of a
+//! It prints whole messages, from the log alone. What has no counterpart there - what is said aside, the choice of a
 //! speaker, why a chat ended - is left out; [`renderer`](super::renderer) tells it.
 
 mod room;
@@ -41,7 +41,7 @@ const RUNNING: Style = Style::PLAIN.colour(Colour::Magenta);
 
 /// Turns events into lines of that layout.
 pub(crate) struct AutoGenRenderer {
-    /// What the outermost chat is called: whoever speaks to many there, speaks to it.
+    /// The name of the outermost chat, which stands for its participants as the recipient of a message.
     title: String,
     /// Whether the events come while they happen: a question is then shown before its answer is there.
     live: bool,
@@ -136,7 +136,7 @@ impl AutoGenRenderer {
             self.begins_within(&outer);
         }
         let mut room = Room::of(opening);
-        self.rooms.values().for_each(|before| room.goes_on_from(before));
+        self.rooms.values().for_each(|before| room.continue_from(before));
         // A member who speaks is heard by others: this is no mere sequence of chats.
         room.has_speakers = self.spoken.contains(at) || room.begins_by_member();
         let is_spoken = room.has_speakers;
@@ -153,7 +153,7 @@ impl AutoGenRenderer {
         let has_speakers = room.has_speakers;
         let turn = self.turn(outer);
         turn.within = None;
-        // Whose turn it is in a sequence of chats is told by the chats themselves.
+        // In a sequence of chats, the chats themselves show whose turn it is.
         let next = std::mem::take(&mut turn.next);
         let told = next && (turn.chosen || has_speakers);
         if told {
@@ -176,7 +176,7 @@ impl AutoGenRenderer {
         self.out.push(Line::default());
     }
 
-    /// Whoever has the turn `key` does something, other than to let a chat of its own run.
+    /// The agent of the turn `key` acts, other than by running a nested chat.
     fn acts(&mut self, key: &Key) {
         let turn = self.turn(key);
         if turn.aside {
@@ -193,7 +193,7 @@ impl AutoGenRenderer {
         }
     }
 
-    /// Tells what was held back because the room might be a mere sequence of chats, whose own messages nobody hears.
+    /// Prints what was held back because the chat might be a mere sequence of chats, whose own messages no agent receives.
     fn release(&mut self, at: &Path) {
         for message in std::mem::take(&mut self.room(at).held) {
             self.message(at, &message);
@@ -207,7 +207,7 @@ impl AutoGenRenderer {
         turn.text = (!turn.calls.is_empty()).then(|| content(&sample.parts)).flatten();
     }
 
-    /// A call of one's own is told as if the agent spoke to itself; one that another asked for was told with the message
+    /// The call of an agent's own tool is printed as if the agent spoke to itself; one that another requested was printed with the message
     /// that asks for it.
     fn called(&mut self, key: &Key, call: &Call) {
         self.acts(key);
@@ -238,9 +238,9 @@ impl AutoGenRenderer {
         }
         let made = self.turn(key).made.take().filter(|made| made.id == id);
         let handed = made.and_then(|call| Some((again::note_of_transfer(&call, outcome)?, call)));
-        let is_told = handed.as_ref().is_some_and(|(words, call)| again::is_argument(call, words));
+        let is_shown = handed.as_ref().is_some_and(|(words, call)| again::is_argument(call, words));
         self.handed = handed.map(|(words, _)| (key.clone(), words));
-        if self.is_own(key, id) && !is_told {
+        if self.is_own(key, id) && !is_shown {
             self.own_response(key, id, outcome);
         }
     }
@@ -347,7 +347,7 @@ impl AutoGenRenderer {
             }
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
                 let key = (at.clone(), who.clone());
-                // Whoever was asked and typed nothing ended or left it by that, unless a reply was looked for in vain.
+                // A person who typed nothing ended or left the chat by that, unless no reply was found.
                 let in_vain = matches!(body, Body::Stopped { reason: StopReason::NoReply { .. }, .. });
                 self.turn(&key).skipped &= in_vain;
                 self.acts(&key);

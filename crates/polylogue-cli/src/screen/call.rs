@@ -96,7 +96,7 @@ fn share(call: Line, result: Line, width: Option<usize>) -> (Line, Line) {
     (call, result.fit(rest))
 }
 
-/// What a tool gave back, as text. Whoever reads it is told, as the models are, that others wrote it.
+/// What a tool returned, as text. It is marked as written by others, the same way as for models.
 pub(super) fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
@@ -114,7 +114,7 @@ pub(super) fn read_before(sources: &[Arc<str>]) -> String {
     format!("(said after reading words from outside: {})", sources.join(", "))
 }
 
-/// `key: value, key: value`; raw text as it is.
+/// `key: value, key: value`; raw text unchanged.
 pub(super) fn arguments(args: &Value) -> String {
     match args {
         Value::Object(fields) => {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn of_code_it_is_told_what_it_printed_or_what_went_wrong() {
+    fn results_of_code_are_its_output_or_error() {
         let line = |outcome: &Outcome| {
             finished(
                 &Call { id: "1".into(), tool: "x".into(), args: json!({}) },

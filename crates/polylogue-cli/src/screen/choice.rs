@@ -1,13 +1,13 @@
-//! How it came to be somebody's turn, in a line.
+//! Why a speaker was selected, in one line.
 
 use polylogue_core::{Chooser, Name, TurnRequest};
 
 use super::text::folded;
 
-/// Why it is somebody's turn in the room. What goes without saying - an order, a rule, nobody else - is told only of the
+/// Why a speaker was selected. What goes without saying - an order, a rule, the only one left - is shown only of the
 /// `whole`.
 pub(super) fn told(cue: &TurnRequest, whole: bool) -> Option<String> {
-    // Whoever is asked aside is told whom to choose among by a choice that is none yet.
+    // A private turn that selects carries the candidates as a choice that is not made yet.
     let choice = cue.choice.as_ref().filter(|_| !cue.to.is_private())?;
     let who = &cue.who;
     let of = match choice.of.as_slice() {
@@ -21,7 +21,7 @@ pub(super) fn told(cue: &TurnRequest, whole: bool) -> Option<String> {
         Chooser::Chance { seed } => format!("chance picks {who}{of} (seed {seed})"),
         Chooser::Handoff => format!("the turn is handed to {who}"),
         Chooser::Fallback { why } => format!("{who} is next in order{of}, because {}{reply}", folded(why)),
-        Chooser::Only if whole => format!("{who} is next, because nobody else may speak"),
+        Chooser::Only if whole => format!("{who} is next, because no other participant may speak"),
         Chooser::Order if whole => format!("{who} is next in order{of}"),
         Chooser::Rule if whole => format!("{who} is next by a rule{of}{reply}"),
         Chooser::Tools if whole => format!("{who} is next, to run the tools"),
@@ -57,12 +57,15 @@ mod tests {
         assert_eq!(check(Chooser::Handoff, None, false), line("the turn is handed to Ann"));
         let fallback = || Chooser::Fallback { why: "no name in 3 replies".into() };
         assert_eq!(
-            check(fallback(), Some("Nobody"), false),
-            line("Ann is next in order among Ann, Bob, because no name in 3 replies; the reply was: Nobody")
+            check(fallback(), Some("Zoe"), false),
+            line("Ann is next in order among Ann, Bob, because no name in 3 replies; the reply was: Zoe")
         );
         assert_eq!(check(Chooser::Order, None, false), None);
         assert_eq!(check(Chooser::Order, None, true), line("Ann is next in order among Ann, Bob"));
-        assert_eq!(check(Chooser::Only, None, true), line("Ann is next, because nobody else may speak"));
+        assert_eq!(
+            check(Chooser::Only, None, true),
+            line("Ann is next, because no other participant may speak")
+        );
         assert_eq!(check(Chooser::Tools, None, true), line("Ann is next, to run the tools"));
         assert_eq!(check(Chooser::Rule, None, true), line("Ann is next by a rule among Ann, Bob"));
     }

@@ -121,7 +121,7 @@ impl File {
                     if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
                 self.note(&format!("{begins} {}", names.join(", ")));
                 if let Some(introduction) = &opening.introduction {
-                    self.block("#### Everybody is told");
+                    self.block("#### Introduction");
                     self.body(introduction);
                 }
                 if opening.messages.is_empty() && !opening.task.trim().is_empty() {
@@ -168,7 +168,7 @@ impl File {
             }
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
             Body::Reopened { message } => {
-                self.note("The conversation goes on");
+                self.note("The conversation continues");
                 message.iter().for_each(|message| self.message(at, message));
             }
             // How else a message came about is no part of the document.
@@ -220,7 +220,7 @@ impl File {
     fn said(&mut self, at: &Path, message: &Message) {
         let is_turn = |of: &Path, who: &Name| *of == *at && *who == message.from;
         let text = message.plain();
-        let is_told = self.told.iter().any(|(of, who, told)| is_turn(of, who) && **told == *text);
+        let is_shown = self.told.iter().any(|(of, who, told)| is_turn(of, who) && **told == *text);
         let is_text = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_) | Part::Note(_));
         let is_returned = |part: &Part| match part {
             Part::Outcome(came) => {
@@ -229,7 +229,7 @@ impl File {
             part => part.is_blank(),
         };
         let has_parts = !message.parts.is_empty();
-        let is_known = (is_told && message.parts.iter().all(is_text))
+        let is_known = (is_shown && message.parts.iter().all(is_text))
             || (has_parts && message.parts.iter().all(is_returned));
         let returned = self.returned.iter().filter(|(of, who, _)| is_turn(of, who));
         let returned: Vec<Outcome> = returned.map(|(_, _, outcome)| outcome.clone()).collect();
@@ -301,7 +301,7 @@ impl File {
         }
     }
 
-    /// What came of a call that another participant asked for.
+    /// The result of a call that another participant requested.
     fn outcome(&mut self, at: &Path, came: &CallOutcome) {
         let asked = self.asked.remove(&(at.clone(), came.to.clone(), came.id.clone()));
         self.block(&format!("for {}", came.to));
@@ -309,7 +309,7 @@ impl File {
         self.result(&came.outcome);
     }
 
-    /// What a participant wrote, as it is. A block of code that it left open must not swallow the rest.
+    /// What a participant wrote, unchanged. A code block that it left open must not swallow the rest.
     fn body(&mut self, text: &str) {
         let mut markdown = Markdown::new(80, Style::PLAIN);
         markdown.push(text);

@@ -21,7 +21,7 @@ pub(crate) struct RunEnd {
     /// Its id.
     pub(crate) id: LogId,
     /// Whether there is anything to go on with.
-    pub(crate) goes_on: bool,
+    pub(crate) resumable: bool,
     /// The option that has to be given to go on, if a limit ended it.
     pub(crate) raises: Option<&'static str>,
     /// What is said of the files of its programs, if there are any.
@@ -59,7 +59,7 @@ impl RunEnd {
         let resume = format!("`polylogue resume {}{option}`", self.id);
         let both = format!("{show} / {resume}");
         let fits = width.is_none_or(|width| both.len() <= width);
-        let hints = match self.goes_on {
+        let hints = match self.resumable {
             false => vec![show],
             true if fits => vec![both],
             true => vec![show, resume],
@@ -97,7 +97,7 @@ pub(crate) fn cost(spent: &TotalUsage) -> String {
     }
 }
 
-/// What calls took at most that got no reply: it counts against limits, and nobody knows it exactly.
+/// What calls took at most that got no reply: it counts against limits; the exact usage is unknown.
 fn uncertain(spent: &TotalUsage) -> Option<String> {
     let most = &spent.uncertain;
     let calls = if most.calls == 1 { "1 call".into() } else { format!("{} calls", grouped(most.calls)) };
@@ -150,10 +150,10 @@ mod tests {
 
     fn check(status: &str, spent: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
-        let (id, goes_on) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
+        let (id, resumable) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
         let raises = status.starts_with("limit").then_some("--max-turns N");
         let ending =
-            RunEnd { status: status.into(), spent, turns, elapsed, id, goes_on, raises, files: None };
+            RunEnd { status: status.into(), spent, turns, elapsed, id, resumable, raises, files: None };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_saved_is_told_beside_what_was_spent() {
+    fn what_a_cache_saved_is_shown_beside_the_usage() {
         let saved = CacheSavings { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
         check(
             "done: yes",

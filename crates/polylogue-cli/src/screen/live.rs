@@ -27,7 +27,7 @@ pub(crate) type Clock = Box<dyn Fn() -> Duration + Send>;
 /// Pieces that come faster than this are shown together.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// What is told of a reply that was no message in the end.
+/// The line for a reply that became no message.
 const NOT_SAID: &str = "this was not said";
 
 /// A run on a terminal.
@@ -248,7 +248,7 @@ impl Live {
         }
     }
 
-    /// The reply of `key` on the screen does not count any more; `why` is told if some of it cannot be taken back.
+    /// The reply of `key` on the screen is void; `why` is shown if some of it cannot be erased.
     fn drop_draft(&mut self, key: &Key, why: &str) {
         let Some(draft) = self.draft.take_if(|draft| draft.key == *key) else { return };
         if draft.is_frozen() {
@@ -352,12 +352,13 @@ impl Live {
         self.frame()
     }
 
-    /// What is on the screen stays as it is, and nobody is at anything.
+    /// What is on the screen stays, and no turn is open.
     fn settle(&mut self) {
         if let Some(draft) = &self.draft {
             // A reply that is complete is in the log, though its turn is not over.
             let what = if draft.complete { "not said yet" } else { "broken off here" };
-            let note = Line::new(&format!("({what}; the turn goes on when the run is resumed)"), Style::DIM);
+            let note =
+                Line::new(&format!("({what}; the turn continues when the run is resumed)"), Style::DIM);
             let note = note.after(&self.teller.gutter(&draft.key.0));
             self.seal();
             self.above.push(note);

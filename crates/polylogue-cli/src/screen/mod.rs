@@ -1,6 +1,6 @@
 //! What a person, or a program, sees of a run.
 //!
-//! A [`Screen`] is told of a run's [`Update`]s and writes what they mean: live on a terminal, as plain text, as
+//! A [`Screen`] receives a run's [`Update`]s and writes what they mean: live on a terminal, as plain text, as
 //! events in JSON, or nothing but the result. It writes to one handle, in one piece for each signal.
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
@@ -85,14 +85,14 @@ pub(crate) struct Settings {
     pub(crate) thoughts: bool,
 }
 
-/// How the caller goes on.
+/// How the caller continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// All is well.
     Go,
     /// Events are missing: read them from the store, from this one on, and give them to [`Screen::reread`].
     Reread(u64),
-    /// Nobody reads the output any more.
+    /// The output is closed.
     Gone,
 }
 
@@ -173,7 +173,7 @@ impl<W: Write> Screen<W> {
     /// Shows a signal.
     ///
     /// # Errors
-    /// When the output cannot be written. That nobody reads it any more is no error, but [`Flow::Gone`].
+    /// When the output cannot be written. A closed output is no error, but [`Flow::Gone`].
     pub(crate) fn hear(&mut self, signal: &Update) -> io::Result<Flow> {
         match signal {
             Update::Event(event) => {
@@ -289,7 +289,7 @@ impl<W: Write> Screen<W> {
         if self.gone { Flow::Gone } else { Flow::Go }
     }
 
-    /// All at once: whoever reads never sees half a frame, or half a message.
+    /// All at once: a reader never sees half a frame, or half a message.
     fn write(&mut self, text: &str) -> io::Result<Flow> {
         if self.gone || text.is_empty() {
             return Ok(self.flow());
@@ -302,7 +302,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// What came of a run is its summary, or what was said last.
+/// The result of a run is its summary, or what was said last.
 fn note_result(last: &mut String, event: &Event) {
     let text = match &event.body {
         Body::Message(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_private() => {

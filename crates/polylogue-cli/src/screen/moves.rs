@@ -7,7 +7,7 @@ pub(crate) fn told(body: &Body) -> Option<(&Name, String)> {
     Some(match body {
         Body::Passed { who } => (who, "passes".into()),
         Body::Left { who, why } => (who, format!("leaves: {why}")),
-        // Why is told when the chat is closed.
+        // The reason is shown when the chat is closed.
         Body::Stopped { who, .. } => (who, "ends the chat".into()),
         Body::Joined { who, sees: JoinHistory::All } => (who, "joins, and sees what was said before".into()),
         Body::Joined { who, sees: JoinHistory::New } => {
@@ -21,7 +21,7 @@ pub(crate) fn told(body: &Body) -> Option<(&Name, String)> {
         Body::ContinuationFailed { who, why } => (who, format!("cannot continue its reply: {why}")),
         Body::CapabilityMissing { who, model, capability: lacks, why } => {
             let why = why.trim_end_matches('.');
-            (who, format!("finds `{model}` incapable of {lacks}, and goes on in another way: {why}"))
+            (who, format!("finds `{model}` incapable of {lacks}, and continues in another way: {why}"))
         }
         _ => return None,
     })

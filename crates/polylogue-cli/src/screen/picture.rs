@@ -1,6 +1,6 @@
 //! Pictures: where their files are, and how a terminal that can draws them.
 //!
-//! What is drawn goes to the terminal as it is, and past everything that keeps others' words from driving it. So it is made
+//! A drawing goes to the terminal unchanged, and past everything that keeps others' words from driving it. So it is made
 //! here of numbers and of base 64, and of nothing else.
 
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// With colours, Markdown is rendered for rows of `width` columns; without, it is written as it is.
+    /// With colours, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
     pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
         let format = Format { width: colour.then_some(width), whole: false, thoughts };
         Self { teller: Renderer::new(format), colour }

@@ -36,7 +36,7 @@ impl Size {
 #[derive(Debug, Default)]
 pub(crate) struct Region {
     shown: Vec<Line>,
-    /// Somebody else has written into the rows.
+    /// Another program has written into the rows.
     spoilt: bool,
 }
 

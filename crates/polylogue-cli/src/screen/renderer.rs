@@ -22,7 +22,7 @@ use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, verbatim, wrap};
 
-/// How much is told, and for what.
+/// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
@@ -42,7 +42,7 @@ enum Last {
     #[default]
     Nothing,
     Note,
-    /// A turn that goes on: its next lines need no new head.
+    /// A turn that continues: its next lines need no new head.
     Turn(Key),
     /// A whole message.
     Speech,
@@ -77,7 +77,7 @@ pub(crate) struct Renderer {
     last_said: String,
     /// A private text that the next event may make superfluous: its chat, its label and itself.
     waiting: Option<(Path, String, String)>,
-    /// What agents were told in open turns that nobody else hears.
+    /// Prompts of open private turns.
     prompts: HashMap<Key, Vec<String>>,
     /// What agents are going to remember of their open turns to have said.
     memories: HashMap<Key, String>,
@@ -135,7 +135,7 @@ impl Renderer {
             Body::Failed { who, error } => self.failed(at, who, error),
             Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
             Body::Reopened { message } => {
-                self.note(at, "the conversation goes on", Style::DIM);
+                self.note(at, "the conversation continues", Style::DIM);
                 message.iter().for_each(|message| self.speech(at, message));
             }
             Body::Remembered { who, entries: words } => self.remembered(at, who, words),
@@ -166,14 +166,14 @@ impl Renderer {
             self.note(at, &text, Style::DIM);
         }
         if let Some(prompt) = cue.prompt.as_ref().filter(|_| self.format.whole) {
-            self.private(at, &format!("{} is told alone: ", cue.who), prompt);
+            self.private(at, &format!("{} is prompted in private: ", cue.who), prompt);
         }
     }
 
     fn opened(&mut self, at: &Path, opening: &Opening) {
         self.prompts_around(at);
         let names: Vec<_> = opening.participants.iter().map(Name::as_str).collect();
-        // In this order, whoever speaks first.
+        // In this order, whichever speaks first.
         opening.participants.iter().for_each(|name| {
             self.palette.of(name);
         });
@@ -182,7 +182,7 @@ impl Renderer {
             if at.is_root() { "with".to_owned() } else { format!("{} begins, with", room::called(at)) };
         self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
         if let Some(introduction) = &opening.introduction {
-            self.private(at, "everybody is told: ", introduction);
+            self.private(at, "introduction: ", introduction);
         }
         let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
         // What was said last is not told again as the task that it gives.
@@ -198,7 +198,7 @@ impl Renderer {
         self.audiences.get(key).cloned().unwrap_or_default()
     }
 
-    /// What stands above what `key` says, unless its turn goes on right here: a blank line, and who speaks to whom.
+    /// What stands above what `key` says, unless its turn continues right here: a blank line, and who speaks to whom.
     pub(crate) fn head(&mut self, key: &Key, to: &Audience) -> Vec<Line> {
         if self.last == Last::Turn(key.clone()) {
             return Vec::new();
@@ -227,7 +227,7 @@ impl Renderer {
         match to {
             Audience::All if others.len() == 1 => self.names(line, &others),
             Audience::All => line.push("all", Style::DIM),
-            Audience::Only(_) if to.is_private() => line.push("nobody (aside)", Style::DIM),
+            Audience::Only(_) if to.is_private() => line.push("no one (private)", Style::DIM),
             Audience::Only(names) => {
                 // That a speaker hears itself needs no telling.
                 let others: Vec<Name> = names.iter().filter(|name| *name != who).cloned().collect();
@@ -266,7 +266,7 @@ impl Renderer {
         self.last = Last::Turn(key.clone());
     }
 
-    /// The next lines need a head, whoever's they are.
+    /// The next lines need a head, of whichever agent.
     pub(crate) fn interrupted(&mut self) {
         if self.last != Last::Nothing {
             self.last = Last::Speech;
@@ -428,8 +428,8 @@ impl Renderer {
             self.put(at, &lines);
         }
         self.extras(at, &message.from, &message.parts);
-        let is_told = is_known || message.parts.iter().any(|part| matches!(part, Part::Outcome(_)));
-        if self.out.len() == before && !is_told {
+        let is_shown = is_known || message.parts.iter().any(|part| matches!(part, Part::Outcome(_)));
+        if self.out.len() == before && !is_shown {
             self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
         }
         self.origin(at, &message.outside);
@@ -444,7 +444,7 @@ impl Renderer {
         self.out.extend(separation);
         let head = self.name(&question.who).with(" is asked:", Style::BOLD);
         self.put(at, &[head]);
-        // What is to run stands there as it is, never rendered.
+        // What is to run is shown verbatim, never rendered.
         let is_exact = question.is_approval() || question.text.contains(MARGIN);
         let lines = match is_exact {
             true => verbatim(&question.text, self.width(at), Style::PLAIN),
@@ -455,7 +455,7 @@ impl Renderer {
         self.last = Last::Speech;
     }
 
-    /// An answer waits for what comes of it. That there was none is seen by whoever is there.
+    /// An answer is shown with its result. A person at the terminal has seen that there was none.
     fn answered(&mut self, at: &Path, to: &Name, text: &str) {
         let label = match text.trim() {
             "" if !self.format.whole => return,

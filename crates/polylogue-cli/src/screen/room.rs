@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn several_chats_in_one_turn_are_told_apart() {
+    fn several_chats_in_one_turn_are_distinguished() {
         assert_eq!(called(&path("/critic.1.2")), "critic (chat 2)");
         assert_eq!(called(&path("/critic.2.3/judge.2")), "critic (2, chat 3) / judge (2)");
         assert_eq!(participant(&path("/critic.2.3/judge.2.2")), Some("judge"));

@@ -81,7 +81,7 @@ impl Line {
         line
     }
 
-    /// A picture, drawn by `commands`, which go to the terminal as they are: nobody else's words may be in them.
+    /// A picture, drawn by `commands`, which go to the terminal verbatim: no words of others may be in them.
     pub(super) fn drawing(commands: Arc<str>) -> Self {
         Self { drawing: Some(commands), ..Self::default() }
     }

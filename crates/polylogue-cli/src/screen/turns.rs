@@ -175,7 +175,7 @@ impl Turns {
         self.turns.clear();
     }
 
-    /// The turn of `key`; one that we did not see the beginning of is made up: a run that is resumed goes on in the
+    /// The turn of `key`; one that we did not see the beginning of is made up: a run that is resumed continues in the
     /// midst of a turn.
     pub(super) fn of(&mut self, key: &Key, to: &Audience, now: Duration) -> Option<&mut Turn> {
         let index = self.turns.iter().position(|turn| turn.key == *key);

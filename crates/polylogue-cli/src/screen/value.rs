@@ -1,10 +1,10 @@
-//! What is told of the values in a message.
+//! Lines for the values in a message.
 
 use polylogue::group_solve::Verdict;
 use polylogue_core::Part;
 use serde_json::Value;
 
-/// What is told of `value`, one of `parts`; nothing when its JSON stands there as a text.
+/// The line for `value`, one of `parts`; nothing when its JSON stands there as a text.
 pub(crate) enum Told {
     Nothing,
     /// Whether an agent holds its task to be complete.

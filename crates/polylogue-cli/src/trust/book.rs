@@ -61,7 +61,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TrustFile {
     format: u32,
-    /// Seals what is kept with conversations, so that a store of somebody else's allows nothing; in hexadecimal digits.
+    /// Seals what is kept with conversations, so that a store from elsewhere allows nothing; in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default)]

@@ -286,7 +286,7 @@ fn enter_alone_and_what_was_typed_before_the_question_approve_nothing() {
     assert_eq!((code, noted(&home)), (0, vec!["noted".to_owned()]), "{seen}");
 }
 
-/// What a person has to see of a command that hides something from whoever renders it.
+/// What a person has to see of a command that hides something when it is rendered.
 const HIDING: &str =
     "echo `touch pwned` [build](http://a.example/x) *a* \u{202e}cod.txt\u{200b} \u{1b}]52;c;eA==\u{7} # ";
 

@@ -153,7 +153,7 @@ fn a_wrong_key() {
 
 #[test]
 fn a_dead_endpoint() {
-    let gone = crate::home::NOBODY;
+    let gone = crate::home::UNREACHABLE;
     let mut home = Home::new().var("OPENAI_BASE_URL", gone);
     home.file("team.yaml", TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);

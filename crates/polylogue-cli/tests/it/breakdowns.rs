@@ -1,7 +1,7 @@
-//! Tools that fail in every way they can, in one conversation: each failure is a result that the model reads, the run goes on to
+//! Tools that fail in every way they can, in one conversation: each failure is a result that the model reads, the run continues to
 //! its end, and the log is whole.
 //!
-//! Nothing encloses the programs here, so that it works on every machine. (That a tool of one's own may panic is shown where
+//! Nothing encloses the programs here, so that it works on every machine. (That a custom tool may panic is shown where
 //! tools are written: no tool that ships does.)
 
 use std::path::Path;
@@ -68,7 +68,7 @@ script: {}
 }
 
 #[test]
-fn whatever_a_tool_does_the_model_is_told_and_the_run_goes_on() {
+fn the_model_reads_every_failure_of_a_tool_and_the_run_continues() {
     let Some(home) = home() else { return };
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host"]).ok();
     assert!(ran.out.contains("All of it went wrong, and I am still here."), "{}", ran.out);

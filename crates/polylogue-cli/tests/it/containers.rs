@@ -1,11 +1,11 @@
-//! Teams whose programs run in containers, by an engine on the path that writes down what it is told and runs them here.
+//! Teams whose programs run in containers, by an engine on the path that writes down its arguments and runs them here.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::home::{Home, of_type};
 
-/// An engine that runs what it is told to in the directory that would be `/work`.
+/// An engine that runs its arguments in the directory that would be `/work`.
 const ENGINE: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case "$1" in
@@ -91,7 +91,7 @@ fn programs_run_in_containers_of_the_engine_on_the_path() {
 }
 
 #[test]
-fn a_container_that_takes_too_long_is_killed_and_removed_and_the_run_goes_on() {
+fn a_container_that_takes_too_long_is_killed_and_removed_and_the_run_continues() {
     let home = home(ENGINE, "echo begun; sleep 600");
     let ran = home.run(&["run", "team.yaml", "--offline"]).ok();
     assert!(ran.out.contains("exitcode: 124 (execution failed)\nCode output: begun"), "{}", ran.out);
@@ -100,7 +100,7 @@ fn a_container_that_takes_too_long_is_killed_and_removed_and_the_run_goes_on() {
 }
 
 #[test]
-fn an_engine_that_does_not_run_is_what_came_of_the_call() {
+fn an_engine_that_does_not_run_is_the_result_of_the_call() {
     let home = home(DOWN, "echo never");
     let ran = home.run(&["run", "team.yaml", "--offline"]).ok();
     assert!(

@@ -4,24 +4,24 @@ use expect_test::expect;
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
 use serde_json::json;
 
-use crate::home::{Home, KEY, NOBODY, serve, shipped};
+use crate::home::{Home, KEY, UNREACHABLE, serve, shipped};
 use crate::models::{TALK, talk};
 
 #[test]
 fn it_tells_keys_by_name_and_endpoints_by_address() {
     let server = serve(talk());
-    let nobody = NOBODY;
+    let unreachable = UNREACHABLE;
     let with_secret = server.base_url().replace("http://", &format!("http://me:{KEY}@")) + "?key=" + KEY;
     let mut home = Home::at(&server).var("VLLM_BASE_URL", &with_secret);
     for local in ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL"] {
-        home.set(local, nobody);
+        home.set(local, unreachable);
     }
     home.file(".env", &format!("DEEPSEEK_API_KEY={}\n", "sk-of-the-file"));
     home.run(&["run", &shipped("writer-critic"), "--offline"]).ok();
     let ran = home.run(&["doctor"]).ok();
     assert!(!ran.out.contains("sk-of-the-file"));
-    let text = ran.masked(&home).replace(&server.base_url(), "SERVER").replace(nobody, "NOBODY");
-    let text = text.replace(nobody.trim_end_matches("/v1"), "OLLAMA");
+    let text = ran.masked(&home).replace(&server.base_url(), "SERVER").replace(unreachable, "UNREACHABLE");
+    let text = text.replace(unreachable.trim_end_matches("/v1"), "OLLAMA");
     let (version, rest) = text.split_once('\n').unwrap();
     let rest = without_code(rest);
     assert!(version.starts_with(concat!("polylogue ", env!("CARGO_PKG_VERSION"), ", ")), "{version}");
@@ -30,7 +30,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
         models
           openai         key found in `OPENAI_API_KEY`, at SERVER
           ollama         nothing answers at OLLAMA
-          ollama-openai  nothing answers at NOBODY
+          ollama-openai  nothing answers at UNREACHABLE
           anthropic      no key: set `ANTHROPIC_API_KEY`
           deepseek       key found in `DEEPSEEK_API_KEY`, at https://api.deepseek.com/v1
           qwen           no key: set `DASHSCOPE_API_KEY` or `QWEN_API_KEY`
@@ -41,12 +41,12 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           xai            no key: set `XAI_API_KEY`
           gemini         no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
           vllm           answers at SERVER
-          llamacpp       nothing answers at NOBODY
-          lmstudio       nothing answers at NOBODY
+          llamacpp       nothing answers at UNREACHABLE
+          lmstudio       nothing answers at UNREACHABLE
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
         what models can do (kept in HOME/.cache/polylogue/capabilities.json)
-          nothing is known yet: it turns out when it is asked for, or with `--probe`
+          not probed yet: detected in use, or tested by `--probe`
 
         conversations
           1 in HOME/store.db (SQLite, format 3)
@@ -62,10 +62,10 @@ fn without_code(text: &str) -> String {
     let (code, after) = after.split_once("\n\n").unwrap();
     for row in ["namespaces", "seccomp", "limits", "landlock", "containers"] {
         let told = code.lines().find_map(|line| line.trim_start().strip_prefix(row)).unwrap().trim_start();
-        let is_told = told.starts_with("yes: ")
+        let is_shown = told.starts_with("yes: ")
             || told.starts_with("no: ")
             || told.starts_with("no, which is not needed: ");
-        assert!(is_told || row == "containers" && told.contains("`docker`"), "{code}");
+        assert!(is_shown || row == "containers" && told.contains("`docker`"), "{code}");
     }
     assert_eq!(code.contains("  namespaces     no"), code.contains("hint: code is refused"), "{code}");
     format!("{before}\n{after}")
@@ -176,12 +176,12 @@ fn a_probe_says_what_it_costs_and_what_went_wrong() {
     assert_eq!(server.count(), 1);
     let ran = home.run(&["doctor", "--probe"]).exits(2);
     assert!(ran.err.contains("there is no model to ask"), "{}", ran.err);
-    let ran = home.run(&["doctor", "-m", "nobody:x"]).ok();
-    assert!(ran.out.contains("    cannot be asked: there is no provider `nobody`"), "{}", ran.out);
+    let ran = home.run(&["doctor", "-m", "unknown:x"]).ok();
+    assert!(ran.out.contains("    cannot be asked: there is no provider `unknown`"), "{}", ran.out);
 }
 
 #[test]
-fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_named() {
+fn what_is_configured_is_shown_as_such_and_an_endpoint_that_cannot_be_used_is_named() {
     let server = serve(talk());
     let mut home = Home::new().var("HOUSE_KEY", KEY);
     let settings = "key: HOUSE_KEY, capabilities: {tools: false}, headers: {X-Team: {env: TEAM}}";
@@ -195,7 +195,7 @@ fn what_is_configured_is_told_as_such_and_an_endpoint_that_cannot_be_used_is_nam
     home.set("TEAM", "blue");
     expect![[r#"
           house:big
-            tools      no, as it is configured
+            tools      no, as configured
             schema     unknown
             JSON mode  unknown
     "#]]

@@ -74,7 +74,7 @@ fn a_variable_that_is_not_set_ends_a_run_before_its_first_request() {
     let hint = "  hint: set `HOUSE_KEY`, in the environment or in `.env`\n";
     assert_eq!(ran.err, format!("error (config): house:big: there is no key for `house`\n{hint}"));
     assert_eq!((server.count(), home.listed().len()), (0, 0));
-    // An endpoint that nobody uses is not missed.
+    // An endpoint that no agent uses is not missed.
     home.set("HOUSE_KEY", KEY);
     home.file(".env", &format!("GATEWAY_TOKEN='{TOKEN}'\n"));
     home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).ok();

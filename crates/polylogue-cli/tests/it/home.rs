@@ -19,8 +19,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The key that models are reached with. It may be written nowhere.
 pub(crate) const KEY: &str = "sk-test-7f3a9c51d2";
 
-/// Where nothing listens: a port that the system gives to nobody who does not ask for it.
-pub(crate) const NOBODY: &str = "http://127.0.0.1:1/v1";
+/// Where nothing listens: a port that the system assigns only on request.
+pub(crate) const UNREACHABLE: &str = "http://127.0.0.1:1/v1";
 
 /// A home folder, where conversations are kept in `store.db`. When it is given up, nothing in it may hold the key.
 pub(crate) struct Home {
@@ -36,7 +36,7 @@ impl Home {
         Self { dir, vars: vec![("POLYLOGUE_STORE".into(), store)] }
     }
 
-    /// With a key, and `server` in place of OpenAI's.
+    /// With a key, and `server` instead of OpenAI's.
     pub(crate) fn at(server: &Server) -> Self {
         Self::new().var("OPENAI_API_KEY", KEY).var("OPENAI_BASE_URL", &server.base_url())
     }

@@ -173,7 +173,7 @@ fn ctrl_d_and_ctrl_c_at_the_prompt_leave_the_question_open() {
 }
 
 #[test]
-fn without_a_terminal_the_run_waits_and_goes_on_with_an_answer() {
+fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
     let home = home();
     let ran = home.run(&["run", "team.yaml"]).exits(5);
     expect![[r#"
@@ -263,13 +263,13 @@ fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
     let (code, seen) = terminal.end();
     assert_eq!(code, 6);
     assert!(!seen.contains("finishing this step"), "{seen}");
-    assert!(seen.contains("\n(broken off here; the turn goes on when the run is resumed)\n"), "{seen}");
+    assert!(seen.contains("\n(broken off here; the turn continues when the run is resumed)\n"), "{seen}");
     assert!(seen.contains("\nstopped: it can be resumed · 0 turns · "), "{seen}");
     assert_eq!(home.listed()[0]["state"], "unfinished");
 }
 
 #[test]
-fn an_error_is_told_once_and_where_it_happened() {
+fn an_error_is_shown_once_and_where_it_happened() {
     let server = serve(Playbook::always(Answer::error(400, format!("bad \u{1b}[31mkey\u{7} {KEY}"))));
     let home = Home::at(&server);
     home.file("team.yaml", PAIR);

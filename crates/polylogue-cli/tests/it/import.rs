@@ -99,6 +99,6 @@ fn a_team_file_that_is_wrong_as_its_definition_was_is_written_and_told() {
         .replace(KEY, "");
     home.file("hot.json", &hot);
     let ran = home.run(&["import", "hot.json", "-o", "hot.yaml"]).exits(2);
-    assert!(ran.err.contains("The team file cannot be used as it is:\n\nerror: "), "{}", ran.err);
+    assert!(ran.err.contains("The team file cannot be used unchanged:\n\nerror: "), "{}", ran.err);
     home.run(&["check", "hot.yaml"]).exits(2);
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::home::{Home, KEY, Ran, of_type, shipped, until};
 use crate::terminal::Terminal;
 
-/// A server that misbehaves when it is told to, of the tests of the client. It notes its starts in `notes`.
+/// A server that misbehaves on request, of the tests of the client. It notes its starts in `notes`.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/server.py");
 
 /// The usual document, with that server as `name`.
@@ -87,7 +87,7 @@ fn nothing_is_started_by_looking_and_only_what_agents_name_is_by_running() {
     let more = format!("mcp: {{s: {{command: python3, args: {args}}}, idle: {{command: /no/such/program}}}}");
     team(&home, &more, "[{mcp: s, include: [echo]}]", &[ECHO]);
     assert!(
-        home.run(&["check", "team.yaml"]).ok().err.contains("nobody is given tools of the MCP server `idle`")
+        home.run(&["check", "team.yaml"]).ok().err.contains("no agent has tools of the MCP server `idle`")
     );
     home.run(&["doctor", "team.yaml"]);
     assert_eq!(starts(&home), 0);
@@ -163,7 +163,7 @@ impl Drop for Elsewhere {
 }
 
 #[test]
-fn a_server_elsewhere_is_told_who_asks_by_a_variable_and_nobody_else_is() {
+fn a_remote_server_and_no_other_receives_a_key_from_a_variable() {
     let home = Home::new().var("SERVER_KEY", "hunter22");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/http_server.py");
     let mut command = Command::new("python3");
@@ -191,7 +191,7 @@ fn what_cannot_be_said_is_said_before_a_run_begins() {
     home.file("servers.json", &document(&home, "s"));
     let run = || home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]);
     team(&home, "", "[calculator]", &[]);
-    assert!(run().exits(2).err.contains("nobody in `t` is given tools of MCP servers"));
+    assert!(run().exits(2).err.contains("no agent of `t` has tools of MCP servers"));
     team(&home, "", "[{mcp: s, include: [ekko]}]", &[]);
     let wrong = run().exits(1);
     assert!(wrong.err.contains("the MCP server `s` has no tool `ekko`; it has: echo, fail"), "{}", wrong.err);
@@ -204,7 +204,7 @@ fn what_cannot_be_said_is_said_before_a_run_begins() {
 }
 
 #[test]
-fn a_server_that_dies_costs_a_call_and_the_run_goes_on() {
+fn a_server_that_dies_costs_a_call_and_the_run_continues() {
     let home = Home::new();
     home.file("servers.json", &document(&home, "s"));
     team(&home, "", "[{mcp: s}]", &[("s_die", "{}"), ECHO]);

@@ -202,8 +202,8 @@ fn what_is_no_message_is_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_ask_is_told_that_the_conversation_waits() {
-    for (answers, why) in [(None, "this host cannot ask its user"), (Some(vec![]), "nobody wanted to answer")]
+async fn a_host_that_cannot_ask_receives_that_the_conversation_waits() {
+    for (answers, why) in [(None, "this host cannot ask its user"), (Some(vec![]), "no one wanted to answer")]
     {
         let home = Home::new();
         let host = Host { answers, ..Host::default() };
@@ -213,7 +213,7 @@ async fn a_host_that_cannot_ask_is_told_that_the_conversation_waits() {
         assert_eq!(result.is_error, Some(true));
         assert!(text.starts_with(&format!("The conversation `{id}` waits for Student, and {why}")), "{text}");
         assert_eq!(result.structured_content.unwrap()["asked"]["who"], "Student");
-        // Whoever can answer does, and it goes on.
+        // A person who can answer does, and it continues.
         let resumed = home.run(&["resume", &id, "--answer", "It pushes back."]).exits(5);
         assert!(resumed.out.contains("the water pushes back"), "{}", resumed.out);
     }
@@ -251,7 +251,7 @@ async fn a_call_that_is_given_up_stops_the_run_and_the_log_says_why() {
     tokio::task::block_in_place(|| until("the call is there", || notes(&home).contains("begun")));
     handle.cancel(Some("the user went home".into())).await.unwrap();
     tokio::task::block_in_place(|| {
-        until("the tool is told", || notes(&home).contains("cancelled"));
+        until("the tool is cancelled", || notes(&home).contains("cancelled"));
         until("the log says why", || home.events().last().is_some_and(|event| event["type"] == "closed"));
     });
     let closed = home.events().pop().unwrap();

@@ -141,9 +141,9 @@ fn a_server_without_embeddings_leaves_the_words() {
     );
 }
 
-/// A resumed conversation goes on as it went, whatever was forgotten meanwhile.
+/// A resumed conversation takes the same path, even if facts were forgotten meanwhile.
 #[test]
-fn a_conversation_that_goes_on_does_not_need_what_it_was_told() {
+fn a_resumed_conversation_does_not_need_the_facts_it_recalled() {
     let home = Home::new();
     let team = "
 name: pair

@@ -168,7 +168,7 @@ script: [{Bot: one}, {Kim: more}, {Bot: two}, {Bot: TERMINATE}, {Bot: four}, {Ki
 fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
     let home = home(TERMINATE);
     let keys = [
-        // The limit on replies that nobody had a part in.
+        // The limit on replies without human input.
         ("two\n\nKim is asked:", "Go on\n"),
         // What would end the conversation.
         ("TERMINATE\n\nKim is asked:", "Not yet\n"),
@@ -265,8 +265,8 @@ fn a_person_who_picks_the_speakers() {
     let home = home(MANUAL);
     let keys = [
         ("Who speaks next?", "2\n"),
-        ("Read\n\nChair is asked:", "somebody\n"),
-        ("somebody is none of them.", "Ann\n"),
+        ("Read\n\nChair is asked:", "Zoe\n"),
+        ("Zoe is none of them.", "Ann\n"),
         ("Wrote\n\nChair is asked:", "\n"),
         ("Read again\n\nChair is asked:", "1\n"),
     ];
@@ -296,12 +296,12 @@ fn a_person_who_picks_the_speakers() {
             1  Ann: Writes
             2  Bob: Reads
             Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.
-            Chair> somebody
+            Chair> Zoe
 
-            answer for Chair: somebody
+            answer for Chair: Zoe
 
             Chair is asked:
-            somebody is none of them. Who speaks next?
+            Zoe is none of them. Who speaks next?
             1  Ann: Writes
             2  Bob: Reads
             Type a number or a name. Enter takes the next in order (Ann), exit ends the conversation.

@@ -14,13 +14,13 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 ";
 
 #[test]
-fn a_conversation_that_is_over_goes_on_about_something_more() {
+fn a_closed_conversation_continues_with_another_message() {
     let home = Home::new();
     home.file("team.yaml", PAIR);
     home.run(&["run", "team.yaml", "--offline"]).ok();
     let before = home.events();
     expect![[r#"
-        the conversation goes on
+        the conversation continues
 
         user -> all:
         And now?
@@ -92,7 +92,7 @@ fn nothing_more_is_said_to_a_conversation_that_is_not_over() {
     expect![[r#"
         --- 2
         error (config): the conversation `ID` is not over
-          hint: `polylogue resume ID` goes on with it; say more when it is over
+          hint: `polylogue resume ID` continues it; say more when it has ended
     "#]]
     .assert_eq(&home.run(&["resume", "last", "more"]).exits(2).masked(&home));
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::home::{Home, NOBODY, of_type, shipped};
+use crate::home::{Home, UNREACHABLE, of_type, shipped};
 use crate::models::said;
 
 #[test]
@@ -65,7 +65,7 @@ script:
   - greeting_summary: They greeted.
 "#,
     );
-    let ran = home.run(&["run", "team.yaml", "Greet me.", "--var", "whom=nobody"]).ok();
+    let ran = home.run(&["run", "team.yaml", "Greet me.", "--var", "whom=Zoe"]).ok();
     expect![[r#"
         with Ann, Bob
 
@@ -90,15 +90,15 @@ script:
         For a real model, use `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running.
         greeting: at most 100 turns a chat, 1000 model calls
     "#]].assert_eq(&ran.masked(&home));
-    let ran = home.run(&["run", "team.yaml", "--var", "whom=nobody", "--offline", "--thoughts"]).ok();
+    let ran = home.run(&["run", "team.yaml", "--var", "whom=Zoe", "--offline", "--thoughts"]).ok();
     expect![[r#"
         with Ann, Bob
 
         user -> all:
-        Greet nobody.
+        Greet Zoe.
 
         Ann -> Bob:
-        ⚙ get_history(limit: 1) → user: Greet nobody.
+        ⚙ get_history(limit: 1) → user: Greet Zoe.
         (thinks:)
         Be *nice*.
         **Hello** to you, Bob!
@@ -116,7 +116,7 @@ script:
         For a real model, use `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running.
         greeting: at most 100 turns a chat, 1000 model calls
     "#]].assert_eq(&ran.masked(&home));
-    assert_eq!(said(&home.events())[0], "Greet nobody.");
+    assert_eq!(said(&home.events())[0], "Greet Zoe.");
     let ran = home.run(&["run", "team.yaml", "--quiet"]).ok();
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("They greeted.\n", ""));
     let ran =
@@ -221,12 +221,12 @@ fn a_team_without_a_script_gets_a_clear_error() {
 }
 
 #[test]
-fn the_script_stands_in_for_models_that_the_team_names_and_nobody_can_reach() {
-    let nobody = NOBODY;
-    let home = Home::new().var("VLLM_BASE_URL", nobody);
+fn the_script_stands_in_for_models_that_the_team_names_and_that_are_unreachable() {
+    let unreachable = UNREACHABLE;
+    let home = Home::new().var("VLLM_BASE_URL", unreachable);
     let script = "chat: {participants: [A, B], pattern: sequential}\nscript: [{A: one}, {B: two}]\n";
     for (model, why) in [
-        ("vllm:llama", format!("nothing answers at {nobody}")),
+        ("vllm:llama", format!("nothing answers at {unreachable}")),
         ("openai:gpt-4o-mini", "there is no key for `openai`".to_owned()),
     ] {
         home.file(

@@ -125,7 +125,7 @@ fn a_model_that_is_said_to_see_is_shown_what_its_tools_drew() {
 }
 
 #[test]
-fn a_model_of_which_nobody_says_that_it_sees_is_told_that_there_is_a_picture() {
+fn a_model_without_known_vision_receives_a_note_about_a_picture() {
     let Some((messages, shown)) = sent_after_drawing("", &[]) else { return };
     let last = messages.last().unwrap();
     assert!(last["role"] == "tool" && last["content"].as_str().unwrap().ends_with("[image/png]"), "{last}");

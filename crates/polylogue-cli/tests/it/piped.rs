@@ -161,7 +161,7 @@ fn wait_for_answers(home: &Home, count: usize) {
 }
 
 #[test]
-fn a_run_that_is_killed_between_two_answers_goes_on_with_the_rest_of_the_pipe() {
+fn a_run_that_is_killed_between_two_answers_continues_with_the_rest_of_the_pipe() {
     let home = hall();
     let (read, mut write) = pipe().unwrap();
     let mut first = on_pipe(&home, &read, &["run", "team.yaml"]);

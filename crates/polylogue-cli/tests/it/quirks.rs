@@ -8,7 +8,7 @@ use polylogue_test::server::{Entry, Quirk};
 use crate::home::{Home, Ran, serve};
 use crate::models::{CALLS, SAID, TALK, said, talk};
 
-/// The quirks under which no reply can be had: whose fault is told, and in which words. All others change nothing.
+/// The quirks under which no reply can be had: the fault that is reported, and the text. All others change nothing.
 const FATAL: &[(&str, &str, &str)] = &[
     ("html", "provider", "that is a web page: check the model's name and the base URL `http://127.0.0.1:"),
     ("empty-body", "provider", "the reply is empty"),
@@ -52,7 +52,7 @@ fn quirk(entry: &Entry) -> Quirk {
 }
 
 #[test]
-fn every_misbehaviour_is_survived_or_named_and_the_run_goes_on_elsewhere() {
+fn every_misbehaviour_is_survived_or_named_and_the_run_continues_elsewhere() {
     let cases: Vec<(&Entry, bool)> =
         Quirk::CATALOGUE.iter().flat_map(|entry| [(entry, true), (entry, false)]).collect();
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

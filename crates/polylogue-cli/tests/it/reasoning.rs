@@ -50,7 +50,7 @@ fn what_an_agent_that_reasons_was_sent_is_shown_in_each_of_its_ways() {
 }
 
 #[test]
-fn blocks_are_told_of_read_and_run() {
+fn blocks_are_explained_read_and_run() {
     let home = Home::new();
     let blocks = "name: t\ntask: How much?\nagents:\n  - name: Ann\n    output_blocks: [{kind: call, begin: <call>, end: </call>, json: true, instructions: Write calls.}]\n  - {name: Bob, model: none, runs_output_blocks: {tools: [calculator]}, default_reply: Go on.}\nchat: {participants: [Ann, Bob], stop: {says: Done}}\nscript:\n  - Ann: 'So: <call>{\"name\": \"calculator\", \"parameters\": {\"expression\": \"6*7\"}}</call>'\n  - Ann: {say: Done, expect: {last: '42'}}\n";
     let ran = home.run(&["run", home.file("blocks.yaml", blocks)]).ok();

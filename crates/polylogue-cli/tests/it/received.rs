@@ -22,7 +22,7 @@ agents:
 chat:
   pattern: sequential
   participants: [Planner, room, Cleo]
-  summary: {reflect: {prompt: What came of it?}}
+  summary: {reflect: {prompt: What is the result?}}
 chats:
   - name: room
     participants: [Ann, Bea, Cleo]
@@ -39,7 +39,7 @@ const AGENTS: [&str; 8] =
 fn who(received: &Received) -> &'static str {
     match received.system() {
         Some(system) => AGENTS.into_iter().find(|name| system.contains(&format!("You are {name}."))).unwrap(),
-        None if received.last_text().contains("What came of it?") => "house_summary",
+        None if received.last_text().contains("What is the result?") => "house_summary",
         None => "room_summary",
     }
 }
@@ -135,7 +135,7 @@ fn it_is_what_an_endpoint_got_that_takes_every_word_as_a_message_of_its_own() {
     let users = |message: &Value| message["role"] == "user";
     let twice =
         |request: &std::sync::Arc<Received>| request.messages().windows(2).any(|two| two.iter().all(users));
-    assert!(requests.iter().any(twice), "nobody said anything after somebody else");
+    assert!(requests.iter().any(twice), "no agent replied to another");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_a_picker_was_sent_is_shown_for_every_choice() {
 }
 
 #[test]
-fn people_read_it_as_it_is() {
+fn people_read_it_verbatim() {
     let server = serve(talk());
     let home = Home::at(&server);
     home.file("team.yaml", TALK);
@@ -258,12 +258,12 @@ fn people_read_it_as_it_is() {
     .assert_eq(&shown);
     let all = home.run(&["show", "last", "--as", "Bob", "--call", "4"]).exits(2);
     assert_eq!(all.err, "error (config): `Bob` has made 3 model calls\n");
-    let nobody = home.run(&["show", "last", "--as", "Eve"]).exits(2);
-    assert_eq!(nobody.err, "error (config): no model speaks for `Eve`\n  hint: there are `Alice`, `Bob`\n");
+    let unknown = home.run(&["show", "last", "--as", "Eve"]).exits(2);
+    assert_eq!(unknown.err, "error (config): no model speaks for `Eve`\n  hint: there are `Alice`, `Bob`\n");
 }
 
 #[test]
-fn agents_of_one_name_in_several_teams_are_told_apart() {
+fn agents_of_one_name_in_several_teams_are_distinguished() {
     let server = serve(Playbook::echo());
     let home = Home::at(&server);
     let team = |name: &str, system: &str| {
@@ -311,7 +311,7 @@ fn it_is_known_how_agents_were_asked_that_solve_tasks() {
     }
 }
 
-/// A player who is asked about its task, and a master who is told in words how to use a tool.
+/// A player who is asked about its task, and a master with a prompted tool.
 const GAME: &str = r#"
 name: game
 task: Play.

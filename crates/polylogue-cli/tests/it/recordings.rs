@@ -60,7 +60,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
 }
 
 #[test]
-fn a_recording_goes_on_with_its_run() {
+fn a_recording_continues_with_its_run() {
     let server = serve(talk());
     let home = Home::at(&server);
     home.file("team.yaml", TALK);

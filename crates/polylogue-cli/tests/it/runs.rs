@@ -147,7 +147,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
 }
 
 #[test]
-fn a_run_stopped_by_a_limit_goes_on_under_a_higher_one_as_if_it_had_not_been() {
+fn a_run_stopped_by_a_limit_continues_under_a_higher_one_as_if_it_had_not_been() {
     let home = Home::new();
     let team = shipped("student-teacher");
     home.run(&["run", &team]).ok();
@@ -184,7 +184,7 @@ fn what_is_done_stays_done() {
     .assert_eq(&ran.masked(&home));
     assert_eq!(home.events(), before);
     let ran = home.run(&["resume", "last", "--answer", "yes"]).exits(2);
-    assert!(ran.err.starts_with("error (config): nobody is asked anything in `"), "{}", ran.err);
+    assert!(ran.err.starts_with("error (config): there is no open question in `"), "{}", ran.err);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_whole_of_the_help() {
         Exit codes:
           0  done                     4  over budget
           1  failed                   5  waiting for a person
-          2  bad usage or team file   6  stopped; `polylogue resume` goes on
+          2  bad usage or team file   6  stopped; `polylogue resume` continues
           3  stopped by a limit       7  no output: no participant said anything
                                       8  done, but the result is cut off
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
@@ -315,11 +315,11 @@ fn the_whole_of_the_help() {
           [MESSAGE]  What the conversation, which is over, is to go on about; `-` reads it from standard input
 
         Options:
-              --as <NAME>                    Who says so: a participant; `user` when left out
+              --as <NAME>                    Author of the message: a participant. Default: `user`
               --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
               --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
-              --capabilities <CAPABILITIES>  What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; if left out, it turns out, but for `vision`, which alone says nothing of the others
+              --capabilities <CAPABILITIES>  What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
               --offline                      Let the agents speak by the team's script
               --timeout <SECONDS>            How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
               --record <FILE>                Record every model call to a new file

@@ -269,7 +269,7 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
 
 /// The words of an agent before a tool call, and the result of a call, in every layout.
 #[test]
-fn words_before_a_call_and_the_outcome_of_one_are_told_once() {
+fn text_before_a_call_and_its_outcome_are_shown_once() {
     use crate::home::shipped;
 
     for (team, once) in [
@@ -306,7 +306,7 @@ fn of_code(home: &Home, code: &[&str]) {
 }
 
 #[test]
-fn the_results_of_code_in_messages_are_told_once_in_every_layout() {
+fn the_results_of_code_in_messages_are_shown_once_in_every_layout() {
     for (code, once) in [
         (&["printf '%s-%s' to once"][..], &["to-once"][..]),
         (&["printf '%s-%s' to once; exit 3"], &["to-once", "exitcode: 3"]),

@@ -85,8 +85,8 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
         You won!                               |
     "#]]
     .assert_eq(&home.run(&["show", "last", "--side-by-side"]).ok().out);
-    let nobody = home.run(&["show", "last", "--history", "--as", "Zoe"]).exits(2);
-    assert!(nobody.err.starts_with("error (config): no model speaks for `Zoe`"), "{}", nobody.err);
+    let unknown = home.run(&["show", "last", "--history", "--as", "Zoe"]).exits(2);
+    assert!(unknown.err.starts_with("error (config): no model speaks for `Zoe`"), "{}", unknown.err);
     let both = home.run(&["show", "last", "--side-by-side", "--json"]).exits(2);
     assert!(both.err.contains("cannot be used with"), "{}", both.err);
 }
@@ -105,7 +105,7 @@ chat:
     group_solve:
       before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
       tasks:
-        - {who: Keeper, prompt: You are told guesses., self_terminating: true, keeps_reflections: true}
+        - {who: Keeper, prompt: You receive guesses., self_terminating: true, keeps_reflections: true}
         - {who: Guesser, prompt: Find a number from 1 to 3., self_terminating: true}
       end: one_last_chat
       shift: {says: What is your guess?}
@@ -146,7 +146,7 @@ fn who_solves_tasks_is_shown_with_its_history_and_it_is_what_its_model_was_sent(
         It is 2.
 
         [user]:
-        You are told guesses.
+        You receive guesses.
 
         [assistant]:
         I wait.
@@ -250,7 +250,7 @@ fn a_solved_group_is_shown_side_by_side() {
         It is 2.                               | I am ready.
                                                |
         [user]:                                | [user]:
-        You are told guesses.                  | What is your guess?
+        You receive guesses.                   | What is your guess?
                                                |
         [assistant]:                           | [assistant]:
         I wait.                                | 1?
@@ -286,8 +286,8 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     assert_eq!(sides[0]["system"], "You keep a secret.");
     assert_eq!(sides[0]["entries"].as_array().unwrap().len(), 4);
     assert_eq!(lines(&["show", "last", "--history", "--json", "--as", "Guesser"]), [sides[1].clone()]);
-    let strange = home.run(&["show", "last", "--history", "--json", "--as", "Nobody"]).exits(2);
-    assert!(strange.err.contains("no model speaks for `Nobody`"), "{}", strange.err);
+    let strange = home.run(&["show", "last", "--history", "--json", "--as", "Zoe"]).exits(2);
+    assert!(strange.err.contains("no model speaks for `Zoe`"), "{}", strange.err);
     let costs = lines(&["show", "last", "--cost", "--json"]);
     let [guesser, keeper, total] = &costs[..] else { panic!("{costs:?}") };
     assert_eq!(
@@ -306,7 +306,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
 fn what_a_hint_offers_is_known() {
     let home = Home::new();
     home.run(&["run", &crate::home::shipped("arithmetic-group"), "--offline"]);
-    let strange = home.run(&["show", "last", "--as", "nobody"]).exits(2);
+    let strange = home.run(&["show", "last", "--as", "zoe"]).exits(2);
     let offered: Vec<&str> =
         strange.err.rsplit("there are ").next().unwrap().split('`').skip(1).step_by(2).collect();
     assert!(offered.contains(&"arithmetic-group_picker"), "{}", strange.err);

@@ -29,7 +29,7 @@ fn batch(home: &Home, code: i32) -> Value {
 }
 
 #[test]
-fn a_run_in_which_nobody_said_anything_has_an_exit_code_of_its_own_and_no_result() {
+fn a_run_without_any_message_has_its_own_exit_code_and_no_result() {
     for answer in [Answer::text(""), Answer::text(" \n"), Answer::text("").think("Hm.")] {
         let server = answering(answer);
         let home = home(&server, PAIR);

@@ -9,7 +9,7 @@ use polylogue_team::Team;
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
 
 /// Agents that speak by the script of `team`, on a server that refuses `tools` and `response_format`. Each agent is known by
-/// its model, which is called like it; whoever else asks, such as a policy, by the system text.
+/// its model, which has its name; other callers, such as a policy, by the system text.
 pub(crate) fn small_model(team: &Team) -> Behaviour {
     let mut lines: HashMap<String, Lines> = HashMap::new();
     for step in team.script.steps().iter().filter(|step| step.error.is_none()) {
@@ -41,7 +41,7 @@ pub(crate) fn small_model(team: &Team) -> Behaviour {
     Behaviour::from(Playbook::new(play)).text_only()
 }
 
-/// Whoever is no agent of the team.
+/// A caller that is no agent of the team.
 pub(crate) const OTHERS: &str = "others";
 
 /// The file of `team`, each agent with a model that is called like it.
@@ -66,7 +66,7 @@ enum Line {
 }
 
 impl Lines {
-    /// What is said besides calls is said by nobody who is asked for arguments.
+    /// No agent that is asked for arguments says text besides calls.
     fn add(&mut self, step: &ScriptStep) {
         if step.calls.is_empty() {
             let thought = step.think.as_ref().map(|thought| format!("<think>{thought}</think>\n"));

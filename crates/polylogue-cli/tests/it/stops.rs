@@ -20,11 +20,11 @@ const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
 
 /// A reply that is under way for long enough that a signal falls into it.
 const WHILE: Duration = Duration::from_millis(400);
-/// A reply that nobody waits for.
+/// A reply that no one waits for.
 const FOREVER: Duration = Duration::from_secs(600);
 
-/// Goes on with the run where its model is quick, and looks at what became of it.
-fn goes_on(home: &mut Home, asked_before: usize) {
+/// Resumes the run where its model is quick, and checks its outcome.
+fn resumes(home: &mut Home, asked_before: usize) {
     let quick = serve(talk());
     home.set("OPENAI_BASE_URL", &quick.base_url());
     let ran = home.run(&["resume", "last"]).ok();
@@ -49,7 +49,7 @@ fn one_ctrl_c_finishes_the_step_and_saves() {
     // Bob's turn has three calls of tools and models, and ends.
     assert_eq!(said(&home.events()), SAID[..3]);
     assert_eq!(home.listed()[0]["state"], "unfinished");
-    goes_on(&mut home, 3);
+    resumes(&mut home, 3);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn two_of_them_stop_now() {
     asked(&server, 1);
     let ran = interrupted(running);
     assert!(ran.out.contains("\nstopped: it can be resumed · 0 turns · "), "{}", ran.out);
-    goes_on(&mut home, 0);
+    resumes(&mut home, 0);
 }
 
 /// Interrupts again and again: signals that come at once are one.
@@ -83,7 +83,7 @@ fn sigterm_stops_now() {
     let ran = running.end().exits(6);
     assert!(ran.out.contains("\nstopped: it can be resumed · 0 turns · "), "{}", ran.out);
     assert_eq!(of_type(&home.events(), "failed").len(), 0, "an order is no failure");
-    goes_on(&mut home, 0);
+    resumes(&mut home, 0);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_reader_that_leaves_ends_the_run_quietly_with_its_step() {
         let before = home.events();
         let finished = of_type(&before, "model_replied").len();
         assert_eq!(finished, server.count());
-        goes_on(&mut home, finished);
+        resumes(&mut home, finished);
         assert_eq!(timeless(&home.events())[..before.len()], timeless(&before));
     }
     let home = Home::new();
@@ -107,7 +107,7 @@ fn a_reader_that_leaves_ends_the_run_quietly_with_its_step() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told() {
+fn an_output_that_cannot_be_written_is_reported() {
     let (mut home, server) = slow(Duration::ZERO);
     let ran = home.shell("polylogue run team.yaml -m openai:test >/dev/full; echo \"exit $?\"");
     assert_eq!(ran.out, "exit 1\n");
@@ -118,11 +118,11 @@ fn an_output_that_cannot_be_written_is_told() {
         "{}",
         ran.err
     );
-    goes_on(&mut home, server.count());
+    resumes(&mut home, server.count());
 }
 
 #[test]
-fn only_one_process_runs_a_conversation_and_nobody_removes_it_meanwhile() {
+fn only_one_process_runs_a_conversation_and_none_removes_it_meanwhile() {
     for store in ["store.db", "talks/"] {
         let server = serve(talk().latency(FOREVER));
         let mut home = Home::at(&server).var("POLYLOGUE_STORE", store);
@@ -140,20 +140,20 @@ fn only_one_process_runs_a_conversation_and_nobody_removes_it_meanwhile() {
         assert!(home.run(&["show", "last"]).ok().out.contains("Talk about the weather."), "reading is free");
         running.signal(Signal::TERM);
         running.end().exits(6);
-        goes_on(&mut home, 0);
+        resumes(&mut home, 0);
         home.run(&["rm", "last"]).ok();
         assert!(home.listed().is_empty());
     }
 }
 
 #[test]
-fn a_killed_process_blocks_nobody() {
+fn a_killed_process_blocks_no_other() {
     let (mut home, server) = slow(FOREVER);
     let running = home.start(&RUN);
     asked(&server, 1);
     running.signal(Signal::KILL);
     running.end().exits(-1);
-    goes_on(&mut home, 0);
+    resumes(&mut home, 0);
 }
 
 #[test]
@@ -166,5 +166,5 @@ fn an_order_to_stop_while_a_failed_call_waits_to_be_tried_again_counts_at_once()
     asked(&server, 1);
     running.signal(Signal::TERM);
     running.end().exits(6);
-    goes_on(&mut home, 0);
+    resumes(&mut home, 0);
 }

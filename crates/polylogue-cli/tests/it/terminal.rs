@@ -58,7 +58,7 @@ impl Terminal {
         self.wait_until(text, |screen| screen.contains(text));
     }
 
-    /// Waits until `text` is on the screen and somebody is asked after it.
+    /// Waits until `text` is on the screen and a question follows it.
     #[track_caller]
     pub(crate) fn wait_for_question(&self, text: &str) {
         let is_asked =

@@ -113,14 +113,14 @@ fn asked_with(server: &Server, field: &str) -> usize {
 }
 
 #[test]
-fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
+fn a_run_shows_which_capability_is_missing_and_continues() {
     let (behaviour, file) = talk();
     let server = serve(behaviour);
     let home = Home::at(&server);
     let ran = home.run(&["run", home.file("team.yaml", &file)]).ok();
     let (talk, end) = ran.out.split_once("\ndone: ").unwrap();
     assert!(end.starts_with("Bob said `GOODBYE` · 4 turns · "), "{end}");
-    let told = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is told"));
+    let told = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is prompted"));
     let told: String = told.map(|line| format!("{line}\n")).collect();
     expect![[r#"
         with Alice, Bob
@@ -128,9 +128,9 @@ fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
         Talk about the weather.
         Alice -> Bob:
         It rains today.
-        Bob finds `openai:Bob` incapable of calling tools, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
-        Bob finds `openai:Bob` incapable of keeping to a JSON Schema, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
-        Bob finds `openai:Bob` incapable of writing nothing but JSON, and goes on in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob finds `openai:Bob` incapable of calling tools, and continues in another way: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
+        Bob finds `openai:Bob` incapable of keeping to a JSON Schema, and continues in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob finds `openai:Bob` incapable of writing nothing but JSON, and continues in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
         Bob -> Alice:
         ⚙ get_history(limit: 1) → Alice: It rains today.
         Bob -> Alice:
@@ -148,7 +148,7 @@ fn a_run_shows_what_the_model_was_found_unable_of_and_goes_on() {
     assert!(thoughts(&home.run(&["show", "last", "--json"]).ok().out), "the log has them");
     for args in [&["--markdown"][..], &["--style", "autogen"]] {
         let shown = home.run(&[&["show", "last"], args].concat()).ok().out;
-        assert!(shown.contains("incapable of calling tools, and goes on in another way"), "{shown}");
+        assert!(shown.contains("incapable of calling tools, and continues in another way"), "{shown}");
     }
 }
 

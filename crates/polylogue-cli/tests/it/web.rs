@@ -18,7 +18,7 @@ fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
     let pages = ["a search of the pages at hand", "page:/waggle-dance.md", "page:/how-it-was-found-out.html"];
     assert_eq!(from, pages);
     assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
-    // What the model is told stands between marks.
+    // What the model receives stands between marks.
     let seen = home.run(&["show", "last", "--as", "Reader"]).ok().out;
     assert!(seen.contains("The straight run holds the message") && seen.contains("| 6 km | 2 |"), "{seen}");
 }
@@ -84,7 +84,7 @@ script:
     home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
     assert_eq!(outcome(&home)["status"], "failed");
     assert!(outcome(&home).to_string().contains("is not reached, only 80 and 443"), "{}", outcome(&home));
-    assert!(asked.try_recv().is_err(), "nobody was asked");
+    assert!(asked.try_recv().is_err(), "no one was asked");
     team(&format!("\"localhost:{port}\""));
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
     assert!(

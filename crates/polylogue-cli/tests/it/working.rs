@@ -37,7 +37,7 @@ fn work(home: &Home) -> PathBuf {
 }
 
 #[test]
-fn programs_without_a_sandbox_have_to_be_allowed_by_whoever_runs_the_team() {
+fn programs_without_a_sandbox_must_be_allowed_by_the_user() {
     let home = Home::new();
     home.allow_programs();
     team(&home, "{approval: never}", "cat data.txt > copy.txt; cat copy.txt");
@@ -78,7 +78,7 @@ fn a_person_at_the_terminal_is_asked_before_code_runs() {
 }
 
 #[test]
-fn nobody_at_a_terminal_can_answer_later_and_the_work_directory_is_the_same() {
+fn an_approval_can_be_given_later_and_the_work_directory_is_the_same() {
     let home = Home::new();
     team(&home, "{approval: {matches: cat}}", "cat data.txt");
     home.run(&RUN).exits(5);
@@ -111,7 +111,7 @@ fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
 }
 
 #[test]
-fn an_agent_whose_command_hangs_is_told_after_its_time_and_goes_on() {
+fn an_agent_whose_command_hangs_receives_a_timeout_and_continues() {
     let home = Home::new();
     home.allow_programs();
     let text = r#"name: t
@@ -158,9 +158,9 @@ fn every_conversation_of_a_batch_has_a_work_directory_of_its_own() {
     assert!(dirs.iter().all(|dir| dir.join("copy.txt").exists()), "{dirs:?}");
 }
 
-/// Nobody should have to pay a model to find out.
+/// Finding out must not cost a model call.
 #[test]
-fn a_machine_that_encloses_nothing_is_told_of_at_once() {
+fn a_machine_without_a_sandbox_is_reported_at_once() {
     let home = Home::new();
     team(&home, "{approval: never}", "echo hi");
     let text =

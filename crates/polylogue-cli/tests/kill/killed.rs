@@ -62,7 +62,7 @@ fn kill_until_enough(kind: Kind) {
     assert!(tally.asked_again < tally.kills, "every kill met a call in flight: {tally:?}");
 }
 
-/// What came of the kills.
+/// The outcome of the kills.
 #[derive(Debug, Default)]
 struct Tally {
     kills: usize,
@@ -74,7 +74,7 @@ struct Tally {
     after: BTreeMap<String, usize>,
 }
 
-/// What a conversation is like that nobody disturbs.
+/// The course of an undisturbed conversation.
 fn undisturbed(kind: Kind) -> Course {
     let place = Place::new(kind);
     let mut process = place.start(false, Shows::Talk);
@@ -128,7 +128,7 @@ fn killed_again_and_again(kind: Kind, random: &mut Random, tally: &mut Tally) ->
     Ok(course)
 }
 
-/// One that was killed after its last event does not know that it was done: what is over stays as it is.
+/// One that was killed after its last event does not know that it was done: a closed conversation is unchanged.
 fn resume_once_more(place: &Place, look: &Look) -> Result<(), String> {
     let mut process = place.start(true, Shows::Talk);
     expect_done(process.end(), &process.errors());

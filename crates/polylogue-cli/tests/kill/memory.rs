@@ -57,7 +57,7 @@ impl Place {
         program
     }
 
-    /// Begins the conversation or goes on with it, and kills it a while after it asked its model something.
+    /// Begins or resumes the conversation, and kills it a while after it asked its model something.
     fn run_and_kill(&self, is_begun: bool, wait: Duration) {
         let (before, begun) = (self.server.count(), Instant::now());
         let mut child = self.start(is_begun);

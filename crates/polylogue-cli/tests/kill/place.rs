@@ -70,7 +70,7 @@ impl Place {
         program
     }
 
-    /// Begins the conversation, or goes on with it.
+    /// Begins or resumes the conversation.
     pub(crate) fn start(&self, is_begun: bool, shows: Shows) -> Process<'_> {
         let args: &[&str] = match is_begun {
             true => &["resume", "last"],

@@ -28,11 +28,11 @@ impl Random {
 /// What a process is killed after, and how long after.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment {
-    /// It was started: it opens its store, reads its log, or goes on with it.
+    /// It was started: it opens its store, reads its log, or resumes.
     Start(Duration),
     /// It has sent so many requests: it waits for the reply or reads it.
     Request(usize, Duration),
-    /// So many replies went out to it: it reads the last, writes it down, or goes on.
+    /// So many replies went out to it: it reads the last, writes it down, or continues.
     Reply(usize, Duration),
 }
 

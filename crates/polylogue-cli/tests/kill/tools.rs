@@ -82,7 +82,7 @@ impl Place {
         logs.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
     }
 
-    /// Begins the conversation or goes on with it, and kills it a while after it wrote something down.
+    /// Begins or resumes the conversation, and kills it a while after it wrote something down.
     fn run_and_kill(&self, wait: Duration) {
         let before = self.logged();
         let begun = Instant::now();

@@ -63,7 +63,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
         check_server(name, server, at, report);
         if !team.mcp_wanted().contains(name.as_str()) && entry.is_some() {
             let hint = format!("add `{{mcp: {name}}}` to the `tools` of an agent, or leave it out");
-            report.warning(at, format!("nobody is given tools of the MCP server `{name}`"), hint);
+            report.warning(at, format!("no agent has tools of the MCP server `{name}`"), hint);
         }
     }
     let mut lists = Vec::new();

@@ -74,7 +74,7 @@ impl Progress {
     fn show(&mut self) {
         self.told = Instant::now();
         let line = self.line(self.begun.elapsed());
-        // If there is nobody to tell, there is nothing to do about it.
+        // Without a reader there is nothing left to do.
         let _ = if self.is_terminal {
             let line = Line::new(&line, Style::PLAIN).fit(Size::of_terminal().columns.saturating_sub(1));
             write!(io::stderr(), "\r\x1b[K{}", line.text())

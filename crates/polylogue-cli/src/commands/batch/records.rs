@@ -90,7 +90,7 @@ impl Records {
         self.file.set_len(self.end).map_err(|error| self.unwritten(&error))
     }
 
-    /// Whether `line`, the last and without an end, is a piece of a record: what is somebody's file is not to be cut.
+    /// Whether `line`, the last and without an end, is a piece of a record: a file of another origin must not be cut.
     fn admit_torn(&self, number: usize, line: &[u8]) -> Result<(), CliError> {
         const BEGIN: &[u8] = b"{\"id\":\"";
         let Err(error) = serde_json::from_slice::<Line>(line) else { return Ok(()) };

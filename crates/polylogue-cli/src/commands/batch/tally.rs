@@ -1,4 +1,4 @@
-//! What came of a batch, as a table.
+//! The result of a batch, as a table.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::screen::{cost, tokens};
 /// So many rows that failed, and so many reasons, are shown; the records have all.
 const SHOWN: usize = 10;
 
-/// What came of the rows.
+/// The outcomes of the rows.
 pub(super) struct Tally {
     /// How many ended how, and what they took.
     states: BTreeMap<State, (usize, TotalUsage)>,

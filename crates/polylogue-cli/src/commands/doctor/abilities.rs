@@ -78,7 +78,7 @@ impl Reachability {
         let models = Models::new(env.clone());
         let define = |config: Config| models.define(Config { known: known.cloned(), ..config }).map(drop);
         for provider in Provider::all() {
-            // One without an address is told of when it is asked for.
+            // One without an address is reported when it is asked for.
             let _ = provider.config(env).and_then(define);
         }
         let own = team.iter().flat_map(|team| team.all_endpoints().into_iter().map(|own| (*team, own)));
@@ -140,7 +140,7 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
         text.extend(lines);
     }
     if text.is_empty() {
-        text.push_str("  nothing is known yet: it turns out when it is asked for, or with `--probe`\n");
+        text.push_str("  not probed yet: detected in use, or tested by `--probe`\n");
     }
     text
 }
@@ -149,7 +149,7 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
 fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String {
     let yes = |has: bool| if has { "yes" } else { "no" };
     let told = match (configured, found) {
-        (Some(has), _) => format!("{}, as it is configured", yes(has)),
+        (Some(has), _) => format!("{}, as configured", yes(has)),
         (None, None) => "unknown".to_owned(),
         (None, Some(found)) if !found.is_fresh() => {
             format!("unknown; {} when it was last asked, over a day ago", yes(found.has))

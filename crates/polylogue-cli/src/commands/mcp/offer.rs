@@ -127,11 +127,11 @@ impl Offer {
     }
 }
 
-/// What hosts are told of `team`.
+/// The description of `team`, for hosts.
 fn spec(team: &Team) -> ToolSpec {
     let mut properties = Map::new();
     let about = match &team.task {
-        Some(task) => format!("What the team is to do. When left out: {task}"),
+        Some(task) => format!("What the team is to do. Default: {task}"),
         None => "What the team is to do".to_owned(),
     };
     properties.insert(TASK.to_owned(), json!({"type": "string", "description": about}));
@@ -150,7 +150,7 @@ fn spec(team: &Team) -> ToolSpec {
     ToolSpec::new(team.name.tool_name(""), about, parameters)
 }
 
-/// The arguments of a call, in place of what the team file says.
+/// The arguments of a call, which override the team file.
 fn overrides(given: &Map<String, Value>) -> Result<Overrides, CliError> {
     let mut overrides = Overrides::default();
     for (name, value) in given {

@@ -1,4 +1,4 @@
-//! A conversation that another program asked for, and what it is told of it.
+//! A conversation that another program requested, and the messages it receives about it.
 
 use futures_util::FutureExt;
 use polylogue::{Body, Chat, Event, Log, Path, Question, RunOutcome as Kind, Status, Subscription, Update};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::screen::RunEnd;
 
-/// How much of a message is told as progress.
+/// How much of a message is sent as progress.
 const SAID_BYTES: usize = 200;
 
 /// A conversation that begins.
@@ -25,7 +25,7 @@ enum Step {
 }
 
 impl Talk {
-    /// Holds it until it is over, nobody can be asked, or its caller gives it up.
+    /// Runs it until it ends, needs input that no one can give, or its caller cancels it.
     pub(super) async fn hold(mut self, caller: &mut Caller) -> Answer {
         let mut watch = self.log.subscribe().await;
         loop {
@@ -43,7 +43,7 @@ impl Talk {
                     }
                 }
                 Answered::Declined => {
-                    return self.waits(at, question, "nobody wanted to answer").await;
+                    return self.waits(at, question, "no one wanted to answer").await;
                 }
                 Answered::Unable => {
                     return self.waits(at, question, "this host cannot ask its user").await;
@@ -91,7 +91,7 @@ impl Talk {
         self.log.cancellation().clear();
         let closed = self.log.close(&why).await;
         let _ = self.log.release().await;
-        // Nobody is told of it.
+        // It is not reported.
         Answer::failed(closed.map_or_else(|error| error.to_string(), |()| format!("stopped by {why}")))
     }
 
@@ -115,10 +115,10 @@ impl Talk {
         Answer { texts: texts(result, told), value: Some(value), is_error }
     }
 
-    /// What is told of a conversation that waits for a person.
+    /// The text about a conversation that waits for a person.
     async fn waits(self, at: &Path, question: &Question, why: &str) -> Answer {
         let id = self.log.id().clone();
-        // Whoever can answer goes on with it. What was appended is kept, whatever the store says now.
+        // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.log.release().await;
         let Question { who, text, .. } = question;
         let told = format!(
@@ -132,12 +132,12 @@ impl Talk {
     }
 }
 
-/// The result, if there is one, and what is told of it.
+/// The result, if there is one, and its text.
 fn texts(result: String, told: String) -> Vec<String> {
     [result, told].into_iter().filter(|text| !text.trim().is_empty()).collect()
 }
 
-/// Tells of what is said, as it is said.
+/// Sends messages as progress while they are said.
 async fn tell(caller: &mut Caller, signal: &Update) {
     if let Update::Event(event) = signal
         && let Some(said) = said(event)

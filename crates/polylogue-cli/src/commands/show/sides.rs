@@ -6,7 +6,7 @@ use serde_json::json;
 
 use polylogue::{Agent as _, Body, Event, History, Name, Path, Transcript, ViewOptions};
 
-use super::{nobody, silent, unwritable};
+use super::{no_such_agent, silent, unwritable};
 use crate::args;
 use crate::commands::StoredRun;
 use crate::error::CliError;
@@ -30,13 +30,13 @@ pub(super) fn shown(
             |side: &&Side| args.agent.as_ref().is_none_or(|agent| side.who.as_str() == Name::composed(agent));
         let wanted: Vec<&Side> = sides.iter().filter(wanted).collect();
         if let Some(agent) = args.agent.as_ref().filter(|_| wanted.is_empty()) {
-            return Err(nobody(kept, agent));
+            return Err(no_such_agent(kept, agent));
         }
         return wanted.into_iter().map(as_json).collect::<Result<_, _>>().map_err(unwritable);
     }
     if let Some(agent) = &args.agent {
         let of = |side: &&Side| side.who.as_str() == Name::composed(agent);
-        let last = sides.iter().rfind(of).ok_or_else(|| nobody(kept, agent))?;
+        let last = sides.iter().rfind(of).ok_or_else(|| no_such_agent(kept, agent))?;
         return Ok(alone(last, looks.colour));
     }
     Ok(match args.side_by_side {
@@ -62,7 +62,7 @@ pub(super) fn works_on_tasks(kept: &StoredRun, agent: &str) -> Result<bool, CliE
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
 fn sides(kept: &StoredRun, events: &[Event]) -> Result<Vec<Side>, CliError> {
     let assistants = kept.assistants()?;
-    // Whoever solves tasks is there once more, as it is about these.
+    // Agents that solve tasks are listed once more, with the views of these tasks.
     let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);
     let lens =
         |who: &Name| agent(who).map_or_else(ViewOptions::default, |agent| agent.view_options().clone());

@@ -10,13 +10,13 @@ use crate::screen::room::participant;
 pub(super) struct Room {
     /// Its members.
     pub(super) with: Vec<Name>,
-    /// Whoever said its opening and is no member.
+    /// The author of its opening who is no participant.
     host: Option<Name>,
-    /// Messages that are told when somebody here does more than to let a chat of its own run.
+    /// Messages that are printed when a participant here does more than run a nested chat.
     pub(super) held: Vec<Message>,
     /// Whether chats ran in turns here.
     pub(super) has_chats: bool,
-    /// Whether somebody did something else in a turn.
+    /// Whether a participant did something else in a turn.
     pub(super) has_speakers: bool,
     /// All its messages, those that are not told included.
     pub(super) all: Vec<Message>,
@@ -32,8 +32,8 @@ impl Room {
         Self { host: author.cloned(), held: all.clone(), all, with, ..Self::default() }
     }
 
-    /// Does not tell again what was said in a chat before, with which this one goes on.
-    pub(super) fn goes_on_from(&mut self, before: &Self) {
+    /// Skips what was said in the earlier chat that this one continues.
+    pub(super) fn continue_from(&mut self, before: &Self) {
         let said = before.all.as_slice();
         if said.len() > 1 && self.held.starts_with(said) {
             self.held.drain(..said.len());
@@ -55,7 +55,7 @@ pub(super) struct Turn {
     pub(super) next: bool,
     /// Whether there was a choice of speakers.
     pub(super) chosen: bool,
-    /// What came of the chat that ran in it last.
+    /// The result of the chat that ran in it last.
     pub(super) within: Option<String>,
     /// The ids of the calls in its last reply.
     pub(super) calls: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) struct Turn {
     pub(super) text: Option<String>,
     /// The same, once it was told with the calls.
     pub(super) told: Option<String>,
-    /// A question that is told together with its answer.
+    /// A question that is printed together with its answer.
     pub(super) asked: Option<String>,
     /// Whether the person left the reply to the program.
     pub(super) skipped: bool,

@@ -111,7 +111,7 @@ impl Markdown {
     }
 }
 
-/// A line as it is parsed: without the `\r` of a Windows line end, and without characters that would be parsed as
+/// A line before parsing: without the `\r` of a Windows line end, and without characters that would be parsed as
 /// something else than they look like, such as a lone `\r`.
 fn clean(line: &str) -> String {
     let line = line.strip_suffix('\r').unwrap_or(line);

@@ -74,7 +74,7 @@ impl Renderer {
 
     /// Remembers the words of a handoff if `line`, or what stands below it, has all of them.
     pub(super) fn note_handed(&mut self, key: &Key, words: &str, line: &Line) {
-        let is_told = self.format.whole || line.text().contains(&folded(words));
-        self.handed = is_told.then(|| (key.clone(), words.to_owned()));
+        let is_shown = self.format.whole || line.text().contains(&folded(words));
+        self.handed = is_shown.then(|| (key.clone(), words.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of what only some hear: prompts, answers aside.
+//! Lines for what only some receive: prompts, replies of private turns.
 
 use polylogue_core::{Audience, Body, HistoryEntry, Message, Name, Part, Path};
 
@@ -21,7 +21,7 @@ impl Renderer {
         }
     }
 
-    /// What the program around an agent tells its model. Where nobody else hears what comes of it, it waits for that: nobody who
+    /// A prompt of an agent's own program to its model. In a private turn it waits for the reply: no one who
     /// follows a run wants to read again and again how agents are asked about their tasks.
     pub(super) fn prompted(&mut self, at: &Path, who: &Name, text: &str) {
         let key = (at.clone(), who.clone());
@@ -31,7 +31,7 @@ impl Renderer {
         if is_alone && !self.format.whole {
             self.prompts.entry(key).or_default().push(text.to_owned());
         } else {
-            self.private(at, &format!("{who} is told: "), text);
+            self.private(at, &format!("{who} is prompted: "), text);
         }
     }
 
@@ -50,8 +50,8 @@ impl Renderer {
         }
     }
 
-    /// Whether who passes remembers to have said something all the same: who learns of a task, or of another's. That is told
-    /// only where everything is.
+    /// Whether an agent that passes still remembers a reply: one that learns of a task, or of another's. Shown only in
+    /// whole output.
     pub(super) fn learnt(&mut self, at: &Path, who: &Name) -> bool {
         let key = (at.clone(), who.clone());
         let Some(words) = self.memories.remove(&key) else { return false };
@@ -73,11 +73,11 @@ impl Renderer {
     /// Tells what an agent was told alone.
     pub(super) fn prompts(&mut self, key: &Key) {
         for text in self.prompts.remove(key).unwrap_or_default() {
-            self.private(&key.0, &format!("{} is told: ", key.1), &text);
+            self.private(&key.0, &format!("{} is prompted: ", key.1), &text);
         }
     }
 
-    /// What is said aside waits for what comes of it; what somebody decided of its task is told in a few words.
+    /// A private reply waits for its effect; a decision about a task is shown in a few words.
     pub(super) fn aside(&mut self, at: &Path, message: &Message) {
         if let Some(decision) = value::decision(&message.parts) {
             return self.note(at, &format!("{} (aside): {}", message.from, folded(&decision)), Style::DIM);

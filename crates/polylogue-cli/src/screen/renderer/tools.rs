@@ -1,4 +1,4 @@
-//! What is told of tools, and of everything else in a message that is no text.
+//! Lines for tool calls, and for everything else in a message that is no text.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Renderer {
         }
     }
 
-    /// What came of a call that another participant asked for.
+    /// The result of a call that another participant requested.
     fn outcome(&mut self, at: &Path, from: &Name, came: &CallOutcome) {
         let is_it =
             |(key, outcome): &(Key, Outcome)| key.0 == *at && key.1 == *from && *outcome == came.outcome;
@@ -118,13 +118,13 @@ impl Renderer {
         let Some(words) = again::note_of_transfer(wanted, outcome) else { return false };
         let width = self.width(&key.0);
         let made = call::made(wanted, outcome, took, width);
-        let is_told = again::is_argument(wanted, &words) && made.text().contains(&folded(&words));
-        let line = if is_told { made } else { call::finished(wanted, outcome, took, width) };
+        let is_shown = again::is_argument(wanted, &words) && made.text().contains(&folded(&words));
+        let line = if is_shown { made } else { call::finished(wanted, outcome, took, width) };
         self.note_handed(key, &words, &line);
-        if is_told {
+        if is_shown {
             self.put(&key.0, &[line]);
         }
-        is_told
+        is_shown
     }
 
     /// All of a result that did not fit on the line.

@@ -25,7 +25,7 @@ fn events() -> Vec<Event> {
         (inner.clone(), said("judge", "Good\x1b[1m.")),
         (inner, closed("Good.")),
     ];
-    let aside = Message::text(name("A"), "nobody hears").to(Audience::private());
+    let aside = Message::text(name("A"), "no one hears").to(Audience::private());
     list.push((root.clone(), Body::Message(aside)));
     list.push((root.clone(), called("A", "c2", "mail", json!({}))));
     list.push((root, closed("A summary.")));
@@ -40,7 +40,7 @@ fn the_whole_conversation_as_plain_text() {
         A -> B:
         Do **it**
 
-        B is told alone:
+        B is prompted in private:
         Be brief.
         Very.
 
@@ -49,7 +49,7 @@ fn the_whole_conversation_as_plain_text() {
         hm
 
         B wrote, but did not say: a draft
-        B is told: No.
+        B is prompted: No.
 
         B -> A:
         I run it
@@ -71,8 +71,8 @@ fn the_whole_conversation_as_plain_text() {
 
         critic ends: Coder said `TERMINATE`
 
-        A -> nobody (aside):
-        nobody hears
+        A -> no one (private):
+        no one hears
 
         summary
         A summary.
@@ -94,7 +94,7 @@ fn the_whole_conversation_on_a_terminal() {
         A → B
         Do it
 
-        B is told alone:
+        B is prompted in private:
         Be brief.
         Very.
 
@@ -102,7 +102,7 @@ fn the_whole_conversation_on_a_terminal() {
         hm
 
         B wrote, but did not say: a draft
-        B is told: No.
+        B is prompted: No.
 
         B → A
         I run it
@@ -124,8 +124,8 @@ fn the_whole_conversation_on_a_terminal() {
         ┊
         ┊ critic ends: Coder said `TERMINATE`
 
-        A → nobody (aside)
-        nobody hears
+        A → no one (private)
+        no one hears
 
         summary
         A summary.
@@ -186,7 +186,7 @@ fn the_conversation_as_a_markdown_file() {
 
         ### A (aside)
 
-        nobody hears
+        no one hears
 
         ## Summary
 

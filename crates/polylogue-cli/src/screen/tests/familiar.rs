@@ -322,7 +322,7 @@ fn groups() {
     .assert_eq(&shown(&events));
 }
 
-/// Item 100: chats in a sequence begin with a banner, and nothing else is told of the sequence; a chat that an agent holds
+/// Item 100: chats in a sequence begin with a banner, and nothing else is shown of the sequence; a chat that an agent holds
 /// to find its reply does so, too, and the reply follows.
 #[test]
 fn chats_within_chats() {
@@ -398,7 +398,7 @@ fn chats_within_chats() {
 }
 
 #[test]
-fn a_chat_that_goes_on_with_another_does_not_tell_it_again() {
+fn a_chat_that_continues_another_does_not_show_it_again() {
     let messages = [("boss", "14"), ("adder", "15"), ("boss", "Again")]
         .map(|(from, text)| Message::text(name(from), text));
     let with = vec![name("boss"), name("adder")];
@@ -458,7 +458,7 @@ fn colours_are_those_that_people_know_and_nothing_drives_the_terminal() {
 }
 
 #[test]
-fn a_run_is_told_as_it_goes() {
+fn a_run_is_shown_while_it_runs() {
     let mut stage = Stage::new(Settings { output: Output::Familiar, ..PLAIN }, 80, 24);
     stage.root(opened(&["Ann", "Bob"], "Ann", "Hi"));
     stage.root(cued("Bob"));

@@ -1,4 +1,4 @@
-//! What is told of groups, of calls that others run, and of caches.
+//! The lines of groups, of calls that others run, and of caches.
 
 use expect_test::expect;
 use polylogue_core::{CallOutcome, Choice, Chooser, Opening};
@@ -53,7 +53,7 @@ fn events() -> Vec<Event> {
         ask(),
         sampled("Pick", vec![Part::text("Zoe")]),
         aside("Zoe"),
-        pick(Chooser::Fallback { why: "`Zoe` is nobody".into() }, "Cy", "Zoe"),
+        pick(Chooser::Fallback { why: "`Zoe` is no participant".into() }, "Cy", "Zoe"),
         said("Cy", "Done"),
         closed("Done"),
     ];
@@ -68,12 +68,12 @@ fn events() -> Vec<Event> {
 }
 
 #[test]
-fn what_is_followed_is_told_in_a_line() {
+fn a_selection_is_shown_in_a_line() {
     let mut stage = Stage::new(PLAIN, 80, 24);
     events().into_iter().for_each(|event| stage.root(event.body));
     expect![[r#"
         with Ann, Bob, Cy
-        everybody is told: Ann: adds (+1 line)
+        introduction: Ann: adds (+1 line)
 
         Bob -> all:
         Add
@@ -87,7 +87,7 @@ fn what_is_followed_is_told_in_a_line() {
         Bob -> all:
         ⚙ add(a: 1, b: 2) → 3 (+1 line)
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is nobody; the reply was: Zoe
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant; the reply was: Zoe
 
         Cy -> all:
         Done
@@ -96,17 +96,17 @@ fn what_is_followed_is_told_in_a_line() {
 }
 
 #[test]
-fn the_whole_is_told_with_what_goes_without_saying() {
+fn whole_output_has_what_goes_without_saying() {
     expect![[r#"
         with Ann, Bob, Cy
-        everybody is told:
+        introduction:
         Ann: adds
         Bob: runs
 
         Bob -> all:
         Add
 
-        Pick -> nobody (aside):
+        Pick -> no one (private):
         Ann
 
         Pick picks Ann among Ann, Bob, Cy
@@ -123,10 +123,10 @@ fn the_whole_is_told_with_what_goes_without_saying() {
           3
           and no more
 
-        Pick -> nobody (aside):
+        Pick -> no one (private):
         Zoe
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is nobody; the reply was: Zoe
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant; the reply was: Zoe
 
         Cy -> all:
         Done
@@ -143,7 +143,7 @@ fn a_document_has_it_too() {
 
         *With Ann, Bob, Cy*
 
-        #### Everybody is told
+        #### Introduction
 
         Ann: adds
         Bob: runs
@@ -189,7 +189,7 @@ fn a_document_has_it_too() {
 
         Zoe
 
-        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is nobody; the reply was: Zoe*
+        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is no participant; the reply was: Zoe*
 
         ### Cy
 

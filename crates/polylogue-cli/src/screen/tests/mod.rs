@@ -75,7 +75,7 @@ pub(super) fn ending() -> RunEnd {
         turns: 2,
         elapsed: Duration::from_secs(41),
         id,
-        goes_on: true,
+        resumable: true,
         raises: None,
         files: None,
     }
@@ -150,7 +150,7 @@ impl Stage {
         assert_eq!(self.screen.tick().unwrap(), Flow::Go);
     }
 
-    /// The next event of the chat `at`, which nobody is told of yet.
+    /// The next event of the chat `at`, which is not shown yet.
     pub(super) fn event_at(&mut self, at: &Path, body: Body) -> Event {
         self.seq += 1;
         let time = Timestamp(self.now_ms.load(Ordering::SeqCst));
@@ -183,7 +183,7 @@ impl Stage {
         self.terminal.screen_mut().set_size(rows.try_into().unwrap(), columns.try_into().unwrap());
     }
 
-    /// Only the screen is told: the terminal of these tests cannot be smaller than a few columns.
+    /// Only the screen knows: the terminal of these tests cannot be smaller than a few columns.
     pub(super) fn claim_size(&mut self, columns: usize, rows: usize) {
         *self.size.lock().unwrap() = Size { columns, rows };
     }

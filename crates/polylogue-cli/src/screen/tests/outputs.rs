@@ -88,7 +88,7 @@ fn each_signal_is_written_at_once() {
     assert_eq!(stage.written.pieces(), 4, "nothing changed, nothing is written");
 }
 
-// Thoughts are dimmed while they are written, when they are told again, and where nothing can be dimmed they are named.
+// Thoughts are dimmed while they are written, when they are shown again, and where nothing can be dimmed they are named.
 #[test]
 fn thoughts_are_dimmed_and_words_are_not() {
     let turn = |stage: &mut Stage, live: bool| {

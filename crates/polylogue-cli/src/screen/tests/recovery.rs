@@ -91,7 +91,7 @@ fn a_gap_between_events_is_noticed() {
 }
 
 #[test]
-fn a_resumed_run_goes_on_where_it_was() {
+fn a_resumed_run_continues_where_it_was() {
     let mut stage = Stage::live(60, 30);
     let bodies = [opened(&["A", "B"], "A", "Go"), said("B", "before"), cued("A")];
     for body in bodies {
@@ -127,7 +127,7 @@ fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
 
         B → A
         Half a rep
-        (broken off here; the turn goes on when the run is resumed)
+        (broken off here; the turn continues when the run is resumed)
 
         stopped · 2 turns · 3,480 tokens · cost unknown · 41 s
         `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
@@ -243,7 +243,7 @@ fn body(kind: usize, who: &str, text: &str) -> Body {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
-    /// Whatever comes in whatever order: nothing panics, and each message is told exactly once.
+    /// Whatever comes in whatever order: nothing panics, and each message is shown exactly once.
     #[test]
     fn no_message_is_lost_or_repeated(steps in prop::collection::vec(step(), 0..60), thoughts: bool) {
         let mut stage = Stage::new(Settings { thoughts, ..LIVE }, 50, 12);

@@ -40,7 +40,7 @@ fn the_final_screen_is_the_same_however_the_reply_was_split() {
 }
 
 #[test]
-fn whoever_thinks_has_a_quiet_line_that_vanishes() {
+fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["Trader", "Coder"], "Trader", "Go"));
     stage.root(cued("Coder"));
@@ -288,7 +288,7 @@ fn a_draft_that_is_sent_back_is_folded_to_the_reason() {
         A → B
         Go
 
-        B is told: Answer in JSON.
+        B is prompted: Answer in JSON.
 
         B → A
         {}
@@ -407,7 +407,7 @@ fn an_aside_is_not_streamed() {
     stage.root(Body::Message(Message::text(name("selector"), "A, because it knows").to(Audience::private())));
     assert!(
         !stage.sees().contains("selector"),
-        "it may be a summary, which is told as such: {}",
+        "it may be a summary, which is shown as such: {}",
         stage.sees()
     );
     stage.root(cued("A"));

@@ -1,4 +1,4 @@
-//! What is told of events.
+//! The lines of events.
 
 use expect_test::{Expect, expect};
 use polylogue_core::{Failure, Fault, Question};
@@ -293,7 +293,7 @@ fn everything_else_that_happens() {
         hi
 
         A passes
-        B is told: That was no JSON. (+1 line)
+        B is prompted: That was no JSON. (+1 line)
 
         B is asked:
         May I run it?
@@ -302,7 +302,7 @@ fn everything_else_that_happens() {
 
         ✗ B failed (provider): status 429
           hint: wait
-        the conversation goes on
+        the conversation continues
 
         A leaves: bored
 
@@ -324,7 +324,7 @@ fn everything_else_that_happens() {
 }
 
 #[test]
-fn nobody_drives_the_terminal() {
+fn no_text_drives_the_terminal() {
     let evil = "\x1b[2J\x1b]0;title\x07\u{9b}5m\r\x08\x1b[999A";
     let mut stage = Stage::live(80, 40);
     stage.root(opened(&["A", "B"], "user", evil));
@@ -356,7 +356,7 @@ fn nobody_drives_the_terminal() {
 }
 
 #[test]
-fn what_the_next_event_tells_is_told_once() {
+fn what_the_next_event_repeats_is_shown_once() {
     let mut stage = Stage::new(PLAIN, 80, 30);
     stage.root(opened(&["A", "B"], "user", "Go"));
     stage.root(Body::InputRequired(Question::new(name("A"), "Your turn.")));

@@ -1,4 +1,4 @@
-//! What is told of agents that solve tasks.
+//! The lines of agents that solve tasks.
 
 use expect_test::expect;
 use polylogue_core::{Audience, Body, Message, Part, TurnRequest};
@@ -20,7 +20,7 @@ fn says(stage: &mut Stage, who: &str, to: &[&str], parts: Vec<Part>) {
     stage.root(Body::Message(Message { from: name(who), to, parts, outside: Vec::new() }));
 }
 
-/// Whoever is asked about its task thinks about it, and decides.
+/// An agent that is asked about its task thinks about it, and decides.
 fn asked(stage: &mut Stage, to: &[&str], verdict: &Value) {
     begins(stage, "A", to);
     stage.text("A", "There is more.");
@@ -37,19 +37,19 @@ fn talk(stage: &mut Stage) {
     asked(stage, &[], &json!({"complete": false, "reply": "yes"}));
     asked(stage, &[], &json!({"complete": false, "reply": "hard\nto say", "unclear": true}));
     asked(stage, &["A"], &json!({"complete": true, "reply": "No."}));
-    // A task with a tool, solved alone: what it is told of the tool is told before what comes of it.
+    // A task with a tool, solved alone: the explanation of the tool is shown before its result.
     begins(stage, "B", &["B"]);
     stage.root(Body::Prompted { who: name("B"), text: "There is a tool.".into() });
     stage.root(sampled("B", vec![Part::text("I see.")]));
     stage.root(Body::Prompted { who: name("B"), text: "Write JSON.".into() });
     let value = json!({"n": 1});
     stage.root(sampled("B", vec![Part::text(value.to_string())]));
-    // What is JSON of a form is a text and a value, and is told once.
+    // What is JSON of a form is a text and a value, and is shown once.
     says(stage, "B", &["B"], vec![Part::text(value.to_string()), Part::Data(value)]);
 }
 
 #[test]
-fn what_somebody_thinks_of_its_task_is_told_in_a_few_words() {
+fn a_decision_about_a_task_is_shown_in_a_few_words() {
     let mut stage = Stage::live(70, 40);
     talk(&mut stage);
     expect![[r#"
@@ -67,8 +67,8 @@ fn what_somebody_thinks_of_its_task_is_told_in_a_few_words() {
         There is more.
         (the task is complete: No.)
 
-        B is told: There is a tool.
-        B is told: Write JSON.
+        B is prompted: There is a tool.
+        B is prompted: Write JSON.
 
         B → itself
         {"n":1}
@@ -90,8 +90,8 @@ fn what_somebody_thinks_of_its_task_is_told_in_a_few_words() {
         There is more.
         (the task is complete: No.)
 
-        B is told: There is a tool.
-        B is told: Write JSON.
+        B is prompted: There is a tool.
+        B is prompted: Write JSON.
 
         B -> itself:
         {"n":1}
@@ -112,14 +112,14 @@ fn a_turn_that_fails_tells_what_was_told_in_it() {
     };
     stage.root(Body::Failed { who: name("A"), error });
     assert!(
-        stage.sees().contains("A is told: Yes or no?\n✗ A failed (provider): status 429"),
+        stage.sees().contains("A is prompted: Yes or no?\n✗ A failed (provider): status 429"),
         "{}",
         stage.sees()
     );
 }
 
 #[test]
-fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_who_hear_them() {
+fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no_recipients() {
     let mut stage = Stage::live(70, 40);
     let learns = |stage: &mut Stage| {
         stage.root(opened(&["A", "B", "C"], "user", "hi"));
@@ -128,7 +128,7 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
         stage.root(Body::Remembered { who: name("A"), entries: words });
         stage.root(Body::Passed { who: name("A") });
         says(stage, "A", &["A", "B"], vec![Part::text("Hello")]);
-        // Whoever just passes is seen to.
+        // An agent that just passes is shown to.
         stage.root(Body::Passed { who: name("A") });
     };
     learns(&mut stage);
@@ -165,7 +165,7 @@ fn who_learns_of_its_task_is_told_where_all_is_and_speakers_are_not_among_those_
         user -> all:
         hi
 
-        A is told alone: P
+        A is prompted in private: P
 
         A remembers to have said: I am A.
     "#]]
